@@ -1,0 +1,52 @@
+# Every target does its own set-up: a fresh clone needs Python 3.11+, make and a package registry.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+# make test T=tests/store K=compaction SEED=7
+T    ?= tests
+K    ?=
+SEED ?=
+PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast lint format lock clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\n  One test, one seed: make test T=tests/store K=compaction SEED=7\n'
+
+setup: $(STAMP) ## Create .venv with the locked dependencies
+
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Vacate needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP) ## Drain a node of an embedded cluster, live, and clean up
+	@$(BIN)/vacate demo
+
+test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PYTEST_FLAGS) $(T)
+
+test-fast: $(STAMP) ## Run only the pure and the simulated tests
+	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
+
+lint: $(STAMP) ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(STAMP) ## Rewrite the sources in the house style
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+lock: ## Resolve the dependencies anew (needs uv)
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements/dev.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements/runtime.lock
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

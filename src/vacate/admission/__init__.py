@@ -1,0 +1,1 @@
+"""Pure: defaults, validation and preparation of objects, one strategy for each kind."""

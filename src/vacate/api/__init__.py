@@ -1,0 +1,1 @@
+"""The kinds: names, typed projections, codec, labels, times and the schema table."""

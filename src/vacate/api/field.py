@@ -1,0 +1,102 @@
+"""Faults of an object, each with the path of its field, in the words that Kubernetes uses.
+
+A validator returns all of them at once; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+
+class Fault(enum.Enum):
+    """The kinds of fault: the cause's reason, and how the message begins."""
+
+    NOT_FOUND = ("FieldValueNotFound", "Not found")
+    REQUIRED = ("FieldValueRequired", "Required value")
+    DUPLICATE = ("FieldValueDuplicate", "Duplicate value")
+    INVALID = ("FieldValueInvalid", "Invalid value")
+    NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")
+    FORBIDDEN = ("FieldValueForbidden", "Forbidden")
+    TOO_LONG = ("FieldValueTooLong", "Too long")
+    TOO_MANY = ("FieldValueTooMany", "Too many")
+    TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
+
+
+_WITHOUT_VALUE = frozenset({Fault.REQUIRED, Fault.FORBIDDEN, Fault.TOO_LONG})
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One fault of one field."""
+
+    path: str
+    fault: Fault
+    detail: str = ""
+    value: Any = None
+
+    @property
+    def body(self) -> str:
+        """The message without the path."""
+        text = self.fault.value[1]
+        if self.fault not in _WITHOUT_VALUE:
+            text += f": {_show(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body}"
+
+    def cause(self) -> dict[str, str]:
+        """The fault as an entry of a Status object's causes."""
+        return {"reason": self.fault.value[0], "message": self.body, "field": self.path}
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """The field is missing."""
+    return FieldError(path, Fault.REQUIRED, detail)
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """The field's value breaks a rule, which the detail states."""
+    return FieldError(path, Fault.INVALID, detail, value)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """The field may not be set, or not be changed."""
+    return FieldError(path, Fault.FORBIDDEN, detail)
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    """The value stands in the list already."""
+    return FieldError(path, Fault.DUPLICATE, "", value)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is none of those that are known."""
+    known = ", ".join(f'"{item}"' for item in sorted(supported))
+    return FieldError(path, Fault.NOT_SUPPORTED, f"supported values: {known}", value)
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """The value names something that does not exist."""
+    return FieldError(path, Fault.NOT_FOUND, "", value)
+
+
+def too_long(path: str, limit: int) -> FieldError:
+    """The text has more bytes than allowed."""
+    return FieldError(path, Fault.TOO_LONG, f"may not be more than {limit} bytes")
+
+
+def too_many(path: str, actual: int, limit: int) -> FieldError:
+    """The list has more items than allowed."""
+    return FieldError(path, Fault.TOO_MANY, f"must have at most {limit} items", actual)
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "null"
+    return orjson.dumps(value).decode()

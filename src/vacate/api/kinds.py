@@ -1,0 +1,157 @@
+"""The table of kinds: one entry each, shared by the server's router and discovery and by every client.
+
+A new kind is a row here and a strategy in `vacate.admission`; nothing else branches on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_REVIEW_VERBS = ("create",)
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object, such as `status`; its kind where that differs from the object's."""
+
+    name: str
+    verbs: tuple[str, ...]
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+_STATUS = Subresource("status", ("get", "patch", "update"))
+_SCALE = Subresource("scale", ("get", "patch", "update"), kind="Scale", group="autoscaling", version="v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind and the one version in which it is served and stored."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    # Field selectors beyond metadata.name and metadata.namespace.
+    selectable_fields: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """`v1` or `apps/v1`: what an object's `apiVersion` says."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """`pods` or `deployments.apps`: the name by which store and messages know it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def list_kind(self) -> str:
+        """`PodList`."""
+        return f"{self.kind}List"
+
+    @property
+    def stored(self) -> bool:
+        """Whether objects of this kind persist; reviews are answered and forgotten."""
+        return "get" in self.verbs
+
+    def subresource(self, name: str) -> Subresource | None:
+        """The subresource of that name, if the kind has it."""
+        return next((sub for sub in self.subresources if sub.name == name), None)
+
+    def collection_path(self, namespace: str | None = None) -> str:
+        """The URL path of the collection, of all namespaces where none is given."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
+
+    def object_path(self, name: str, namespace: str | None = None, subresource: str = "") -> str:
+        """The URL path of one object, or of a subresource of it."""
+        path = f"{self.collection_path(namespace)}/{name}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+NAMESPACES = Kind(
+    "", "v1", "Namespace", "namespaces", "namespace", namespaced=False, short_names=("ns",),
+    verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    subresources=(_STATUS, Subresource("finalize", ("update",))), selectable_fields=("status.phase",),
+)  # fmt: skip
+NODES = Kind(
+    "", "v1", "Node", "nodes", "node", namespaced=False, short_names=("no",), subresources=(_STATUS,),
+    selectable_fields=("spec.unschedulable",),
+)  # fmt: skip
+PODS = Kind(
+    "", "v1", "Pod", "pods", "pod", namespaced=True, short_names=("po",), categories=("all",),
+    subresources=(
+        _STATUS,
+        Subresource("binding", ("create",), kind="Binding", version="v1"),
+        Subresource("eviction", ("create",), kind="Eviction", group="policy", version="v1"),
+    ),
+    selectable_fields=(
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+        "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
+    ),
+)  # fmt: skip
+EVENTS = Kind(
+    "", "v1", "Event", "events", "event", namespaced=True, short_names=("ev",),
+    selectable_fields=(
+        "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
+        "reason", "reportingComponent", "source", "type",
+    ),
+)  # fmt: skip
+CONFIGMAPS = Kind("", "v1", "ConfigMap", "configmaps", "configmap", namespaced=True, short_names=("cm",))
+SERVICEACCOUNTS = Kind(
+    "", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount", namespaced=True, short_names=("sa",)
+)
+DEPLOYMENTS = Kind(
+    "apps", "v1", "Deployment", "deployments", "deployment", namespaced=True, short_names=("deploy",),
+    categories=("all",), subresources=(_SCALE, _STATUS),
+)  # fmt: skip
+REPLICASETS = Kind(
+    "apps", "v1", "ReplicaSet", "replicasets", "replicaset", namespaced=True, short_names=("rs",),
+    categories=("all",), subresources=(_SCALE, _STATUS), selectable_fields=("status.replicas",),
+)  # fmt: skip
+PODDISRUPTIONBUDGETS = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", namespaced=True,
+    short_names=("pdb",), subresources=(_STATUS,),
+)  # fmt: skip
+LEASES = Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", namespaced=True)
+PRIORITYCLASSES = Kind(
+    "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
+    short_names=("pc",),
+)  # fmt: skip
+_RBAC = "rbac.authorization.k8s.io"
+ROLES = Kind(_RBAC, "v1", "Role", "roles", "role", namespaced=True)
+ROLEBINDINGS = Kind(_RBAC, "v1", "RoleBinding", "rolebindings", "rolebinding", namespaced=True)
+CLUSTERROLES = Kind(_RBAC, "v1", "ClusterRole", "clusterroles", "clusterrole", namespaced=False)
+CLUSTERROLEBINDINGS = Kind(
+    _RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", "clusterrolebinding", namespaced=False
+)
+SUBJECTACCESSREVIEWS = Kind(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", "subjectaccessreview",
+    namespaced=False, verbs=_REVIEW_VERBS,
+)  # fmt: skip
+SELFSUBJECTACCESSREVIEWS = Kind(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews",
+    "selfsubjectaccessreview", namespaced=False, verbs=_REVIEW_VERBS,
+)  # fmt: skip
+SELFSUBJECTREVIEWS = Kind(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "selfsubjectreview",
+    namespaced=False, verbs=_REVIEW_VERBS,
+)  # fmt: skip
+
+SERVED_KINDS: tuple[Kind, ...] = (
+    NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, SERVICEACCOUNTS,
+    DEPLOYMENTS, REPLICASETS, PODDISRUPTIONBUDGETS, LEASES, PRIORITYCLASSES,
+    ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS,
+    SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS,
+)  # fmt: skip
+"""Everything the embedded server serves, in the order of discovery."""

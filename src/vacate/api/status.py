@@ -1,0 +1,102 @@
+"""Refusals in the words of the Kubernetes API, and Status objects to and from errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vacate import errors
+from vacate.api.field import FieldError
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+
+_BY_REASON: dict[str, type[errors.ApiError]] = {}
+_BY_CODE: dict[int, type[errors.ApiError]] = {}
+
+
+def not_found(kind: Kind, name: str) -> errors.NotFound:
+    """404 for an object."""
+    return errors.NotFound(f'{kind.resource} "{name}" not found', details=_details(kind, name))
+
+
+def already_exists(kind: Kind, name: str) -> errors.AlreadyExists:
+    """409 for a create."""
+    return errors.AlreadyExists(f'{kind.resource} "{name}" already exists', details=_details(kind, name))
+
+
+def conflict(kind: Kind, name: str, why: str) -> errors.Conflict:
+    """409 for a write that lost a race or failed a precondition."""
+    message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
+    return errors.Conflict(message, details=_details(kind, name))
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def modified(kind: Kind, name: str) -> errors.Conflict:
+    """409 for a stale resourceVersion."""
+    return conflict(kind, name, MODIFIED)
+
+
+def forbidden(kind: Kind, name: str, why: str, *, causes: Sequence[Obj] = ()) -> errors.Forbidden:
+    """403 about one object."""
+    message = (
+        f'{kind.resource} "{name}" is forbidden: {why}' if name else f"{kind.resource} is forbidden: {why}"
+    )
+    details = _details(kind, name)
+    if causes:
+        details["causes"] = list(causes)
+    return errors.Forbidden(message, details=details)
+
+
+def invalid(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
+    """422 with every fault."""
+    listed = [str(fault) for fault in dict.fromkeys(map(str, faults))]
+    body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    details: dict[str, Any] = {"name": name, "group": kind.group, "kind": kind.kind}
+    details["causes"] = [fault.cause() for fault in faults]
+    return errors.Invalid(
+        f'{kind.kind} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
+    )
+
+
+def to_status(error: errors.ApiError) -> Obj:
+    """The Status object that says what the error says."""
+    status: Obj = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+    }
+    if error.reason:
+        status["reason"] = error.reason
+    if error.details:
+        status["details"] = error.details
+    status["code"] = error.status_code
+    return status
+
+
+def from_status(status: Obj, http_code: int) -> errors.ApiError:
+    """The error that a Status object describes; unknown reasons go by the code."""
+    code = status.get("code") or http_code
+    reason = status.get("reason") or ""
+    family = _BY_REASON.get(reason) or _BY_CODE.get(code) or errors.ApiError
+    message = status.get("message") or f"the server answered {code}"
+    return family(message, reason=reason, details=status.get("details"), code=code)
+
+
+def _details(kind: Kind, name: str) -> dict[str, Any]:
+    details = {"name": name, "group": kind.group, "kind": kind.plural}
+    return {key: value for key, value in details.items() if value}
+
+
+def _index() -> None:
+    for family in errors.ApiError.__subclasses__():
+        _BY_REASON[family.default_reason] = family
+        _BY_CODE.setdefault(family.code, family)
+    _BY_REASON["Gone"] = errors.Gone
+    _BY_REASON["ServerTimeout"] = errors.Timeout
+
+
+_index()

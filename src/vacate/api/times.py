@@ -1,0 +1,23 @@
+"""Times as the Kubernetes API writes them: RFC 3339 in UTC, whole seconds or microseconds."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+
+def format_time(moment: dt.datetime) -> str:
+    """Whole seconds, as `metav1.Time` has them."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: dt.datetime) -> str:
+    """Six digits of a second, as `metav1.MicroTime` has them."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_time(text: str) -> dt.datetime:
+    """Read either form; ValueError where the text has no time zone or is no time."""
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return moment.astimezone(dt.UTC)

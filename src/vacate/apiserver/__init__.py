@@ -1,0 +1,1 @@
+"""The embedded API server: one verb a file behind one `handle`."""

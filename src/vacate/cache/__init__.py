@@ -1,0 +1,1 @@
+"""List and watch as a state machine; one writer, many readers, indexes."""

@@ -1,0 +1,1 @@
+"""Clients of any Kubernetes API server: requests without I/O, transports, kubeconfig, watch."""

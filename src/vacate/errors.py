@@ -1,0 +1,222 @@
+"""The error tree.
+
+    VacateError
+    ├── ConfigError              what a person typed or wrote is wrong; names the field and the remedy
+    ├── TransportError           no answer: the request may or may not have been carried out
+    ├── StoreError
+    │   ├── KeyExists            create of a key that is there
+    │   ├── KeyChanged           compare-and-swap against a revision that is no longer the newest
+    │   ├── RevisionCompacted    history that is no longer kept
+    │   ├── RevisionTooNew       a revision that does not exist yet
+    │   ├── WatchOverrun         the watcher was too slow, its buffer is full
+    │   └── StoreReadOnly        the disk failed; nothing is written any more
+    └── ApiError                 an API server said no: one class for each reason of a Status
+        ├── BadRequest           400
+        ├── Unauthorized         401
+        ├── Forbidden            403
+        ├── NotFound             404
+        ├── MethodNotAllowed     405
+        ├── NotAcceptable        406
+        ├── Conflict             409
+        ├── AlreadyExists        409
+        ├── Gone                 410, reason Expired or Gone
+        ├── RequestTooLarge      413
+        ├── UnsupportedMedia     415
+        ├── Invalid              422
+        ├── TooManyRequests      429
+        ├── InternalError        500
+        ├── ServiceUnavailable   503
+        └── Timeout              504
+
+Server and clients share the ApiError branch: the server raises it and writes it as a Status, a client reads
+the Status and raises the same class again. The wording of the messages lives in `vacate.api.status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class VacateError(Exception):
+    """Base of every error that Vacate raises on purpose."""
+
+
+class ConfigError(VacateError):
+    """Something a person typed or wrote cannot be used."""
+
+
+class TransportError(VacateError):
+    """The request got no answer; it may or may not have been carried out."""
+
+
+class StoreError(VacateError):
+    """Base of what a store refuses."""
+
+
+class KeyExists(StoreError):
+    """A create met a key that is already there."""
+
+
+class KeyChanged(StoreError):
+    """A compare-and-swap named a revision that is not the newest of its key."""
+
+
+class RevisionCompacted(StoreError):
+    """The history from that revision on is no longer kept."""
+
+
+class RevisionTooNew(StoreError):
+    """The revision does not exist yet."""
+
+
+class WatchOverrun(StoreError):
+    """The watcher did not keep up and its buffer is full."""
+
+
+class StoreReadOnly(StoreError):
+    """The log failed; the store answers reads and refuses writes."""
+
+
+class ApiError(VacateError):
+    """An API server's refusal, as a Status object carries it."""
+
+    code: ClassVar[int] = 500
+    default_reason: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str | None = None,
+        details: Mapping[str, Any] | None = None,
+        code: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = self.default_reason if reason is None else reason
+        self.details: dict[str, Any] = dict(details or {})
+        self.status_code = self.code if code is None else code
+
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """How long the server asked to wait, if it did."""
+        seconds = self.details.get("retryAfterSeconds")
+        return seconds if isinstance(seconds, int) and seconds > 0 else None
+
+    def has_cause(self, kind: str) -> bool:
+        """Whether the details name a cause of this kind (its `reason` field)."""
+        causes = self.details.get("causes")
+        return isinstance(causes, list) and any(cause.get("reason") == kind for cause in causes)
+
+
+class BadRequest(ApiError):
+    """The request itself cannot be understood."""
+
+    code = 400
+    default_reason = "BadRequest"
+
+
+class Unauthorized(ApiError):
+    """The credentials are missing or not accepted."""
+
+    code = 401
+    default_reason = "Unauthorized"
+
+
+class Forbidden(ApiError):
+    """The user is known and may not do this, or nobody may."""
+
+    code = 403
+    default_reason = "Forbidden"
+
+
+class NotFound(ApiError):
+    """No such object, or no such path."""
+
+    code = 404
+    default_reason = "NotFound"
+
+
+class MethodNotAllowed(ApiError):
+    """The resource exists and does not take this verb."""
+
+    code = 405
+    default_reason = "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    """None of the media types that the client accepts can be produced."""
+
+    code = 406
+    default_reason = "NotAcceptable"
+
+
+class Conflict(ApiError):
+    """Someone else changed the object first, or a precondition does not hold."""
+
+    code = 409
+    default_reason = "Conflict"
+
+
+class AlreadyExists(ApiError):
+    """An object of that name is there already."""
+
+    code = 409
+    default_reason = "AlreadyExists"
+
+
+class Gone(ApiError):
+    """The revision or continue token is too old; list again."""
+
+    code = 410
+    default_reason = "Expired"
+
+
+class RequestTooLarge(ApiError):
+    """The body is longer than the server takes."""
+
+    code = 413
+    default_reason = "RequestEntityTooLarge"
+
+
+class UnsupportedMedia(ApiError):
+    """The body's media type is not one that this verb takes."""
+
+    code = 415
+    default_reason = "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    """The object was understood and breaks one or more rules, all of them in the details."""
+
+    code = 422
+    default_reason = "Invalid"
+
+
+class TooManyRequests(ApiError):
+    """Try later: a disruption budget or a rate limit."""
+
+    code = 429
+    default_reason = "TooManyRequests"
+
+
+class InternalError(ApiError):
+    """The server failed or found a state that it cannot resolve."""
+
+    code = 500
+    default_reason = "InternalError"
+
+
+class ServiceUnavailable(ApiError):
+    """The server cannot do this at the moment."""
+
+    code = 503
+    default_reason = "ServiceUnavailable"
+
+
+class Timeout(ApiError):
+    """The server gave up waiting."""
+
+    code = 504
+    default_reason = "Timeout"

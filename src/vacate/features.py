@@ -1,0 +1,39 @@
+"""Feature gates, spelled as Kubernetes spells them: `--feature-gates=EvictionRequestAPI=false`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vacate.errors import ConfigError
+
+KNOWN_GATES: Mapping[str, bool] = {
+    # Pod.spec.evictionInterceptors, and the EvictionRequest API that reads it.
+    "EvictionRequestAPI": True,
+}
+"""Every gate and its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """Which gates are open. Ask with `enabled`."""
+
+    overrides: tuple[tuple[str, bool], ...] = ()
+
+    def enabled(self, gate: str) -> bool:
+        """Whether the gate is open; an unknown name is a programming error."""
+        return dict(self.overrides).get(gate, KNOWN_GATES[gate])
+
+
+def parse_feature_gates(text: str) -> FeatureGates:
+    """Read `Name=true,Other=false`; an unknown name or value is a ConfigError."""
+    overrides: dict[str, bool] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = item.partition("=")
+        if name not in KNOWN_GATES:
+            known = ", ".join(sorted(KNOWN_GATES))
+            raise ConfigError(f"--feature-gates: unknown feature gate {name!r}; known gates: {known}")
+        if not equals or value.lower() not in ("true", "false"):
+            raise ConfigError(f"--feature-gates: {name} needs the value true or false, as in {name}=true")
+        overrides[name] = value.lower() == "true"
+    return FeatureGates(tuple(sorted(overrides.items())))

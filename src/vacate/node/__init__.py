@@ -1,0 +1,1 @@
+"""Nodes: for now the simulated one, which runs pods on paper."""

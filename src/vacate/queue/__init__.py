@@ -1,0 +1,1 @@
+"""The work queue in three thin layers: deduplication, delays, rate limits."""

@@ -1,0 +1,1 @@
+"""The reconcile contract, what its outcomes mean, the manager, leases and events."""

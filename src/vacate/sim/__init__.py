@@ -1,0 +1,1 @@
+"""The simulated loop and a whole cluster inside it."""

@@ -1,0 +1,1 @@
+"""The log of revisions: state in memory, one writer, watchers fed after the commit."""
