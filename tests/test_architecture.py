@@ -15,7 +15,8 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(vacate.__file__).parent
 RANKS = {
-    "errors": 0, "clock": 0, "entropy": 0, "metrics": 0, "features": 0,
+    "errors": -1,  # below everything
+    "clock": 0, "entropy": 0, "metrics": 0, "features": 0,
     "api": 1, "wire": 1,
     "decide": 2,
     "admission": 3, "store": 3, "client": 3,

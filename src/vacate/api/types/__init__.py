@@ -1,0 +1,30 @@
+"""Projections: small typed structs of the fields that Vacate reads, decoded straight from the wire.
+
+A projection is never written back. Writes are patches, so that fields which stand here under no name are kept.
+"""
+
+from vacate.api.types.apps import Deployment, ReplicaSet
+from vacate.api.types.core import ConfigMap, Event, Namespace, Node, Pod, ServiceAccount, Taint, Toleration
+from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, condition
+from vacate.api.types.policy import Lease, PodDisruptionBudget, PriorityClass
+
+__all__ = [
+    "Condition",
+    "ConfigMap",
+    "Deployment",
+    "Event",
+    "LabelSelector",
+    "Lease",
+    "Namespace",
+    "Node",
+    "ObjectMeta",
+    "OwnerReference",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "ServiceAccount",
+    "Taint",
+    "Toleration",
+    "condition",
+]

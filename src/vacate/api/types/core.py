@@ -1,0 +1,200 @@
+"""Projections of core/v1: pods, nodes, namespaces and small neighbours."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from vacate.api.types.meta import Condition, ObjectMeta, Projection, condition
+
+TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+class Taint(Projection):
+    """A node's mark that keeps pods away."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Toleration(Projection):
+    """A pod's consent to a taint."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class Resources(Projection):
+    """What a container asks for, as quantities."""
+
+    requests: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    limits: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+
+
+class ContainerPort(Projection):
+    """A port; only the host's side matters to a scheduler."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(Projection):
+    """A container of a pod."""
+
+    name: str = ""
+    image: str = ""
+    resources: Resources = msgspec.field(default_factory=Resources)
+    ports: list[ContainerPort] = msgspec.field(default_factory=list)
+    restart_policy: str = ""
+
+
+class TopologySpread(Projection):
+    """One topology spread constraint."""
+
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: dict[str, Any] | None = None
+
+
+class EvictionInterceptor(Projection):
+    """One entry of `spec.evictionInterceptors`."""
+
+    name: str = ""
+
+
+class PodSpec(Projection):
+    """What a pod wants."""
+
+    node_name: str = ""
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
+    affinity: dict[str, Any] | None = None
+    tolerations: list[Toleration] = msgspec.field(default_factory=list)
+    topology_spread_constraints: list[TopologySpread] = msgspec.field(default_factory=list)
+    containers: list[Container] = msgspec.field(default_factory=list)
+    init_containers: list[Container] = msgspec.field(default_factory=list)
+    overhead: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    priority: int | None = None
+    priority_class_name: str = ""
+    restart_policy: str = "Always"
+    scheduler_name: str = "default-scheduler"
+    scheduling_gates: list[dict[str, str]] = msgspec.field(default_factory=list)
+    termination_grace_period_seconds: int | None = None
+    eviction_interceptors: list[EvictionInterceptor] = msgspec.field(default_factory=list)
+
+
+class ContainerStatus(Projection):
+    """What a container does."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+
+
+class PodStatus(Projection):
+    """What a pod does."""
+
+    phase: str = ""
+    reason: str = ""
+    start_time: dt.datetime | None = None
+    conditions: list[Condition] = msgspec.field(default_factory=list)
+    container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
+    nominated_node_name: str = ""
+
+
+class Pod(Projection):
+    """A pod."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+    @property
+    def terminating(self) -> bool:
+        """Whether deletion has begun."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the pod has ended for good."""
+        return self.status.phase in TERMINAL_PHASES
+
+    @property
+    def ready(self) -> bool:
+        """Whether the Ready condition is True."""
+        found = condition(self.status.conditions, "Ready")
+        return found is not None and found.status == "True"
+
+
+class NodeSpec(Projection):
+    """What an admin says of a node."""
+
+    unschedulable: bool = False
+    taints: list[Taint] = msgspec.field(default_factory=list)
+
+
+class NodeStatus(Projection):
+    """What a node says of itself."""
+
+    capacity: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    allocatable: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    conditions: list[Condition] = msgspec.field(default_factory=list)
+
+
+class Node(Projection):
+    """A node."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class NamespaceSpec(Projection):
+    """Only the finalizers."""
+
+    finalizers: list[str] = msgspec.field(default_factory=list)
+
+
+class NamespaceStatus(Projection):
+    """Active or Terminating."""
+
+    phase: str = ""
+    conditions: list[Condition] = msgspec.field(default_factory=list)
+
+
+class Namespace(Projection):
+    """A namespace."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: NamespaceSpec = msgspec.field(default_factory=NamespaceSpec)
+    status: NamespaceStatus = msgspec.field(default_factory=NamespaceStatus)
+
+
+class ConfigMap(Projection):
+    """A config map, without its data."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class ServiceAccount(Projection):
+    """A service account."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class Event(Projection):
+    """Something that happened."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    count: int = 0

@@ -1,0 +1,68 @@
+"""Metadata, conditions and selectors, as all kinds have them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+
+class Projection(msgspec.Struct, rename="camel", gc=False, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all projections: camelCase on the wire, immutable, unknown to the cyclic collector."""
+
+
+class OwnerReference(Projection):
+    """Who an object belongs to."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(Projection):
+    """`metadata` of any object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    owner_references: list[OwnerReference] = msgspec.field(default_factory=list)
+    finalizers: list[str] = msgspec.field(default_factory=list)
+    creation_timestamp: dt.datetime | None = None
+    deletion_timestamp: dt.datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The one owner that manages this object."""
+        return next((ref for ref in self.owner_references if ref.controller), None)
+
+
+class Condition(Projection):
+    """One entry of a status' conditions."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: dt.datetime | None = None
+
+
+class LabelSelector(Projection):
+    """A label selector as objects carry it; `vacate.api.labels` evaluates it."""
+
+    match_labels: dict[str, str] = msgspec.field(default_factory=dict)
+    match_expressions: list[dict[str, Any]] = msgspec.field(default_factory=list)
+
+
+def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of that type, if there is one."""
+    return next((one for one in conditions if one.type == type_), None)
