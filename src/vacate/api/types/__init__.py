@@ -1,10 +1,19 @@
 """Projections: small typed structs of the fields that Vacate reads, decoded straight from the wire.
 
-A projection is never written back. Writes are patches, so that fields which stand here under no name are kept.
+A projection is never written back. Writes are patches, so fields that have no name here are kept.
 """
 
 from vacate.api.types.apps import Deployment, ReplicaSet
-from vacate.api.types.core import ConfigMap, Event, Namespace, Node, Pod, ServiceAccount, Taint, Toleration
+from vacate.api.types.core import (
+    ConfigMap,
+    Event,
+    Namespace,
+    Node,
+    Pod,
+    ServiceAccount,
+    Taint,
+    Toleration,
+)
 from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, condition
 from vacate.api.types.policy import Lease, PodDisruptionBudget, PriorityClass
 

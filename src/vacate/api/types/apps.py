@@ -9,7 +9,7 @@ import msgspec
 from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, Projection
 
 
-class ReplicaSetSpec(Projection):
+class ReplicaSetSpec(Projection, frozen=True):
     """How many pods of which template. The template stays a dict: pods are made from all of it."""
 
     replicas: int = 1
@@ -18,7 +18,7 @@ class ReplicaSetSpec(Projection):
     template: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class ReplicaSetStatus(Projection):
+class ReplicaSetStatus(Projection, frozen=True):
     """How many pods there are."""
 
     replicas: int = 0
@@ -30,7 +30,7 @@ class ReplicaSetStatus(Projection):
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
-class ReplicaSet(Projection, gc=True):
+class ReplicaSet(Projection, frozen=True, gc=True):
     """A replica set."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -38,21 +38,21 @@ class ReplicaSet(Projection, gc=True):
     status: ReplicaSetStatus = msgspec.field(default_factory=ReplicaSetStatus)
 
 
-class RollingUpdate(Projection):
+class RollingUpdate(Projection, frozen=True):
     """Bounds of a rolling update, each a number or a percentage."""
 
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
-class DeploymentStrategy(Projection):
+class DeploymentStrategy(Projection, frozen=True):
     """RollingUpdate or Recreate."""
 
     type: str = "RollingUpdate"
     rolling_update: RollingUpdate | None = None
 
 
-class DeploymentSpec(Projection):
+class DeploymentSpec(Projection, frozen=True):
     """The wanted state."""
 
     replicas: int = 1
@@ -65,7 +65,7 @@ class DeploymentSpec(Projection):
     progress_deadline_seconds: int | None = 600
 
 
-class DeploymentStatus(Projection):
+class DeploymentStatus(Projection, frozen=True):
     """The observed state."""
 
     observed_generation: int = 0
@@ -79,7 +79,7 @@ class DeploymentStatus(Projection):
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
-class Deployment(Projection, gc=True):
+class Deployment(Projection, frozen=True, gc=True):
     """A deployment."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

@@ -12,7 +12,7 @@ from vacate.api.types.meta import Condition, ObjectMeta, Projection, condition
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-class Taint(Projection):
+class Taint(Projection, frozen=True):
     """A node's mark that keeps pods away."""
 
     key: str = ""
@@ -20,7 +20,7 @@ class Taint(Projection):
     effect: str = ""
 
 
-class Toleration(Projection):
+class Toleration(Projection, frozen=True):
     """A pod's consent to a taint."""
 
     key: str = ""
@@ -30,14 +30,14 @@ class Toleration(Projection):
     toleration_seconds: int | None = None
 
 
-class Resources(Projection):
+class Resources(Projection, frozen=True):
     """What a container asks for, as quantities."""
 
     requests: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     limits: dict[str, str | int | float] = msgspec.field(default_factory=dict)
 
 
-class ContainerPort(Projection):
+class ContainerPort(Projection, frozen=True):
     """A port; only the host's side matters to a scheduler."""
 
     container_port: int = 0
@@ -46,7 +46,7 @@ class ContainerPort(Projection):
     protocol: str = "TCP"
 
 
-class Container(Projection):
+class Container(Projection, frozen=True):
     """A container of a pod."""
 
     name: str = ""
@@ -56,7 +56,7 @@ class Container(Projection):
     restart_policy: str = ""
 
 
-class TopologySpread(Projection):
+class TopologySpread(Projection, frozen=True):
     """One topology spread constraint."""
 
     max_skew: int = 1
@@ -65,13 +65,13 @@ class TopologySpread(Projection):
     label_selector: dict[str, Any] | None = None
 
 
-class EvictionInterceptor(Projection):
+class EvictionInterceptor(Projection, frozen=True):
     """One entry of `spec.evictionInterceptors`."""
 
     name: str = ""
 
 
-class PodSpec(Projection):
+class PodSpec(Projection, frozen=True):
     """What a pod wants."""
 
     node_name: str = ""
@@ -91,7 +91,7 @@ class PodSpec(Projection):
     eviction_interceptors: list[EvictionInterceptor] = msgspec.field(default_factory=list)
 
 
-class ContainerStatus(Projection):
+class ContainerStatus(Projection, frozen=True):
     """What a container does."""
 
     name: str = ""
@@ -99,7 +99,7 @@ class ContainerStatus(Projection):
     restart_count: int = 0
 
 
-class PodStatus(Projection):
+class PodStatus(Projection, frozen=True):
     """What a pod does."""
 
     phase: str = ""
@@ -110,7 +110,7 @@ class PodStatus(Projection):
     nominated_node_name: str = ""
 
 
-class Pod(Projection):
+class Pod(Projection, frozen=True):
     """A pod."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -134,14 +134,14 @@ class Pod(Projection):
         return found is not None and found.status == "True"
 
 
-class NodeSpec(Projection):
+class NodeSpec(Projection, frozen=True):
     """What an admin says of a node."""
 
     unschedulable: bool = False
     taints: list[Taint] = msgspec.field(default_factory=list)
 
 
-class NodeStatus(Projection):
+class NodeStatus(Projection, frozen=True):
     """What a node says of itself."""
 
     capacity: dict[str, str | int | float] = msgspec.field(default_factory=dict)
@@ -149,7 +149,7 @@ class NodeStatus(Projection):
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
-class Node(Projection):
+class Node(Projection, frozen=True):
     """A node."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -157,20 +157,20 @@ class Node(Projection):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
-class NamespaceSpec(Projection):
+class NamespaceSpec(Projection, frozen=True):
     """Only the finalizers."""
 
     finalizers: list[str] = msgspec.field(default_factory=list)
 
 
-class NamespaceStatus(Projection):
+class NamespaceStatus(Projection, frozen=True):
     """Active or Terminating."""
 
     phase: str = ""
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
-class Namespace(Projection):
+class Namespace(Projection, frozen=True):
     """A namespace."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -178,19 +178,19 @@ class Namespace(Projection):
     status: NamespaceStatus = msgspec.field(default_factory=NamespaceStatus)
 
 
-class ConfigMap(Projection):
+class ConfigMap(Projection, frozen=True):
     """A config map, without its data."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
-class ServiceAccount(Projection):
+class ServiceAccount(Projection, frozen=True):
     """A service account."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
-class Event(Projection):
+class Event(Projection, frozen=True):
     """Something that happened."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

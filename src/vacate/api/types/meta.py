@@ -13,7 +13,7 @@ class Projection(msgspec.Struct, rename="camel", gc=False, frozen=True, kw_only=
     """Base of all projections: camelCase on the wire, immutable, unknown to the cyclic collector."""
 
 
-class OwnerReference(Projection):
+class OwnerReference(Projection, frozen=True):
     """Who an object belongs to."""
 
     api_version: str = ""
@@ -24,7 +24,7 @@ class OwnerReference(Projection):
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(Projection):
+class ObjectMeta(Projection, frozen=True):
     """`metadata` of any object."""
 
     name: str = ""
@@ -46,7 +46,7 @@ class ObjectMeta(Projection):
         return next((ref for ref in self.owner_references if ref.controller), None)
 
 
-class Condition(Projection):
+class Condition(Projection, frozen=True):
     """One entry of a status' conditions."""
 
     type: str = ""
@@ -56,7 +56,7 @@ class Condition(Projection):
     last_transition_time: dt.datetime | None = None
 
 
-class LabelSelector(Projection):
+class LabelSelector(Projection, frozen=True):
     """A label selector as objects carry it; `vacate.api.labels` evaluates it."""
 
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)

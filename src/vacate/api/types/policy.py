@@ -9,7 +9,7 @@ import msgspec
 from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, Projection
 
 
-class PodDisruptionBudgetSpec(Projection):
+class PodDisruptionBudgetSpec(Projection, frozen=True):
     """How many of which pods may be missing."""
 
     min_available: int | str | None = None
@@ -18,7 +18,7 @@ class PodDisruptionBudgetSpec(Projection):
     unhealthy_pod_eviction_policy: str | None = None
 
 
-class PodDisruptionBudgetStatus(Projection):
+class PodDisruptionBudgetStatus(Projection, frozen=True):
     """What the disruption controller counted, and what evictions have taken since."""
 
     observed_generation: int = 0
@@ -30,7 +30,7 @@ class PodDisruptionBudgetStatus(Projection):
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
-class PodDisruptionBudget(Projection):
+class PodDisruptionBudget(Projection, frozen=True):
     """A pod disruption budget."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -38,7 +38,7 @@ class PodDisruptionBudget(Projection):
     status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)
 
 
-class LeaseSpec(Projection):
+class LeaseSpec(Projection, frozen=True):
     """Who holds a lease, and since when."""
 
     holder_identity: str = ""
@@ -48,14 +48,14 @@ class LeaseSpec(Projection):
     lease_transitions: int = 0
 
 
-class Lease(Projection):
+class Lease(Projection, frozen=True):
     """A lease."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
 
 
-class PriorityClass(Projection):
+class PriorityClass(Projection, frozen=True):
     """A named priority."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
