@@ -18,6 +18,7 @@ class Taint(Projection, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
+    time_added: dt.datetime | None = None
 
 
 class Toleration(Projection, frozen=True):
@@ -63,6 +64,10 @@ class TopologySpread(Projection, frozen=True):
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: dict[str, Any] | None = None
+    min_domains: int | None = None
+    match_label_keys: list[str] = msgspec.field(default_factory=list)
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
 
 
 class EvictionInterceptor(Projection, frozen=True):
@@ -82,6 +87,7 @@ class PodSpec(Projection, frozen=True):
     containers: list[Container] = msgspec.field(default_factory=list)
     init_containers: list[Container] = msgspec.field(default_factory=list)
     overhead: dict[str, str | int | float] = msgspec.field(default_factory=dict)
+    resources: Resources | None = None
     priority: int | None = None
     priority_class_name: str = ""
     restart_policy: str = "Always"
@@ -107,6 +113,7 @@ class PodStatus(Projection, frozen=True):
     start_time: dt.datetime | None = None
     conditions: list[Condition] = msgspec.field(default_factory=list)
     container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
+    init_container_statuses: list[ContainerStatus] = msgspec.field(default_factory=list)
     nominated_node_name: str = ""
 
 

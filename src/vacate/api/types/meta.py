@@ -54,6 +54,8 @@ class Condition(Projection, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: dt.datetime | None = None
+    last_update_time: dt.datetime | None = None
+    observed_generation: int = 0
 
 
 class LabelSelector(Projection, frozen=True):
