@@ -10,6 +10,12 @@
     │   ├── RevisionTooNew       a revision that does not exist yet
     │   ├── WatchOverrun         the watcher was too slow, its buffer is full
     │   └── StoreReadOnly        the disk failed; nothing is written any more
+    ├── SimulationError
+    │   ├── Deadlock             every task waits and no timer is set
+    │   ├── Livelock             tasks run on and on and virtual time stands still
+    │   ├── OutOfTime            the simulation or an expectation took longer than its limit
+    │   ├── NotSimulated         threads, sockets or executors on a simulated loop
+    │   └── LeftBehind           tasks that still ran when the simulation was over, or errors nobody saw
     └── ApiError                 an API server said no: one class for each reason of a Status
         ├── BadRequest           400
         ├── Unauthorized         401
@@ -76,6 +82,30 @@ class WatchOverrun(StoreError):
 
 class StoreReadOnly(StoreError):
     """The log failed; the store answers reads and refuses writes."""
+
+
+class SimulationError(VacateError):
+    """Base of what goes wrong with a simulation as such."""
+
+
+class Deadlock(SimulationError):
+    """Every task waits and no timer is set, so nothing can ever happen."""
+
+
+class Livelock(SimulationError):
+    """Tasks run on and on and virtual time stands still."""
+
+
+class OutOfTime(SimulationError):
+    """The simulation, or an expectation in it, took longer than its limit in virtual time."""
+
+
+class NotSimulated(SimulationError):
+    """Something asked a simulated loop for threads, sockets or executors."""
+
+
+class LeftBehind(SimulationError):
+    """The simulation was over and tasks still ran, or errors happened that nobody saw."""
 
 
 class ApiError(VacateError):
