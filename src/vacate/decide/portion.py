@@ -1,0 +1,27 @@
+"""A number or a percentage of a total, as budgets and rolling updates have them."""
+
+from __future__ import annotations
+
+import re
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
+class NotAPortion(ValueError):
+    """The text is no percentage."""
+
+
+def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
+    """The number itself, or that percentage of the total rounded as asked; NotAPortion for other text."""
+    if isinstance(value, int):
+        return value
+    if not value.endswith("%"):
+        raise NotAPortion("invalid value for IntOrString: invalid type: string is not a percentage")
+    digits = value[:-1]
+    if not _WHOLE.fullmatch(digits):
+        raise NotAPortion(
+            f'invalid value for IntOrString: invalid value "{value}": '
+            f'strconv.Atoi: parsing "{digits}": invalid syntax'
+        )
+    share = int(digits) * total
+    return -(-share // 100) if round_up else share // 100
