@@ -1,0 +1,212 @@
+"""Requests as values: what to send for each verb, without sending it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from multidict import CIMultiDict, MultiDict
+
+from vacate.api.kinds import PODS, Kind
+from vacate.api.objects import Obj, encode, name_of, namespace_of
+from vacate.errors import ConfigError
+from vacate.wire.message import Request
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+JSON = "application/json"
+
+
+def get(kind: Kind, name: str, namespace: str = "", *, subresource: str = "") -> Request:
+    """Read one object."""
+    return _request("GET", _object_path(kind, name, namespace, subresource))
+
+
+def list_page(
+    kind: Kind,
+    namespace: str = "",
+    *,
+    label_selector: str = "",
+    field_selector: str = "",
+    limit: int = 0,
+    continue_token: str = "",
+    resource_version: str = "",
+    resource_version_match: str = "",
+) -> Request:
+    """Read a collection, or a page of it."""
+    query = _query(
+        labelSelector=label_selector,
+        fieldSelector=field_selector,
+        limit=limit,
+        resourceVersion=resource_version,
+        resourceVersionMatch=resource_version_match,
+        **{"continue": continue_token},
+    )
+    return _request("GET", _collection_path(kind, namespace), query)
+
+
+def watch(
+    kind: Kind,
+    namespace: str = "",
+    *,
+    resource_version: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+    timeout_seconds: int = 0,
+    send_initial_events: bool = False,
+) -> Request:
+    """Follow a collection, with bookmarks; optionally with its present state first."""
+    query = _query(
+        watch="true",
+        allowWatchBookmarks="true",
+        resourceVersion=resource_version,
+        labelSelector=label_selector,
+        fieldSelector=field_selector,
+        timeoutSeconds=timeout_seconds,
+    )
+    if send_initial_events:
+        query["sendInitialEvents"] = "true"
+        query["resourceVersionMatch"] = "NotOlderThan"
+    return _request("GET", _collection_path(kind, namespace), query)
+
+
+def create(kind: Kind, obj: Obj, namespace: str = "", *, dry_run: bool = False) -> Request:
+    """Make an object. The kind and apiVersion are filled in where the object has none."""
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+    where = namespace or namespace_of(obj)
+    if kind.namespaced and not where:
+        raise ConfigError(f"{kind.singular}: a namespace is needed to create one; set metadata.namespace")
+    return _request("POST", _collection_path(kind, where), _query(dryRun=_all_if(dry_run)), encode(body))
+
+
+def update(kind: Kind, obj: Obj, *, subresource: str = "", dry_run: bool = False) -> Request:
+    """Replace an object by a whole one; its resourceVersion, where set, must be the newest."""
+    body = obj if subresource == "scale" else {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+    path = _object_path(kind, name_of(obj), namespace_of(obj), subresource)
+    return _request("PUT", path, _query(dryRun=_all_if(dry_run)), encode(body))
+
+
+def patch(
+    kind: Kind,
+    name: str,
+    change: Any,
+    namespace: str = "",
+    *,
+    patch_type: str = MERGE_PATCH,
+    subresource: str = "",
+    dry_run: bool = False,
+) -> Request:
+    """Change part of an object. The change is a dict, a list of operations, or bytes ready to send."""
+    body = change if isinstance(change, bytes) else msgspec.json.encode(change)
+    path = _object_path(kind, name, namespace, subresource)
+    return _request("PATCH", path, _query(dryRun=_all_if(dry_run)), body, content_type=patch_type)
+
+
+def delete_options(
+    *,
+    grace_period_seconds: int | None = None,
+    uid: str = "",
+    resource_version: str = "",
+    propagation_policy: str = "",
+    dry_run: bool = False,
+) -> Obj:
+    """DeleteOptions with only what was asked for; empty where nothing was."""
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    options: Obj = {
+        "gracePeriodSeconds": grace_period_seconds,
+        "preconditions": {key: value for key, value in preconditions.items() if value} or None,
+        "propagationPolicy": propagation_policy or None,
+        "dryRun": ["All"] if dry_run else None,
+    }
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def delete(kind: Kind, name: str, namespace: str = "", options: Obj | None = None) -> Request:
+    """Delete one object, with the options of `delete_options`."""
+    return _request("DELETE", _object_path(kind, name, namespace, ""), body=_options_body(options))
+
+
+def delete_collection(
+    kind: Kind,
+    namespace: str = "",
+    *,
+    label_selector: str = "",
+    field_selector: str = "",
+    options: Obj | None = None,
+) -> Request:
+    """Delete all objects of a collection that the selectors match."""
+    query = _query(labelSelector=label_selector, fieldSelector=field_selector)
+    return _request("DELETE", _collection_path(kind, namespace), query, _options_body(options))
+
+
+def evict(name: str, namespace: str, options: Obj | None = None) -> Request:
+    """Ask for a pod's eviction."""
+    body: Obj = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    if options:
+        body["deleteOptions"] = options
+    return _request("POST", _object_path(PODS, name, namespace, "eviction"), body=encode(body))
+
+
+def bind(name: str, namespace: str, node: str, *, uid: str = "") -> Request:
+    """Put a pod on a node."""
+    metadata = {"name": name, "namespace": namespace}
+    if uid:
+        metadata["uid"] = uid
+    body: Obj = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    return _request("POST", _object_path(PODS, name, namespace, "binding"), body=encode(body))
+
+
+def _request(
+    method: str,
+    path: str,
+    query: MultiDict[str] | None = None,
+    body: bytes = b"",
+    *,
+    content_type: str = JSON,
+) -> Request:
+    headers = CIMultiDict({"Accept": JSON})
+    if body:
+        headers["Content-Type"] = content_type
+    return Request(method, path, query if query is not None else MultiDict(), headers, body)
+
+
+def _query(**parameters: str | int) -> MultiDict[str]:
+    return MultiDict((name, str(value)) for name, value in parameters.items() if value)
+
+
+def _all_if(dry_run: bool) -> str:
+    return "All" if dry_run else ""
+
+
+def _options_body(options: Obj | None) -> bytes:
+    return encode({"apiVersion": "v1", "kind": "DeleteOptions", **options}) if options else b""
+
+
+def _collection_path(kind: Kind, namespace: str) -> str:
+    return kind.collection_path(_segment("namespace", namespace) if namespace and kind.namespaced else None)
+
+
+def _object_path(kind: Kind, name: str, namespace: str, subresource: str) -> str:
+    """An empty name would turn a delete into one of the whole collection, so it never gets this far."""
+    if not name:
+        raise ConfigError(f"{kind.singular}: a name is needed")
+    if kind.namespaced and not namespace:
+        raise ConfigError(f'{kind.singular} "{name}": a namespace is needed')
+    where = _segment("namespace", namespace) if kind.namespaced else None
+    return kind.object_path(_segment(kind.singular, name), where, subresource)
+
+
+def _segment(what: str, text: str) -> str:
+    if text in (".", "..") or "/" in text or "%" in text:
+        raise ConfigError(f"{what} {text!r}: a name may not be '.' or '..' nor contain '/' or '%'")
+    return text
