@@ -2,7 +2,11 @@
 
 A strategy works on whole objects (dicts) in place, knows no store and no clock, and returns all faults at
 once. The embedded server asks them in this order: create: `default`, `prepare_create`, `validate`; update:
-`default`, `prepare_update`, `validate`, `validate_update`.
+`default`, `prepare_update`, `validate_update`. The last one speaks of the new object and of the step to it:
+kube-apiserver mixes the two in an order of its own, and repeats the faults that it finds twice.
+
+Refusals that are no field's fault (an unknown PriorityClass, say) are raised by the prepare methods as the
+ApiError that kube-apiserver's admission plugins answer with.
 """
 
 from __future__ import annotations
@@ -22,6 +26,11 @@ Lookup = Callable[[Kind, str, str], Obj | None]
 """Finds another object by kind, namespace and name; the one way for a strategy to see the world."""
 
 
+def no_default_priority_class() -> Obj | None:
+    """A cluster in which no PriorityClass is the global default."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a strategy may know beside the object."""
@@ -31,10 +40,29 @@ class Context:
     gates: FeatureGates
     lookup: Lookup
     subresource: str = ""  # "", "status", "scale", ...
+    # The PriorityClass marked as global default, the one of the lowest value where there are several.
+    default_priority_class: Callable[[], Obj | None] = no_default_priority_class
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the verbs of the server must know about a kind."""
+
+    # PUT without a resourceVersion overwrites; where False it is refused.
+    unconditional_update: bool = True
+    # PUT of an object that does not exist creates it; where False it is 404.
+    create_on_update: bool = False
+    # Events take no part in garbage collection: owners and propagation policies mean nothing to them.
+    garbage_collected: bool = True
 
 
 class Strategy(Protocol):
     """The answers of one kind."""
+
+    @property
+    def traits(self) -> Traits:
+        """What the verbs of the server must know about the kind."""
+        ...
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """Fill in what the user left out. Doing it twice changes nothing."""
@@ -53,5 +81,5 @@ class Strategy(Protocol):
         ...
 
     def validate_update(self, new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
-        """Every rule that the step from old to new breaks."""
+        """Every rule that the new object, or the step from old to new, breaks."""
         ...

@@ -1,0 +1,46 @@
+"""What the state of a namespace refuses to the objects in it."""
+
+from __future__ import annotations
+
+from vacate import errors
+from vacate.admission.shape import mapping
+from vacate.api import status
+from vacate.api.kinds import NAMESPACES, Kind
+from vacate.api.objects import Obj, dig
+
+IMMORTAL = ("default", "kube-system", "kube-public")
+"""Namespaces that may not be deleted."""
+_NO_NAME = "Unknown"
+
+
+def creation_refusal(kind: Kind, obj: Obj, namespace: str, found: Obj | None) -> errors.ApiError | None:
+    """Why nothing can be created in the namespace: it is missing (404) or being terminated (403)."""
+    if found is None:
+        return status.not_found(NAMESPACES, namespace)
+    if dig(found, "status", "phase") != "Terminating":
+        return None
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    return status.forbidden(kind, attempted_name(obj), why, causes=[cause])
+
+
+def update_refusal(namespace: str, found: Obj | None) -> errors.ApiError | None:
+    """Why nothing can be changed in the namespace: it is missing. One that terminates still takes updates."""
+    return status.not_found(NAMESPACES, namespace) if found is None else None
+
+
+def deletion_refusal(kind: Kind, name: str) -> errors.ApiError | None:
+    """Why the object may not be deleted: three namespaces are immortal."""
+    if kind != NAMESPACES or name not in IMMORTAL:
+        return None
+    return status.forbidden(kind, name, "this namespace may not be deleted")
+
+
+def attempted_name(obj: Obj) -> str:
+    """The name by which a refusal calls an object that may not have one yet."""
+    meta = mapping(obj.get("metadata"))
+    return str(meta.get("name") or meta.get("generateName") or _NO_NAME)

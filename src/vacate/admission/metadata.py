@@ -1,0 +1,206 @@
+"""Metadata: what all kinds share on the way into the store.
+
+The order and the repetition of faults follow kube-apiserver: an update checks the metadata as such, then the
+step from the old one, and then each kind's own checks may look at parts of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate import errors
+from vacate.admission.faults import IMMUTABLE, NEGATIVE, complaints, labels_faults
+from vacate.admission.formats import NameFormat, annotation_key, dns_label, label_key
+from vacate.admission.owners import owner_faults
+from vacate.admission.rules import Effect, Rule, table
+from vacate.admission.shape import integer, mapping, sequence, text
+from vacate.api.field import Fault, FieldError, forbidden, invalid, required, too_long
+from vacate.api.objects import Obj, metadata
+
+ANNOTATIONS_LIMIT = 256 * 1024
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_NEVER_STORED = ("selfLink", "managedFields")
+_FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+RULES: tuple[Rule, ...] = table(
+    "all kinds",
+    ("metadata.selfLink", Effect.DROPPED, "not kept"),
+    ("metadata.managedFields", Effect.DROPPED, "not kept"),
+    ("metadata.deletionTimestamp", Effect.DROPPED, "not settable on create"),
+    ("metadata.deletionGracePeriodSeconds", Effect.DROPPED, "not settable on create"),
+    ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else dropped"),
+    ("metadata.resourceVersion", Effect.REFUSED, "500 where it is set on create"),
+    ("metadata.resourceVersion", Effect.KEPT, "an update without one takes the newest"),
+    ("metadata.resourceVersion", Fault.INVALID, "required to update PodDisruptionBudgets and Leases"),
+    ("metadata.uid", Effect.KEPT, "an update without one takes the old one"),
+    ("metadata.creationTimestamp", Effect.KEPT, "an update never changes it"),
+    ("metadata.deletionTimestamp", Effect.KEPT, "an update never removes or changes it"),
+    ("metadata.deletionGracePeriodSeconds", Effect.KEPT, "an update never removes it"),
+    ("metadata.generateName", Fault.INVALID, "format of the kind's names, a trailing dash allowed"),
+    ("metadata.name", Fault.REQUIRED, "name or generateName is required"),
+    ("metadata.name", Fault.INVALID, "format of the kind's names"),
+    ("metadata.namespace", Fault.REQUIRED, "kinds with a namespace have one"),
+    ("metadata.namespace", Fault.INVALID, "DNS label"),
+    ("metadata.namespace", Fault.FORBIDDEN, "kinds without a namespace have none"),
+    ("metadata.labels#key", Fault.INVALID, "keys are qualified names"),
+    ("metadata.labels#value", Fault.INVALID, "values are empty or of letters, digits, -, _ and ."),
+    ("metadata.annotations", Fault.INVALID, "keys are qualified names in any case"),
+    ("metadata.annotations", Fault.TOO_LONG, "keys and values together at most 256 KiB"),
+    ("metadata.finalizers", Fault.INVALID, "qualified names"),
+    ("metadata.finalizers#conflict", Fault.INVALID, "orphan and foregroundDeletion not both"),
+    ("metadata.finalizers[]", Fault.INVALID, "without a prefix only kubernetes, orphan and foregroundDeletion"),
+    ("metadata.finalizers", Fault.FORBIDDEN, "none are added while the object is being deleted"),
+    ("metadata.name#fixed", Fault.INVALID, "an update never changes it"),
+    ("metadata.namespace#fixed", Fault.INVALID, "an update never changes it"),
+    ("metadata.uid", Fault.INVALID, "an update never changes it"),
+    ("metadata.deletionTimestamp", Fault.INVALID, "only deletion sets it"),
+    ("metadata.deletionGracePeriodSeconds", Fault.INVALID, "only deletion sets or changes it"),
+)  # fmt: skip
+
+
+def prepare_create(obj: Obj, generation: int | None) -> None:
+    """Drop what a creator may not decide; number the first generation where the kind counts them."""
+    meta = metadata(obj)
+    if meta.get("resourceVersion") not in (None, "", "0"):
+        message = "resourceVersion should not be set on objects to be created"
+        raise errors.ApiError(message, reason="", code=500)
+    for key in _FOR_THE_SERVER_ALONE:
+        meta.pop(key, None)
+    if generation is not None:
+        meta["generation"] = generation
+
+
+def prepare_update(new: Obj, old: Obj) -> None:
+    """Carry over what an update never decides. The kind has its say before this, as in kube-apiserver."""
+    meta, before = metadata(new), metadata(old)
+    for key in _NEVER_STORED:
+        meta.pop(key, None)
+    if not meta.get("uid") and before.get("uid"):
+        meta["uid"] = before["uid"]
+    for key in ("creationTimestamp", "deletionTimestamp"):
+        if before.get(key):
+            meta[key] = before[key]
+    if "deletionGracePeriodSeconds" in before:
+        meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+
+
+def keep(new: Obj, old: Obj, *keys: str) -> None:
+    """Give these fields of an object or of its metadata the values that they had."""
+    for key in keys:
+        if key in old:
+            new[key] = old[key]
+        else:
+            new.pop(key, None)
+
+
+def name_faults(meta: Obj, name_format: NameFormat) -> list[FieldError]:
+    """The name, and the prefix that it was generated from."""
+    found: list[FieldError] = []
+    if prefix := text(meta.get("generateName")):
+        found += complaints("metadata.generateName", prefix, name_format(prefix, True))
+    if name := text(meta.get("name")):
+        found += complaints("metadata.name", name, name_format(name, False))
+    else:
+        found.append(required("metadata.name", "name or generateName is required"))
+    return found
+
+
+def content_faults(meta: Obj, namespaced: bool) -> list[FieldError]:
+    """Everything of metadata but the name."""
+    found = _namespace_faults(text(meta.get("namespace")), namespaced)
+    if integer(meta.get("generation")) < 0:
+        found.append(invalid("metadata.generation", meta["generation"], NEGATIVE))
+    if labels := meta.get("labels"):
+        found += labels_faults(labels, "metadata.labels")
+    found += annotation_faults(meta)
+    if owners := meta.get("ownerReferences"):
+        found += owner_faults(sequence(owners))
+    if finalizers := meta.get("finalizers"):
+        found += _finalizer_faults(finalizers)
+    return found
+
+
+def step_faults(meta: Obj, before: Obj) -> list[FieldError]:
+    """What an update does to metadata and may not do."""
+    found: list[FieldError] = []
+    if before.get("deletionTimestamp"):
+        found += _added_finalizer_faults(texts(meta, "finalizers"), texts(before, "finalizers"))
+    for key in _FIXED:
+        if meta.get(key) != before.get(key) and (meta.get(key) or before.get(key)):
+            found.append(invalid(f"metadata.{key}", meta.get(key), IMMUTABLE))
+    found += labels_faults(meta.get("labels"), "metadata.labels")
+    found += annotation_faults(meta)
+    if owners := meta.get("ownerReferences"):
+        found += owner_faults(sequence(owners))
+    return found
+
+
+def standard_finalizer_faults(finalizers: Sequence[str], path: str) -> list[FieldError]:
+    """Names without a prefix belong to Kubernetes; core kinds check that, others do not."""
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{path}[{index}]", name, detail)
+        for index, name in enumerate(finalizers)
+        if "/" not in name and name not in STANDARD_FINALIZERS
+    ]
+
+
+def annotation_faults(meta: Obj, path: str = "metadata.annotations") -> list[FieldError]:
+    """Keys and total size of annotations."""
+    annotations = mapping(meta.get("annotations"))
+    if not annotations:
+        return []
+    found: list[FieldError] = []
+    characters = 0
+    for key, value in annotations.items():
+        if wrong := annotation_key(key):
+            found += complaints(path, key, wrong)
+        characters += len(key) + len(text(value))
+    # Bytes are counted only where the characters could make too many of them.
+    if characters * 4 > ANNOTATIONS_LIMIT and _bytes_of(annotations) > ANNOTATIONS_LIMIT:
+        found.append(too_long(path, ANNOTATIONS_LIMIT))
+    return found
+
+
+def texts(owner: Obj, key: str) -> list[str]:
+    """The strings of a list."""
+    return [item for item in sequence(owner.get(key)) if type(item) is str]
+
+
+def _namespace_faults(namespace: str, namespaced: bool) -> list[FieldError]:
+    path = "metadata.namespace"
+    if not namespaced:
+        return [forbidden(path, "not allowed on this type")] if namespace else []
+    return complaints(path, namespace, dns_label(namespace)) if namespace else [required(path)]
+
+
+def _finalizer_faults(finalizers: object) -> list[FieldError]:
+    path = "metadata.finalizers"
+    listed = [item for item in sequence(finalizers) if type(item) is str]
+    found = [fault for name in listed for fault in complaints(path, name, label_key(name))]
+    if _ORPHAN in listed and _FOREGROUND in listed:
+        detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        found.append(invalid(path, listed, detail))
+    return found
+
+
+def _added_finalizer_faults(new: list[str], old: list[str]) -> list[FieldError]:
+    added = sorted({name for name in new if name not in old})
+    if not added:
+        return []
+    listed = ", ".join(f'"{name}"' for name in added)
+    detail = (
+        "no new finalizers can be added if the object is being deleted,"
+        f" found new finalizers []string{{{listed}}}"
+    )
+    return [forbidden("metadata.finalizers", detail)]
+
+
+def _bytes_of(annotations: Obj) -> int:
+    return sum(
+        len(part.encode(errors="surrogatepass"))
+        for key, value in annotations.items()
+        for part in (key, text(value))
+    )
