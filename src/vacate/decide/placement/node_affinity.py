@@ -1,0 +1,70 @@
+"""Which nodes a pod asks for by their labels or names: `nodeSelector` and node affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vacate.api.objects import dig
+from vacate.api.types import Node, Pod
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def wants_node(pod: Pod, node: Node) -> bool:
+    """Whether the node meets all that the pod requires of it."""
+    labels = node.metadata.labels
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    required = dig(pod.spec.affinity, "nodeAffinity", _REQUIRED)
+    if required is None:
+        return True
+    return any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def preference(pod: Pod, node: Node) -> int:
+    """The sum of the weights of the preferences that the node meets."""
+    preferred = dig(pod.spec.affinity, "nodeAffinity", _PREFERRED) or ()
+    return sum(one.get("weight", 0) for one in preferred if _term_matches(one.get("preference") or {}, node))
+
+
+def _term_matches(term: Mapping[str, Any], node: Node) -> bool:
+    expressions = term.get("matchExpressions") or ()
+    fields = term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    names = {"metadata.name": node.metadata.name}
+    return all(requirement_met(one, node.metadata.labels) for one in expressions) and all(
+        requirement_met(one, names) for one in fields
+    )
+
+
+def requirement_met(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """One `key operator values` against labels, or against fields that look like labels."""
+    value = labels.get(requirement.get("key", ""))
+    values = requirement.get("values") or ()
+    match requirement.get("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _compare(value, values) > 0
+        case "Lt":
+            return _compare(value, values) < 0
+        case _:
+            return False
+
+
+def _compare(value: str | None, values: Any) -> int:
+    """The sign of value minus bound, zero where either is no whole number, which meets neither operator."""
+    try:
+        have, bound = int(value or ""), int(values[0])
+    except (ValueError, IndexError):
+        return 0
+    return (have > bound) - (have < bound)
