@@ -121,12 +121,14 @@ class ApiError(VacateError):
         reason: str | None = None,
         details: Mapping[str, Any] | None = None,
         code: int | None = None,
+        list_meta: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.reason = self.default_reason if reason is None else reason
         self.details: dict[str, Any] = dict(details or {})
         self.status_code = self.code if code is None else code
+        self.list_meta: dict[str, Any] = dict(list_meta or {})
 
     @property
     def retry_after_seconds(self) -> int | None:

@@ -55,8 +55,9 @@ def invalid(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Inval
     body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details: dict[str, Any] = {"name": name, "group": kind.group, "kind": kind.kind}
     details["causes"] = [fault.cause() for fault in faults]
+    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return errors.Invalid(
-        f'{kind.kind} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
+        f'{qualified} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
     )
 
 
@@ -65,7 +66,7 @@ def to_status(error: errors.ApiError) -> Obj:
     status: Obj = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": error.list_meta,
         "status": "Failure",
         "message": error.message,
     }
@@ -83,7 +84,7 @@ def from_status(status: Obj, http_code: int) -> errors.ApiError:
     reason = status.get("reason") or ""
     family = _BY_REASON.get(reason) or _BY_CODE.get(code) or errors.ApiError
     message = status.get("message") or f"the server answered {code}"
-    return family(message, reason=reason, details=status.get("details"), code=code)
+    return family(message, reason=reason, details=status.get("details"), code=code, list_meta=status.get("metadata"))
 
 
 def _details(kind: Kind, name: str) -> dict[str, Any]:

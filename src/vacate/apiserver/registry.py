@@ -23,8 +23,9 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
 from vacate.store.store import Store, Write
-from vacate.store.types import Entry, Key
+from vacate.store.types import Encode, Entry, Key
 
+_TYPE_FIELDS = ("kind", "apiVersion")
 _PREFIXES: dict[Kind, bytes] = {}
 
 
@@ -121,15 +122,13 @@ def key_of(kind: Kind, obj: Obj) -> Key:
     return Key(kind.resource, meta.get("namespace", "") if kind.namespaced else "", meta["name"])
 
 
-class encoder:  # noqa: N801  used like a function: encoder(obj)(revision)
-    """Encodes an object for a revision, without kind and apiVersion, remembering the rest of the work."""
+def encoder(obj: Obj) -> Encode:
+    """Encodes the object for a revision, without kind and apiVersion."""
+    body = {key: value for key, value in obj.items() if key not in _TYPE_FIELDS}
+    meta = metadata(body)
 
-    __slots__ = ("_body",)
+    def encode(revision: int) -> bytes:
+        meta["resourceVersion"] = str(revision)
+        return orjson.dumps(body)
 
-    def __init__(self, obj: Obj) -> None:
-        self._body = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
-        metadata(self._body)
-
-    def __call__(self, revision: int) -> bytes:
-        self._body["metadata"]["resourceVersion"] = str(revision)
-        return orjson.dumps(self._body)
+    return encode

@@ -1,0 +1,114 @@
+"""Bodies: from bytes to an object of the expected kind, or one clear refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from vacate.api import schema
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.apiserver.media import check_content_type
+from vacate.errors import BadRequest
+from vacate.wire.message import Request
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+"""As kube-apiserver: larger bodies are refused with 413."""
+
+MAX_DEPTH = 100
+"""How deeply an object may nest. Far beyond any API type, far below the interpreter's own limit."""
+
+
+def read_body(request: Request) -> Any:
+    """The body's JSON value, within limits."""
+    check_content_type(request.headers.get("Content-Type", ""))
+    return parse_json(request.body)
+
+
+def parse_json(body: bytes) -> Any:
+    """JSON with a limit on nesting; BadRequest for everything else."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Refuse what nests too deeply, without recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise BadRequest(f"the object nests more than {MAX_DEPTH} levels deep")
+
+
+def read_object(request: Request, kind: Kind) -> Obj:
+    """The body as an object of the kind; missing kind and apiVersion are taken from the address."""
+    return typed(read_body(request), kind, request.body)
+
+
+def typed(value: Any, kind: Kind, body: bytes = b"") -> Obj:
+    """Check that a value is an object of the kind, with fields of the right JSON types, and drop its nulls."""
+    if not isinstance(value, dict):
+        raise BadRequest(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{json_type(value)} into Go value of type struct {{ APIVersion string; Kind string }}"
+        )
+    obj: Obj = {"kind": _text(value, "kind") or kind.kind}
+    obj["apiVersion"] = _text(value, "apiVersion") or kind.api_version
+    obj.update((key, item) for key, item in value.items() if key not in obj)
+    _check_identity(obj, kind)
+    faults = schema.check_types(kind, obj)
+    if faults:
+        raise BadRequest(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {faults[0]}'
+        )
+    schema.normalise(kind, obj)
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    return obj
+
+
+def _check_identity(obj: Obj, kind: Kind) -> None:
+    if obj["kind"] != kind.kind:
+        version = obj["apiVersion"].rpartition("/")[2]
+        raise BadRequest(
+            f'{obj["kind"]} in version "{version}" cannot be handled as a {kind.kind}: '
+            f"the address takes objects of kind {kind.kind}"
+        )
+    if obj["apiVersion"] != kind.api_version:
+        raise BadRequest(
+            f"the API version in the data ({obj['apiVersion']}) does not match the expected API version "
+            f"({kind.api_version})"
+        )
+
+
+def _text(value: Obj, field: str) -> str:
+    found = value.get(field, "")
+    if not isinstance(found, str):
+        raise BadRequest(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(found)} "
+            f"into Go struct field .{field} of type string"
+        )
+    return found
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value, in the words of Go's decoder."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"

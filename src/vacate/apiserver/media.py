@@ -1,0 +1,90 @@
+"""Which form a client wants: the object itself, a Table, or only the metadata; and what it may send."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from vacate.errors import NotAcceptable, UnsupportedMedia
+
+JSON = "application/json"
+_WILDCARDS = ("*/*", "application/*")
+_META_GROUP = "meta.k8s.io"
+_META_VERSIONS = ("v1", "v1beta1")
+
+
+class Form(enum.Enum):
+    """The shape of an answer."""
+
+    OBJECT = "object"
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What was agreed on."""
+
+    form: Form = Form.OBJECT
+    version: str = "v1"  # of the meta.k8s.io form
+
+
+_PLAIN = Accepted()
+_FORMS = {"Table": Form.TABLE, "PartialObjectMetadata": Form.METADATA, "PartialObjectMetadataList": Form.METADATA_LIST}
+
+
+def negotiate(accept: str) -> Accepted:
+    """The first acceptable form of an Accept header; NotAcceptable where there is none."""
+    if not accept or accept == JSON:
+        return _PLAIN
+    for clause in accept.split(","):
+        media, parameters = _parse(clause)
+        if media != JSON and media not in _WILDCARDS:
+            continue
+        wanted = parameters.get("as")
+        if wanted is None and "g" not in parameters and "v" not in parameters:
+            return _PLAIN
+        form = _FORMS.get(wanted or "")
+        if form and parameters.get("g") == _META_GROUP and parameters.get("v") in _META_VERSIONS:
+            return Accepted(form, parameters["v"])
+    raise NotAcceptable(f"only the following media types are accepted: {JSON}")
+
+
+def wants_discovery_document(accept: str) -> str:
+    """The version of an aggregated discovery document that the client prefers over a plain one, or ''."""
+    for clause in accept.split(","):
+        media, parameters = _parse(clause)
+        if media == JSON and "as" not in parameters:
+            return ""
+        if (
+            media == JSON
+            and parameters.get("g") == "apidiscovery.k8s.io"
+            and parameters.get("as") == "APIGroupDiscoveryList"
+            and parameters.get("v") in ("v2", "v2beta1")
+        ):
+            return parameters["v"]
+    return ""
+
+
+def check_content_type(content_type: str) -> None:
+    """Refuse a body that is not JSON; no content type at all means JSON."""
+    media, _ = _parse(content_type)
+    if media and media != JSON:
+        raise UnsupportedMedia(
+            f"the body of the request was in an unknown format - accepted media types include: {JSON}"
+        )
+
+
+def media_type(content_type: str) -> str:
+    """The bare media type, without parameters."""
+    return _parse(content_type)[0]
+
+
+def _parse(clause: str) -> tuple[str, dict[str, str]]:
+    media, *rest = clause.split(";")
+    parameters = {}
+    for item in rest:
+        key, _, value = item.partition("=")
+        parameters[key.strip()] = value.strip().strip('"')
+    return media.strip().lower(), parameters

@@ -1,0 +1,181 @@
+"""Options of list and watch, read from the query and checked as Kubernetes checks them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from vacate import errors
+from vacate.api import field as f
+from vacate.api.fields import FieldSelector, parse_field_selector
+from vacate.api.kinds import Kind
+from vacate.api.labels import Selector, parse_selector
+from vacate.apiserver.attributes import selectable
+from vacate.apiserver.context import Call
+from vacate.apiserver.registry import Registry
+from vacate.store.types import Attributes
+from vacate.wire.message import Query
+
+_FRESH_SECONDS = 3.0
+_TRUE = ("true", "1", "t", "")
+_FALSE = ("false", "0", "f")
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What list, watch and deletecollection take."""
+
+    labels: Selector
+    fields: FieldSelector
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int = 0
+    bookmarks: bool = False
+    send_initial_events: bool | None = None
+    everything: bool = True  # no selector narrows the list
+
+    def selects(self, attributes: Attributes) -> bool:
+        """Whether an object with these labels and fields is asked for."""
+        return self.everything or (
+            self.labels.matches(attributes.labels) and self.fields.matches(attributes.fields)
+        )
+
+
+def list_options(call: Call, *, watch: bool = False) -> ListOptions:
+    """Read the query; BadRequest for what cannot be read, Invalid for what does not fit together."""
+    query = call.request.query
+    labels, fields = selectors(call)
+    initial = query.get("sendInitialEvents")
+    options = ListOptions(
+        labels=labels,
+        fields=fields,
+        resource_version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        limit=_number(query, "limit"),
+        continue_token=query.get("continue", ""),
+        timeout_seconds=_number(query, "timeoutSeconds"),
+        bookmarks=_boolean(query, "allowWatchBookmarks"),
+        send_initial_events=None if initial is None else _boolean(query, "sendInitialEvents"),
+        everything=not query.get("labelSelector") and not query.get("fieldSelector"),
+    )
+    faults = _watch_faults(options) if watch else _list_faults(options)
+    if faults:
+        raise _invalid_options(faults)
+    return options
+
+
+def selectors(call: Call) -> tuple[Selector, FieldSelector]:
+    """The label and field selectors of the query."""
+    try:
+        labels = parse_selector(call.request.query.get("labelSelector", ""))
+    except ValueError as error:
+        raise errors.BadRequest(f"unable to parse requirement: {error}") from None
+    try:
+        fields = parse_field_selector(call.request.query.get("fieldSelector", ""))
+    except ValueError as error:
+        raise errors.BadRequest(str(error)) from None
+    check_fields(call.kind, fields)
+    return labels, fields
+
+
+def check_fields(kind: Kind, fields: FieldSelector) -> None:
+    """Refuse a field that cannot be selected by."""
+    known = selectable(kind)
+    for requirement in fields.requirements:
+        if requirement.field not in known:
+            raise errors.BadRequest(f"field label not supported: {requirement.field}")
+
+
+def parse_revision(text: str) -> int:
+    """A resourceVersion as a number, or Invalid."""
+    if not text.isascii() or not text.isdigit() or len(text) > 19:
+        raise errors.BadRequest(
+            f'Invalid value: "{text[:64]}": strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
+        )
+    return int(text)
+
+
+async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
+    """Wait a little for a revision that has not come yet; Timeout, to be tried again, where it does not."""
+    wanted = parse_revision(resource_version)
+    if wanted <= registry.store.revision:
+        return
+    try:
+        async with asyncio.timeout(_FRESH_SECONDS):
+            await registry.store.wait_for(wanted)
+    except TimeoutError:
+        current = registry.store.revision
+        raise errors.Timeout(
+            f"Too large resource version: {wanted}, current: {current}",
+            details={
+                "causes": [
+                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+                ],
+                "retryAfterSeconds": 1,
+            },
+        ) from None
+
+
+def _list_faults(options: ListOptions) -> list[f.FieldError]:
+    faults = []
+    if options.match:
+        if not options.resource_version:
+            faults.append(_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+        if options.match not in ("Exact", "NotOlderThan"):
+            known = ("Exact", "NotOlderThan", "")
+            faults.append(f.not_supported("resourceVersionMatch", options.match, known))
+        if options.match == "Exact" and options.resource_version == "0":
+            faults.append(_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        faults.append(f.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return faults
+
+
+def _watch_faults(options: ListOptions) -> list[f.FieldError]:
+    faults = []
+    asked = options.send_initial_events is not None
+    if asked and options.match != "NotOlderThan":
+        faults.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.match:
+        if not asked:
+            faults.append(_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+        if options.match != "NotOlderThan":
+            faults.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
+        if options.continue_token:
+            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+    return faults
+
+
+def _match(detail: str) -> f.FieldError:
+    return f.forbidden("resourceVersionMatch", detail)
+
+
+def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
+    listed = ", ".join(str(fault) for fault in faults)
+    body = listed if len(faults) == 1 else f"[{listed}]"
+    return errors.Invalid(
+        f'ListOptions.meta.k8s.io "" is invalid: {body}',
+        details={"group": "meta.k8s.io", "kind": "ListOptions", "causes": [fault.cause() for fault in faults]},
+    )
+
+
+def _number(query: Query, name: str) -> int:
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
+        raise errors.BadRequest(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+    return max(int(text), 0)
+
+
+def _boolean(query: Query, name: str) -> bool:
+    text = query.get(name, "false").lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise errors.BadRequest(f'strconv.ParseBool: parsing "{text[:64]}": invalid syntax')

@@ -1,0 +1,82 @@
+"""Answers: objects in the form that the client asked for, and refusals as Status objects."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import orjson
+
+from vacate import errors
+from vacate.api import status
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj, encode
+from vacate.apiserver.context import Call
+from vacate.apiserver.media import Accepted, Form, negotiate
+from vacate.apiserver.registry import decode, whole
+from vacate.apiserver.tables import table_of
+from vacate.errors import NotAcceptable
+from vacate.store.types import Entry
+from vacate.wire.message import Request, Response
+
+
+def stored(call: Call, entry: Entry, code: int = 200) -> Response:
+    """One stored object."""
+    accepted = negotiate(call.request.headers.get("Accept", ""))
+    if accepted.form is Form.OBJECT:
+        return Response(code, whole(call.kind, entry.value))
+    return Response(code, encode(transform(call, accepted, decode(call.kind, entry))))
+
+
+def unstored(call: Call, obj: Obj, code: int = 200) -> Response:
+    """An object that has no stored bytes: a dry run's, a review, a scale."""
+    accepted = negotiate(call.request.headers.get("Accept", ""))
+    if accepted.form is Form.OBJECT or obj.get("kind") != call.kind.kind:
+        return Response(code, encode(obj))
+    return Response(code, encode(transform(call, accepted, obj)))
+
+
+def transform(call: Call, accepted: Accepted, obj: Obj) -> Obj:
+    """One object as a Table or as bare metadata."""
+    if accepted.form is Form.TABLE:
+        list_meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return versioned_table(call.kind, [obj], call.now, call.request, accepted, list_meta)
+    if accepted.form is Form.METADATA:
+        return bare_metadata(obj, accepted.version)
+    raise NotAcceptable("only the following media types are accepted: application/json")
+
+
+def bare_metadata(obj: Obj, version: str = "v1") -> Obj:
+    """Kind and metadata of an object, nothing else."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": obj["metadata"]}
+
+
+def versioned_table(
+    kind: Kind, objects: list[Obj], now: dt.datetime, request: Request, accepted: Accepted, list_meta: Obj
+) -> Obj:
+    """Objects as a Table of the version that was asked for."""
+    include = request.query.get("includeObject") or "Metadata"
+    if include not in ("None", "Metadata", "Object"):
+        raise errors.BadRequest(f"unrecognized includeObject value: {include!r}")
+    table = table_of(kind, objects, now, include=include, list_meta=list_meta)
+    table["apiVersion"] = f"meta.k8s.io/{accepted.version}"
+    return table
+
+
+def refusal(error: errors.ApiError) -> Response:
+    """A Status object, with Retry-After where the error asks for it."""
+    headers = {}
+    if error.retry_after_seconds:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, errors.Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="vacate"'
+    return Response(error.status_code, orjson.dumps(status.to_status(error)), headers=headers)
+
+
+def success(code: int = 200, details: Obj | None = None) -> Response:
+    """A Status object that says yes."""
+    body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        body["details"] = details
+    if code != 200:
+        body["code"] = code
+    return Response(code, encode(body))

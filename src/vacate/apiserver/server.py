@@ -1,0 +1,163 @@
+"""The embedded API server: one `handle` behind every transport.
+
+Identify, read the address, authorise, and only then look whether there is anything at that address.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from vacate import errors
+from vacate.api.identity import User
+from vacate.api.kinds import Kind
+from vacate.apiserver import discovery, health, respond
+from vacate.apiserver.authn import Authenticator
+from vacate.apiserver.authz import Authorizer, forbidden
+from vacate.apiserver.codec import MAX_BODY_BYTES
+from vacate.apiserver.context import Call
+from vacate.apiserver.health import Health
+from vacate.apiserver.measure import Measure
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.reviews import REVIEWS
+from vacate.apiserver.route import Route, route
+from vacate.apiserver.subresources.table import SUBRESOURCES
+from vacate.apiserver.verbs.create import create
+from vacate.apiserver.verbs.delete import delete
+from vacate.apiserver.verbs.deletecollection import deletecollection
+from vacate.apiserver.verbs.get import get
+from vacate.apiserver.verbs.list import list_
+from vacate.apiserver.verbs.patch import patch
+from vacate.apiserver.verbs.update import update
+from vacate.apiserver.verbs.watch import watch
+from vacate.metrics import Metrics
+from vacate.wire.message import Request, Response
+
+Verb = Callable[[Registry, Call], Awaitable[Response]]
+
+VERBS: Mapping[str, Verb] = {
+    "get": get,
+    "list": list_,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": deletecollection,
+}
+
+_UNKNOWN = "the server could not find the requested resource"
+_log = logging.getLogger(__name__)
+
+
+class ApiServer:
+    """Answers requests. Whoever made it opens and closes the store."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        metrics: Metrics,
+    ) -> None:
+        self.registry = registry
+        self.health = Health(
+            live={"ping": lambda: ""},
+            ready={"storage": lambda: str(registry.store.failure or "")},
+        )
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._metrics = metrics
+        self._measure = Measure(metrics)
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one request; whatever goes wrong is a Status object, never an exception."""
+        started = self.registry.clock.monotonic()
+        address = route(request)
+        try:
+            response = await self._answer(request, address)
+        except errors.ApiError as error:
+            response = respond.refusal(error)
+        except errors.StoreError as error:
+            response = respond.refusal(_store_refusal(error))
+        except Exception:
+            _log.exception("request failed: %s %s", request.method, request.path)
+            response = respond.refusal(errors.InternalError("an internal error occurred; the server's log has it"))
+        self._measure.answered(address, response.status, self.registry.clock.monotonic() - started)
+        return response
+
+    async def _answer(self, request: Request, address: Route) -> Response:
+        if len(request.body) > MAX_BODY_BYTES:
+            raise errors.RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+        user = self._authenticator.identify(request)
+        access = address.access(user)
+        verdict = self._authorizer.authorize(access)
+        if not verdict.allowed:
+            raise forbidden(access, verdict.reason)
+        if not address.resource:
+            return self._answer_path(request)
+        return await self._answer_resource(request, address, user)
+
+    def _answer_path(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+        if request.path == "/version":
+            return health.version()
+        if request.path == "/metrics":
+            return health.metrics(self._metrics)
+        root = request.path.strip("/").partition("/")[0]
+        if root in ("api", "apis"):
+            return discovery.discover(request)
+        answer = self.health.answer(request)
+        if answer is None:
+            raise errors.NotFound(_UNKNOWN)
+        return answer
+
+    async def _answer_resource(self, request: Request, address: Route, user: User) -> Response:
+        kind = address.kind
+        if kind is None:
+            raise errors.NotFound(_UNKNOWN)
+        call = _call(request, address, kind, user, self.registry)
+        if not kind.stored:
+            return self._review(call, address)
+        if address.subresource:
+            return await self._answer_subresource(call, address.verb)
+        if address.verb not in kind.verbs:
+            raise _not_allowed()
+        if kind.namespaced and not address.namespace and address.verb not in ("list", "watch"):
+            raise _not_allowed()
+        return await VERBS[address.verb](self.registry, call)
+
+    async def _answer_subresource(self, call: Call, verb: str) -> Response:
+        sub = call.kind.subresource(call.subresource)
+        if sub is None:
+            raise errors.NotFound(_UNKNOWN)
+        if verb not in sub.verbs:
+            raise _not_allowed()
+        special = SUBRESOURCES.get((call.kind.plural, call.subresource))
+        handler = VERBS[verb] if special is None else special[verb]
+        return await handler(self.registry, call)
+
+    def _review(self, call: Call, address: Route) -> Response:
+        if address.verb != "create" or address.name:
+            raise _not_allowed()
+        return REVIEWS[call.kind](call, self._authorizer)
+
+
+def _call(request: Request, address: Route, kind: Kind, user: User, registry: Registry) -> Call:
+    # The path of a namespace names it twice: as namespace and as name. As an object it lives in none.
+    namespace = address.namespace if kind.namespaced else ""
+    name = address.name
+    if address.verb in ("list", "watch", "deletecollection"):
+        name = ""
+    return Call(request, user, kind, namespace, name, address.subresource, registry.clock.now())
+
+
+def _not_allowed() -> errors.MethodNotAllowed:
+    return errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+
+
+def _store_refusal(error: errors.StoreError) -> errors.ApiError:
+    if isinstance(error, errors.StoreReadOnly):
+        return errors.ServiceUnavailable(f"the storage is read-only: {error}")
+    return errors.InternalError(f"the storage refused: {error}")

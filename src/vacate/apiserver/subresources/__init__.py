@@ -1,0 +1,1 @@
+"""What lives below an object: eviction, binding, scale."""

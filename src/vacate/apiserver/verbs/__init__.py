@@ -1,0 +1,1 @@
+"""One verb a file: each is `async (registry, call) -> Response`."""

@@ -1,0 +1,111 @@
+"""POST to a collection."""
+
+from __future__ import annotations
+
+from vacate import errors
+from vacate.admission.namespaces import check_namespace
+from vacate.admission.registry import strategy_for
+from vacate.api import status
+from vacate.api.kinds import NAMESPACES, Kind
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.apiserver import respond
+from vacate.apiserver.codec import read_object
+from vacate.apiserver.context import Call
+from vacate.apiserver.registry import Registry, key_of
+from vacate.store.store import Write
+from vacate.wire.message import Response
+
+_MAX_GENERATED_BASE = 58
+_NAME_ATTEMPTS = 8
+
+
+async def create(registry: Registry, call: Call) -> Response:
+    """Default, admit, validate, write."""
+    obj = read_object(call.request, call.kind)
+    match_namespace(obj, call)
+    if call.dry_run:
+        admit(registry, call, obj)
+        if registry.store.tip(key_of(call.kind, obj)) is not None:
+            raise status.already_exists(call.kind, obj["metadata"]["name"])
+        return respond.unstored(call, obj, 201)
+    return respond.stored(call, await stage(registry, call, obj).done(), 201)
+
+
+def stage(registry: Registry, call: Call, obj: Obj) -> Write:
+    """Admit a new object and put it into the log; a generated name that is taken is made anew."""
+    generated = admit(registry, call, obj)
+    for _ in range(_NAME_ATTEMPTS if generated else 1):
+        try:
+            return registry.stage_create(call.kind, obj)
+        except errors.AlreadyExists as error:
+            refused = error
+            if generated:
+                obj["metadata"]["name"] = _generate_name(registry, generated)
+    raise _explained(registry, call.kind, obj, refused, generated=bool(generated))
+
+
+def admit(registry: Registry, call: Call, obj: Obj) -> str:
+    """Everything that happens to a new object before it is written; returns the base of a generated name."""
+    strategy = strategy_for(call.kind)
+    context = registry.context(call.user)
+    generated = _fill_metadata(registry, call, obj)
+    strategy.default(obj, context)
+    _check_namespace(registry, call, obj)
+    strategy.prepare_create(obj, context)
+    faults = strategy.validate(obj, context)
+    if faults:
+        raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
+    registry.guard(call, obj, None)
+    return generated
+
+
+def match_namespace(obj: Obj, call: Call) -> None:
+    """The object's namespace is the address's; a conflicting one is a bad request."""
+    meta = obj["metadata"]
+    expected = call.namespace if call.kind.namespaced else ""
+    given = meta.get("namespace", "")
+    if given and given != expected:
+        raise errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if expected:
+        meta["namespace"] = expected
+    else:
+        meta.pop("namespace", None)
+
+
+def _fill_metadata(registry: Registry, call: Call, obj: Obj) -> str:
+    """What only the server may say of a new object."""
+    meta = obj["metadata"]
+    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        meta.pop(field, None)
+    generated = "" if meta.get("name") else meta.get("generateName", "")
+    if generated:
+        meta["name"] = _generate_name(registry, generated)
+    meta["uid"] = registry.entropy.uid()
+    meta["creationTimestamp"] = format_time(call.now)
+    return str(generated)
+
+
+def _generate_name(registry: Registry, base: str) -> str:
+    return base[:_MAX_GENERATED_BASE] + registry.entropy.suffix()
+
+
+def _check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
+    if call.kind.namespaced:
+        namespace = registry.lookup(NAMESPACES, "", call.namespace)
+        check_namespace(call.kind, call.namespace, obj["metadata"].get("name", ""), namespace)
+
+
+def _explained(
+    registry: Registry, kind: Kind, obj: Obj, refused: errors.AlreadyExists, *, generated: bool
+) -> errors.AlreadyExists:
+    """Say why the name is taken where there is more to say."""
+    message = refused.message
+    if generated:
+        message += ", the server was not able to generate a unique name for the object"
+    existing = registry.lookup(kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    if existing is not None and "deletionTimestamp" in existing["metadata"]:
+        message = f"object is being deleted: {message}"
+    return errors.AlreadyExists(message, details=refused.details)

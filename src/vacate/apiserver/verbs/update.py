@@ -1,0 +1,100 @@
+"""PUT an object, or its status."""
+
+from __future__ import annotations
+
+from vacate import errors
+from vacate.admission.registry import strategy_for
+from vacate.api import field, status
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.apiserver import respond
+from vacate.apiserver.codec import read_object
+from vacate.apiserver.context import Call
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.verbs import create as creating
+from vacate.decide.deletion import removed_by_update
+from vacate.store.types import Entry, Key
+from vacate.wire.message import Response
+
+# Kinds that a PUT may bring into being, as Kubernetes has it.
+_CREATED_BY_PUT = frozenset({"events", "leases", "roles", "rolebindings", "clusterroles", "clusterrolebindings"})
+# Kinds whose update must say which revision it was made from.
+_CONDITIONAL = frozenset({"leases", "poddisruptionbudgets"})
+
+
+async def update(registry: Registry, call: Call) -> Response:
+    """Replace the object, if it is still the one that the client read."""
+    new = read_object(call.request, call.kind)
+    check_address(new, call)
+    if _brings_into_being(registry, call):
+        return await _create(registry, call, new)
+    entry, old = registry.current(call.kind, call.namespace, call.name)
+    return await replace(registry, call, new, entry, old)
+
+
+def check_address(new: Obj, call: Call) -> None:
+    """The object keeps the name and namespace of its address."""
+    creating.match_namespace(new, call)
+    name = new["metadata"].get("name", "")
+    if name != call.name:
+        raise errors.BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({call.name})"
+        )
+
+
+async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
+    """Admit and write the step from old to new; the last finalizer gone takes the object along."""
+    admit(registry, call, new, old)
+    if call.dry_run:
+        return respond.unstored(call, new)
+    if removed_by_update(new, old):
+        gone = await registry.write_delete(call.kind, new, entry)
+        return respond.stored(call, gone)
+    return respond.stored(call, await registry.write_update(call.kind, new, entry))
+
+
+def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
+    """Everything that happens to a changed object before it is written."""
+    _check_preconditions(call.kind, new, old)
+    strategy = strategy_for(call.kind)
+    context = registry.context(call.user, call.subresource)
+    strategy.default(new, context)
+    strategy.prepare_update(new, old, context)
+    faults = strategy.validate(new, context) + strategy.validate_update(new, old, context)
+    if faults:
+        raise status.invalid(call.kind, call.name, faults)
+    registry.guard(call, new, old)
+
+
+def _check_preconditions(kind: Kind, new: Obj, old: Obj) -> None:
+    """A uid and a resourceVersion in the body are conditions; where they are missing the old ones hold."""
+    meta, before = new["metadata"], old["metadata"]
+    uid = meta.setdefault("uid", before["uid"])
+    if uid != before["uid"]:
+        raise status.conflict(
+            kind,
+            before["name"],
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}",
+        )
+    revision = meta.get("resourceVersion", "")
+    if revision in ("", "0"):
+        if kind.plural in _CONDITIONAL:
+            fault = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise status.invalid(kind, before["name"], [fault])
+        meta["resourceVersion"] = before["resourceVersion"]
+    elif revision != before["resourceVersion"]:
+        raise status.modified(kind, before["name"])
+
+
+def _brings_into_being(registry: Registry, call: Call) -> bool:
+    if call.subresource or call.kind.plural not in _CREATED_BY_PUT:
+        return False
+    return registry.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
+
+
+async def _create(registry: Registry, call: Call, new: Obj) -> Response:
+    registry.require(call, "create")
+    if call.dry_run:
+        creating.admit(registry, call, new)
+        return respond.unstored(call, new, 201)
+    return respond.stored(call, await creating.stage(registry, call, new).done(), 201)

@@ -1,0 +1,151 @@
+"""GET a collection with `watch=true`: what is, and then what happens.
+
+The stream ends at the client's timeout, when the server stops, or with an ERROR event that says 410 when
+the history asked for is gone or the client was too slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from vacate import errors
+from vacate.apiserver.context import Call
+from vacate.apiserver.media import Form, negotiate
+from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.watchframes import Framer
+from vacate.store.store import Watch
+from vacate.store.types import Change, Entry, Scope
+from vacate.wire.message import Response
+
+BOOKMARK_SECONDS = 60.0
+MIN_TIMEOUT_SECONDS = 1800.0
+_MAX_CHUNK_EVENTS = 100
+
+
+async def watch(registry: Registry, call: Call) -> Response:
+    """Open the stream; the first events are taken before anything else can happen."""
+    accepted = negotiate(call.request.headers.get("Accept", ""))
+    options = list_options(call, watch=True)
+    if options.send_initial_events and options.resource_version not in ("", "0"):
+        await wait_until_fresh(registry, options.resource_version)
+    framer = Framer(call, accepted)
+    if accepted.form is Form.METADATA_LIST:
+        raise errors.NotAcceptable("only the following media types are accepted: application/json")
+    return Response(200, WatchStream(registry, call, options, framer))
+
+
+class WatchStream:
+    """The body of a watch. It listens from the moment it is made."""
+
+    def __init__(self, registry: Registry, call: Call, options: ListOptions, framer: Framer) -> None:
+        self._options = options
+        self._framer = framer
+        self._store = registry.store
+        self._deadline = options.timeout_seconds or registry.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
+        self._scope = Scope(
+            call.kind.resource,
+            call.namespace or options.fields.exact("metadata.namespace") or "",
+            options.fields.exact("metadata.name") or call.name,
+            options.fields.exact("spec.nodeName") or "",
+        )
+        self._initial: list[Entry] = []
+        self._skip_to = 0
+        self._watch: Watch | None = None
+        self._failure: errors.ApiError | None = None
+        self._listen()
+
+    def _listen(self) -> None:
+        wanted = self._options.resource_version
+        current = self._store.revision
+        start = current
+        if self._options.send_initial_events or (
+            wanted in ("", "0") and self._options.send_initial_events is None
+        ):
+            self._initial = self._existing()
+        elif wanted not in ("", "0"):
+            self._skip_to = parse_revision(wanted)
+            start = min(self._skip_to, current)
+        try:
+            self._watch = self._store.watch(self._scope, start)
+        except errors.RevisionCompacted:
+            self._failure = too_old(start)
+
+    def _existing(self) -> list[Entry]:
+        page = self._store.list(self._scope.resource, self._scope.namespace)
+        return [
+            entry
+            for entry in page.entries
+            if (not self._scope.name or entry.key.name == self._scope.name)
+            and self._options.selects(entry.attributes)
+        ]
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            for chunk in self._first_chunks():
+                yield chunk
+            if self._watch is None:
+                return
+            async for chunk in self._follow(self._watch):
+                yield chunk
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop listening. May be called twice."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _first_chunks(self) -> list[bytes]:
+        if self._failure is not None:
+            return [self._framer.error(self._failure)]
+        frames = [self._framer.existing(entry) for entry in self._initial]
+        self._initial = []
+        if self._options.send_initial_events and self._options.bookmarks and self._watch is not None:
+            frames.append(self._framer.bookmark(self._watch.revision, initial_end=True))
+        return [
+            b"".join(frames[start : start + _MAX_CHUNK_EVENTS])
+            for start in range(0, len(frames), _MAX_CHUNK_EVENTS)
+        ]
+
+    async def _follow(self, watch: Watch) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._deadline
+        bookmarked = watch.revision
+        try:
+            while True:
+                pause = min(deadline, loop.time() + BOOKMARK_SECONDS) if self._options.bookmarks else deadline
+                try:
+                    async with asyncio.timeout_at(pause):
+                        changes = await anext(watch)
+                except TimeoutError:
+                    if self._options.bookmarks and watch.revision > bookmarked:
+                        bookmarked = watch.revision
+                        yield self._framer.bookmark(bookmarked)
+                    if loop.time() >= deadline:
+                        return
+                    continue
+                chunk = self._frames(changes)
+                if chunk:
+                    yield chunk
+        except StopAsyncIteration:
+            return
+        except errors.StoreError:
+            yield self._framer.error(too_old(watch.revision))
+
+    def _frames(self, changes: list[Change]) -> bytes:
+        frames = []
+        for change in changes:
+            if change.revision <= self._skip_to:
+                continue
+            before = change.before is not None and self._options.selects(change.before.attributes)
+            after = not change.deleted and self._options.selects(change.after.attributes)
+            if before or after:
+                frames.append(self._framer.change(change, before=before, after=after))
+        return b"".join(frames)
+
+
+def too_old(revision: int) -> errors.Gone:
+    """410 as an event: the client must list again."""
+    return errors.Gone(f"too old resource version: {revision}")
