@@ -1,0 +1,213 @@
+"""The informer: drives the list-and-watch machine over a client and keeps a table up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from vacate.api.kinds import Kind
+from vacate.cache import machine
+from vacate.cache.bucket import CacheKey
+from vacate.cache.machine import Effect, Input, Position, Step, step
+from vacate.cache.reader import Reader
+from vacate.cache.table import Change, IndexFunction, Table, key_of
+from vacate.client.client import Client
+from vacate.client.codec import WatchEvent
+from vacate.client.watch import Watch
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import ApiError, TransportError
+from vacate.wire.framing import DELETED
+
+T = TypeVar("T")
+
+Handler = Callable[[T | None, T | None], None]
+"""Called as fn(old, new) after the readers see the change; None where there is no object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How patient an informer is, in seconds."""
+
+    watch_seconds: tuple[float, float] = (300.0, 600.0)  # a watch is asked for anew after this, at random
+    overdue_seconds: float = 30.0  # a watch that lives so much longer than asked for has fallen silent
+    first_pause: float = 0.8
+    longest_pause: float = 30.0
+
+
+class Informer(Generic[T]):
+    """A live copy of one collection.
+
+    At rest it waits on one open watch: no polling and no listing. Handlers are called in the order of the
+    changes, and must neither block nor raise: an error in one ends `run`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        into: type[T],
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        indexes: Mapping[str, IndexFunction[T]] | None = None,
+        tuning: Tuning | None = None,
+    ) -> None:
+        self.kind = kind
+        self.into = into
+        self._client = client
+        self._clock = clock
+        self._entropy = entropy
+        self._tuning = tuning or Tuning()
+        self._namespace = namespace
+        self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
+        self._table: Table[T] = Table(indexes or {})
+        self._aside: dict[CacheKey, T] = {}  # a listing that is not whole yet
+        self._handlers: list[Handler[T]] = []
+        self._synced = asyncio.Event()
+        self._started = False
+        self._position = Position()
+        self.reader = Reader(self._table)
+
+    @property
+    def position(self) -> Position:
+        """Where the list-and-watch machine stands."""
+        return self._position
+
+    def add_indexes(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
+        """Index by more functions. Only before `run`; a name keeps the function it got first."""
+        for name, function in indexes.items():
+            if name in self._table.functions:
+                continue
+            if self._started:
+                raise RuntimeError(f"{self.kind.resource}: index {name!r} comes too late, the informer runs")
+            self._table.functions[name] = function
+            self._table.indexed[name] = {}
+
+    def subscribe(self, handler: Handler[T]) -> None:
+        """Call the handler for every change from now on, and at once for what is already known."""
+        self._handlers.append(handler)
+        for obj in self.reader.list():
+            handler(None, obj)
+
+    async def wait_synced(self) -> None:
+        """Return when the first whole listing is there."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """Follow the collection until cancelled."""
+        self._started = True
+        position, effects = step(self._position, machine.Started())
+        while True:
+            self._position = position
+            position, effects = await self._turn(position, effects)
+
+    async def _turn(self, position: Position, effects: Sequence[Effect]) -> Step:
+        """Do what a step asks for and make the next step of the outcome."""
+        self._perform(effects)
+        match effects[-1]:
+            case machine.FetchPage() as fetch:
+                return step(position, await self._fetch(fetch))
+            case machine.OpenStream() as opening:
+                return await self._follow(position, opening)
+            case machine.Pause() as pause:
+                await self._clock.sleep(self._pause_seconds(pause))
+                return step(position, machine.Started())
+            case other:
+                raise AssertionError(f"{other} cannot begin a turn")
+
+    async def _fetch(self, fetch: machine.FetchPage) -> Input:
+        try:
+            page = await self._client.list(
+                self.kind,
+                self._namespace,
+                limit=fetch.limit,
+                continue_token=fetch.continue_token,
+                into=self.into,
+                **self._selectors,
+            )
+        except (ApiError, TransportError) as error:
+            return machine.Failed(error)
+        return machine.Page(page.items, page.resource_version, page.continue_token)
+
+    async def _follow(self, position: Position, opening: machine.OpenStream) -> Step:
+        """Open a watch and stay on it to its end; return the step after that."""
+        seconds = self._entropy.uniform(*self._tuning.watch_seconds)
+        watch = self._client.watch(
+            self.kind,
+            self._namespace,
+            resource_version=opening.resource_version,
+            timeout_seconds=max(int(seconds), 1),
+            send_initial_events=opening.initial_events,
+            into=self.into,
+            **self._selectors,
+        )
+        began = self._clock.monotonic()
+        self._position = position
+        try:
+            async with asyncio.timeout(seconds + self._tuning.overdue_seconds), watch:
+                await self._stay(watch)
+            outcome: Input = machine.Ended(self._clock.monotonic() - began)
+        except TimeoutError:
+            outcome = machine.Failed(TransportError("the watch has fallen silent"))
+        except (ApiError, TransportError) as error:
+            outcome = machine.Failed(error)
+        return step(self._position, outcome)
+
+    async def _stay(self, watch: Watch[T]) -> None:
+        await watch.open()
+        self._position, effects = step(self._position, machine.Opened())
+        while (events := await watch.read()) is not None:
+            self._position, effects = step(self._position, machine.Events(events))
+            self._perform(effects)
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case machine.Apply(events, version):
+                    self._apply(events, version)
+                case machine.Forget():
+                    self._aside = {}
+                case machine.Collect(items):
+                    self._aside.update((key_of(item), item) for item in items)
+                case machine.Amend(events):
+                    self._amend(events)
+                case machine.Swap(version):
+                    self._swap(version)
+
+    def _apply(self, events: Sequence[WatchEvent[Any]], version: str) -> None:
+        for event in events:
+            changes = self._table.apply(event.object, deleted=event.type == DELETED)
+            self._table.resource_version = event.resource_version
+            self._tell(changes)
+        self._table.resource_version = version
+
+    def _amend(self, events: Sequence[WatchEvent[Any]]) -> None:
+        for event in events:
+            key = key_of(event.object)
+            if event.type == DELETED:
+                self._aside.pop(key, None)
+            elif event.object is not None:
+                self._aside[key] = event.object
+
+    def _swap(self, version: str) -> None:
+        items, self._aside = self._aside, {}
+        changes = self._table.replace(items.values(), version)
+        self._synced.set()
+        self._tell(changes)
+
+    def _tell(self, changes: Sequence[Change[T]]) -> None:
+        for old, new in changes:
+            for handler in self._handlers:
+                handler(old, new)
+
+    def _pause_seconds(self, pause: machine.Pause) -> float:
+        """Doubling from the first pause up to the longest, plus up to as much again by chance."""
+        doubled = self._tuning.first_pause * 2.0 ** min(pause.failures - 1, 16)
+        seconds = min(doubled, self._tuning.longest_pause) * self._entropy.uniform(1.0, 2.0)
+        return max(seconds, pause.at_least)

@@ -1,0 +1,274 @@
+"""List and watch as a state machine without I/O: `step(position, input) -> (position, effects)`.
+
+    EMPTY ──▶ STREAMING ──(bookmark: all sent)──▶ WATCHING ◀──▶ CONNECTING
+      ▲  └──▶ LISTING ──────(last page)─────────────────────────▲   │
+      └──────────────────────(410 Gone)─────────────────────────────┘
+
+A listing, streamed or paged, is collected aside and swapped in when it is complete, so that readers keep
+the old whole state until then. A watch that breaks is resumed from the last revision seen. Of the effects of
+a step exactly the last one is work that takes time; its outcome is the next input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from vacate.client.codec import WatchEvent
+from vacate.errors import ApiError, BadRequest, Gone, Invalid, VacateError
+from vacate.wire.framing import BOOKMARK
+
+PAGE_SIZE = 500
+SHORT_LIFE = 1.0
+"""A stream that ends sooner than this, in seconds, without an event counts as a failure."""
+
+
+class Phase(Enum):
+    """What the machine is about."""
+
+    EMPTY = "empty"  # nothing is under way; next comes a listing
+    STREAMING = "streaming"  # a watch sends the present state first; it is being collected
+    LISTING = "listing"  # pages are being collected
+    CONNECTING = "connecting"  # the state is whole up to a revision; a watch from there is being opened
+    WATCHING = "watching"  # changes arrive
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The machine's whole state."""
+
+    phase: Phase = Phase.EMPTY
+    resource_version: str = ""  # all changes up to here are applied; empty before the first listing
+    failures: int = 0  # in a row, since the last thing that went well
+    stream_lists: bool = True  # until the server has refused to stream a listing
+    page_size: int = PAGE_SIZE  # 0 after a page's token had expired: then all in one answer
+    progress: bool = False  # whether the open stream has brought anything
+
+
+# Inputs: what happened.
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The machine was switched on, or a pause is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The server accepted the watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a listing arrived."""
+
+    items: Sequence[Any]
+    resource_version: str
+    continue_token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Part of a watch arrived, never empty."""
+
+    events: Sequence[WatchEvent[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The server ended the watch in good order after so many seconds."""
+
+    lasted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The server refused, or there was no answer, or the stream broke or fell silent."""
+
+    error: VacateError
+
+
+Input = Started | Opened | Page | Events | Ended | Failed
+
+
+# Effects: what is to be done. The first group is done at once, the second takes time.
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Drop what was collected; a new listing begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Put items of a listing aside."""
+
+    items: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Apply events to what was put aside: they belong to a streamed listing."""
+
+    events: Sequence[WatchEvent[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """The listing is whole as of this revision: show it to the readers."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Apply changes to what readers see, which is then whole as of this revision."""
+
+    events: Sequence[WatchEvent[Any]]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPage:
+    """Ask for a page."""
+
+    limit: int
+    continue_token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStream:
+    """Open a watch, from a revision or with the present state first."""
+
+    resource_version: str
+    initial_events: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStream:
+    """Wait for the next part of the open watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before the next attempt: the longer the more failures, and at least so many seconds."""
+
+    failures: int
+    at_least: float = 0.0
+
+
+Effect = Forget | Collect | Amend | Swap | Apply | FetchPage | OpenStream | ReadStream | Pause
+Step = tuple[Position, tuple[Effect, ...]]
+
+
+def step(position: Position, input_: Input) -> Step:
+    """The next position, and what to do to get further."""
+    match input_:
+        case Started():
+            return _start(position)
+        case Opened():
+            return _opened(position)
+        case Page():
+            return _page(position, input_)
+        case Events():
+            return _events(position, input_.events)
+        case Ended():
+            return _ended(position, input_)
+        case Failed():
+            return _failed(position, input_.error)
+
+
+def _start(position: Position) -> Step:
+    if position.phase is Phase.CONNECTING:
+        return position, (OpenStream(position.resource_version, initial_events=False),)
+    if position.stream_lists:
+        streaming = replace(position, phase=Phase.STREAMING, progress=False)
+        return streaming, (Forget(), OpenStream("", initial_events=True))
+    listing = replace(position, phase=Phase.LISTING)
+    return listing, (Forget(), FetchPage(position.page_size))
+
+
+def _opened(position: Position) -> Step:
+    if position.phase is Phase.CONNECTING:
+        return replace(position, phase=Phase.WATCHING, progress=False), (ReadStream(),)
+    return position, (ReadStream(),)
+
+
+def _page(position: Position, page: Page) -> Step:
+    if page.continue_token:
+        return position, (Collect(page.items), FetchPage(position.page_size, page.continue_token))
+    listed = replace(
+        position,
+        phase=Phase.CONNECTING,
+        resource_version=page.resource_version,
+        failures=0,
+        page_size=PAGE_SIZE,
+    )
+    return listed, (
+        Collect(page.items),
+        Swap(page.resource_version),
+        OpenStream(page.resource_version, initial_events=False),
+    )
+
+
+def _events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
+    if position.phase is Phase.STREAMING:
+        return _initial_events(position, events)
+    version = events[-1].resource_version or position.resource_version
+    changes = [event for event in events if event.type != BOOKMARK]
+    watching = replace(position, resource_version=version, failures=0, progress=True)
+    return watching, (Apply(changes, version), ReadStream())
+
+
+def _initial_events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
+    end = next((n for n, event in enumerate(events) if event.initial_events_end), None)
+    listed = [event for event in events[:end] if event.type != BOOKMARK]
+    if end is None:
+        return position, (Amend(listed), ReadStream())
+    version = events[end].resource_version
+    whole = replace(position, phase=Phase.WATCHING, resource_version=version, failures=0, progress=True)
+    effects: tuple[Effect, ...] = (Amend(listed), Swap(version))
+    if rest := events[end + 1 :]:
+        whole, more = _events(whole, rest)
+        return whole, (*effects, *more)
+    return whole, (*effects, ReadStream())
+
+
+def _ended(position: Position, ended: Ended) -> Step:
+    if position.phase is Phase.STREAMING:
+        # The server did not say that the listing is whole: it does not know how to, or had no time for it.
+        return _start(replace(position, phase=Phase.EMPTY, stream_lists=False))
+    connecting = replace(position, phase=Phase.CONNECTING)
+    if position.progress or ended.lasted >= SHORT_LIFE:
+        return _start(connecting)
+    return _pause(connecting)
+
+
+def _failed(position: Position, error: VacateError) -> Step:
+    match position.phase:
+        case Phase.STREAMING if isinstance(error, BadRequest | Invalid):
+            return _start(replace(position, phase=Phase.EMPTY, stream_lists=False))
+        case Phase.LISTING if isinstance(error, Gone):
+            return _expired(replace(position, page_size=0))
+        case Phase.CONNECTING | Phase.WATCHING if isinstance(error, Gone):
+            return _expired(position)
+        case Phase.CONNECTING | Phase.WATCHING:
+            return _pause(replace(position, phase=Phase.CONNECTING), error)
+        case _:
+            return _pause(replace(position, phase=Phase.EMPTY), error)
+
+
+def _expired(position: Position) -> Step:
+    """List again: at once the first time, with a pause where that keeps happening."""
+    empty = replace(position, phase=Phase.EMPTY)
+    if position.failures:
+        return _pause(empty)
+    return _start(replace(empty, failures=1))
+
+
+def _pause(position: Position, error: VacateError | None = None) -> Step:
+    asked = error.retry_after_seconds if isinstance(error, ApiError) else None
+    failures = position.failures + 1
+    return replace(position, failures=failures), (Pause(failures, float(asked or 0)),)

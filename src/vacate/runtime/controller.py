@@ -1,0 +1,125 @@
+"""Runs a reconciler: sources put keys into a queue, workers take them out, one switch judges the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from vacate.cache.informer import Informer
+from vacate.client.codec import identity_of
+from vacate.errors import ApiError, Conflict, VacateError
+from vacate.queue.queue import Queue
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome, Reconciler, Terminal
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def own_key(obj: Any) -> Iterable[Key]:
+    """The key of the object itself."""
+    identity = identity_of(obj)
+    return (Key(identity.namespace, identity.name),)
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """Where keys come from: each change of the informer's objects concerns the keys that `keys` names."""
+
+    informer: Informer[T]
+    keys: Callable[[T], Iterable[Key]] = own_key
+    # Whether a change matters; asked with the objects before and after.
+    when: Callable[[T | None, T | None], bool] | None = None
+
+
+class Controller:
+    """One reconciler with its queue and workers."""
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        sources: Sequence[Source[Any]],
+        deps: Deps,
+        *,
+        workers: int = 1,
+    ) -> None:
+        self.name = name
+        self.sources = tuple(sources)
+        self.queue: Queue[Key] = Queue(deps.clock, name=name, metrics=deps.metrics)
+        self._reconciler = reconciler
+        self._clock = deps.clock
+        self._workers = workers
+        self._results = {
+            result: deps.metrics.reconciles.labels(name, result)
+            for result in ("success", "requeue_after", "conflict", "terminal", "error")
+        }
+        for source in self.sources:
+            source.informer.subscribe(_enqueue(source, self.queue))
+
+    async def run(self) -> None:
+        """Work until cancelled. An error of the machinery itself, never of a reconciler, ends it."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self.name}/{number}")
+
+    async def _work(self) -> None:
+        while (key := await self.queue.get()) is not None:
+            try:
+                await self.process(key)
+            finally:
+                self.queue.done(key)
+
+    async def process(self, key: Key) -> None:
+        """Reconcile one key and give the outcome its meaning. Nowhere else is that decided."""
+        try:
+            outcome: Outcome | Exception = await self._reconciler.reconcile(key)
+        except Exception as error:  # whatever a reconciler raises must not end the worker
+            outcome = error
+        self._judge(key, outcome)
+
+    def _judge(self, key: Key, outcome: Outcome | Exception) -> None:
+        match outcome:
+            case Done():
+                self._results["success"].inc()
+                self.queue.forget(key)
+            case Later(at):
+                self._results["requeue_after"].inc()
+                self.queue.forget(key)
+                self.queue.add_after(key, (at - self._clock.now()).total_seconds())
+            case Conflict():
+                self._results["conflict"].inc()
+                self.queue.add_failed(key)
+            case Terminal():
+                self._results["terminal"].inc()
+                self.queue.forget(key)
+                log.error("%s: %s: giving up until something changes: %s", self.name, key, outcome)
+            case _:
+                self._results["error"].inc()
+                seconds = self.queue.add_failed(key, _asked(outcome))
+                unexpected = None if isinstance(outcome, VacateError) else outcome
+                log.warning(
+                    "%s: %s: again in %.3f s: %s", self.name, key, seconds, outcome, exc_info=unexpected
+                )
+
+
+def _asked(error: Exception) -> float:
+    return float(error.retry_after_seconds or 0) if isinstance(error, ApiError) else 0.0
+
+
+def _enqueue(source: Source[T], queue: Queue[Key]) -> Callable[[T | None, T | None], None]:
+    """Both states count: an object that changed hands concerns its old owner too."""
+
+    def handle(old: T | None, new: T | None) -> None:
+        if source.when is not None and not source.when(old, new):
+            return
+        for obj in (old, new):
+            if obj is not None:
+                for key in source.keys(obj):
+                    queue.add(key)
+
+    return handle
