@@ -34,7 +34,7 @@ def selectable(kind: Kind) -> frozenset[str]:
 @cache
 def _reader(resource: str) -> Callable[[Key, bytes], Attributes]:
     kind = _KINDS[resource]
-    decoder = msgspec.json.Decoder(_struct(_tree(kind)))
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_struct(_tree(kind)))
     paths = [(path, path.split("."), _ABSENT.get(path, "")) for path in kind.selectable_fields]
     adjust = _event_fields if kind.plural == "events" else None
 

@@ -54,11 +54,11 @@ def check_depth(value: Any) -> None:
 
 def read_object(request: Request, kind: Kind) -> Obj:
     """The body as an object of the kind; missing kind and apiVersion are taken from the address."""
-    return typed(read_body(request), kind, request.body)
+    return typed(read_body(request), kind)
 
 
-def typed(value: Any, kind: Kind, body: bytes = b"") -> Obj:
-    """Check that a value is an object of the kind, with fields of the right JSON types, and drop its nulls."""
+def typed(value: Any, kind: Kind) -> Obj:
+    """An object of the kind with fields of the right JSON types and no nulls, or BadRequest."""
     if not isinstance(value, dict):
         raise BadRequest(
             "couldn't get version/kind; json parse error: json: cannot unmarshal "

@@ -53,7 +53,9 @@ def parse_continue(text: str, scope_namespace: str, *, namespaced: bool) -> Cont
     if version != "meta.k8s.io/v1":
         raise _bad(f"continue key is not valid: server does not recognize this encoded version {version}")
     if not isinstance(revision, int) or isinstance(revision, bool) or revision == 0 or revision < LATEST:
-        raise _bad("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise _bad(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not isinstance(start, str) or not start:
         raise _bad("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
     return _locate(revision, start.removesuffix("\0"), scope_namespace, namespaced=namespaced)

@@ -1,4 +1,4 @@
-"""The HTTPS edge: aiohttp on one side, `handle(Request) -> Response` on the other. Nothing is decided here."""
+"""The HTTPS edge: aiohttp on one side, `handle(Request) -> Response` on the other; it decides nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from vacate.apiserver import respond
 from vacate.apiserver.codec import MAX_BODY_BYTES
@@ -129,6 +128,5 @@ async def _stream(incoming: web.BaseRequest, response: Response) -> web.StreamRe
 
 
 def _abort(incoming: web.BaseRequest) -> None:
-    protocol = incoming.protocol
-    if isinstance(protocol, RequestHandler) and protocol.transport is not None:
-        protocol.transport.abort()
+    if incoming.transport is not None:
+        incoming.transport.abort()

@@ -8,7 +8,6 @@ from vacate.api.kinds import ALL_VERBS
 from vacate.apiserver.route import KINDS, Route
 from vacate.metrics import Metrics
 
-
 _VERBS = frozenset({*ALL_VERBS, "head", "post", "put"})
 
 

@@ -31,7 +31,11 @@ class Accepted:
 
 
 _PLAIN = Accepted()
-_FORMS = {"Table": Form.TABLE, "PartialObjectMetadata": Form.METADATA, "PartialObjectMetadataList": Form.METADATA_LIST}
+_FORMS = {
+    "Table": Form.TABLE,
+    "PartialObjectMetadata": Form.METADATA,
+    "PartialObjectMetadataList": Form.METADATA_LIST,
+}
 
 
 def negotiate(accept: str) -> Accepted:

@@ -110,9 +110,7 @@ async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
         raise errors.Timeout(
             f"Too large resource version: {wanted}, current: {current}",
             details={
-                "causes": [
-                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-                ],
+                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
                 "retryAfterSeconds": 1,
             },
         ) from None
@@ -142,7 +140,9 @@ def _watch_faults(options: ListOptions) -> list[f.FieldError]:
         faults.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if options.match:
         if not asked:
-            faults.append(_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+            faults.append(
+                _match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
         if options.match != "NotOlderThan":
             faults.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
         if options.continue_token:
@@ -159,7 +159,11 @@ def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
     body = listed if len(faults) == 1 else f"[{listed}]"
     return errors.Invalid(
         f'ListOptions.meta.k8s.io "" is invalid: {body}',
-        details={"group": "meta.k8s.io", "kind": "ListOptions", "causes": [fault.cause() for fault in faults]},
+        details={
+            "group": "meta.k8s.io",
+            "kind": "ListOptions",
+            "causes": [fault.cause() for fault in faults],
+        },
     )
 
 

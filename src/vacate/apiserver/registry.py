@@ -2,45 +2,26 @@
 
 Everything from reading the tip to staging a write is synchronous, so that a read-modify-write inside the
 server meets no race. Only the wait for the disk is awaited.
-
-A stored value carries no `kind` and `apiVersion`: items of a list have none on the wire either, and single
-objects get them put in front (`whole`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import orjson
-
 from vacate import errors
 from vacate.admission.types import Context
 from vacate.api import status
 from vacate.api.identity import User
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj, metadata
+from vacate.api.objects import Obj
+from vacate.apiserver.authz import Authorizer
+from vacate.apiserver.stored import decode, encoder, key_of
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
-from vacate.store.store import Store, Write
-from vacate.store.types import Encode, Entry, Key
-
-_TYPE_FIELDS = ("kind", "apiVersion")
-_PREFIXES: dict[Kind, bytes] = {}
-
-
-def type_prefix(kind: Kind) -> bytes:
-    """The beginning of an encoded object of the kind, up to its first own field."""
-    prefix = _PREFIXES.get(kind)
-    if prefix is None:
-        prefix = b'{"kind":"%b","apiVersion":"%b",' % (kind.kind.encode(), kind.api_version.encode())
-        _PREFIXES[kind] = prefix
-    return prefix
-
-
-def whole(kind: Kind, value: bytes) -> bytes:
-    """A stored value as a client gets it: with kind and apiVersion."""
-    return type_prefix(kind) + value[1:]
+from vacate.store.commit import Write
+from vacate.store.store import Store
+from vacate.store.types import Entry, Key
 
 
 @dataclass(slots=True)
@@ -50,6 +31,7 @@ class Registry:
     store: Store
     clock: Clock
     entropy: Entropy
+    authorizer: Authorizer
     gates: FeatureGates = field(default_factory=FeatureGates)
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
@@ -107,28 +89,3 @@ class Registry:
     async def write_delete(self, kind: Kind, last: Obj, old: Entry) -> Entry:
         """Delete and wait for the disk; the entry holds the last state."""
         return await self.stage_delete(kind, last, old).done()
-
-
-def decode(kind: Kind, entry: Entry) -> Obj:
-    """A stored object as a dict of its own, with kind and apiVersion."""
-    obj: Obj = {"kind": kind.kind, "apiVersion": kind.api_version}
-    obj.update(orjson.loads(entry.value))
-    return obj
-
-
-def key_of(kind: Kind, obj: Obj) -> Key:
-    """Where the object lives."""
-    meta = obj["metadata"]
-    return Key(kind.resource, meta.get("namespace", "") if kind.namespaced else "", meta["name"])
-
-
-def encoder(obj: Obj) -> Encode:
-    """Encodes the object for a revision, without kind and apiVersion."""
-    body = {key: value for key, value in obj.items() if key not in _TYPE_FIELDS}
-    meta = metadata(body)
-
-    def encode(revision: int) -> bytes:
-        meta["resourceVersion"] = str(revision)
-        return orjson.dumps(body)
-
-    return encode

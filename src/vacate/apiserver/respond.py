@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import orjson
 
 from vacate import errors
 from vacate.api import status
-from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, encode
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import Accepted, Form, negotiate
-from vacate.apiserver.registry import decode, whole
+from vacate.apiserver.stored import decode, whole
 from vacate.apiserver.tables import table_of
 from vacate.errors import NotAcceptable
 from vacate.store.types import Entry
-from vacate.wire.message import Request, Response
+from vacate.wire.message import Response
 
 
 def stored(call: Call, entry: Entry, code: int = 200) -> Response:
@@ -39,7 +36,7 @@ def transform(call: Call, accepted: Accepted, obj: Obj) -> Obj:
     """One object as a Table or as bare metadata."""
     if accepted.form is Form.TABLE:
         list_meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return versioned_table(call.kind, [obj], call.now, call.request, accepted, list_meta)
+        return versioned_table(call, accepted, [obj], list_meta)
     if accepted.form is Form.METADATA:
         return bare_metadata(obj, accepted.version)
     raise NotAcceptable("only the following media types are accepted: application/json")
@@ -47,17 +44,19 @@ def transform(call: Call, accepted: Accepted, obj: Obj) -> Obj:
 
 def bare_metadata(obj: Obj, version: str = "v1") -> Obj:
     """Kind and metadata of an object, nothing else."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": obj["metadata"]}
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": obj["metadata"],
+    }
 
 
-def versioned_table(
-    kind: Kind, objects: list[Obj], now: dt.datetime, request: Request, accepted: Accepted, list_meta: Obj
-) -> Obj:
+def versioned_table(call: Call, accepted: Accepted, objects: list[Obj], list_meta: Obj) -> Obj:
     """Objects as a Table of the version that was asked for."""
-    include = request.query.get("includeObject") or "Metadata"
+    include = call.request.query.get("includeObject") or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         raise errors.BadRequest(f"unrecognized includeObject value: {include!r}")
-    table = table_of(kind, objects, now, include=include, list_meta=list_meta)
+    table: Obj = table_of(call.kind, objects, call.now, include=include, list_meta=list_meta)
     table["apiVersion"] = f"meta.k8s.io/{accepted.version}"
     return table
 

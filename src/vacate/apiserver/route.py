@@ -13,7 +13,14 @@ from vacate.api.identity import Access, User
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.wire.message import Request
 
-_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 KINDS: Mapping[tuple[str, str, str], Kind] = {

@@ -13,10 +13,10 @@ from vacate.api.identity import User
 from vacate.api.kinds import Kind
 from vacate.apiserver import discovery, health, respond
 from vacate.apiserver.authn import Authenticator
-from vacate.apiserver.authz import Authorizer, forbidden
 from vacate.apiserver.codec import MAX_BODY_BYTES
 from vacate.apiserver.context import Call
 from vacate.apiserver.health import Health
+from vacate.apiserver.impersonation import impersonate
 from vacate.apiserver.measure import Measure
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.reviews import REVIEWS
@@ -57,7 +57,6 @@ class ApiServer:
         self,
         registry: Registry,
         authenticator: Authenticator,
-        authorizer: Authorizer,
         metrics: Metrics,
     ) -> None:
         self.registry = registry
@@ -66,7 +65,6 @@ class ApiServer:
             ready={"storage": lambda: str(registry.store.failure or "")},
         )
         self._authenticator = authenticator
-        self._authorizer = authorizer
         self._metrics = metrics
         self._measure = Measure(metrics)
 
@@ -82,7 +80,9 @@ class ApiServer:
             response = respond.refusal(_store_refusal(error))
         except Exception:
             _log.exception("request failed: %s %s", request.method, request.path)
-            response = respond.refusal(errors.InternalError("an internal error occurred; the server's log has it"))
+            response = respond.refusal(
+                errors.InternalError("an internal error occurred; the server's log has it")
+            )
         self._measure.answered(address, response.status, self.registry.clock.monotonic() - started)
         return response
 
@@ -90,10 +90,8 @@ class ApiServer:
         if len(request.body) > MAX_BODY_BYTES:
             raise errors.RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         user = self._authenticator.identify(request)
-        access = address.access(user)
-        verdict = self._authorizer.authorize(access)
-        if not verdict.allowed:
-            raise forbidden(access, verdict.reason)
+        user = impersonate(request, user, self.registry.authorizer)
+        self.registry.authorizer.require(address.access(user))
         if not address.resource:
             return self._answer_path(request)
         return await self._answer_resource(request, address, user)
@@ -141,7 +139,7 @@ class ApiServer:
     def _review(self, call: Call, address: Route) -> Response:
         if address.verb != "create" or address.name:
             raise _not_allowed()
-        return REVIEWS[call.kind](call, self._authorizer)
+        return REVIEWS[call.kind](call, self.registry.authorizer)
 
 
 def _call(request: Request, address: Route, kind: Kind, user: User, registry: Registry) -> Call:

@@ -9,7 +9,7 @@ from vacate.api.objects import Obj, encode
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import Accepted, Form
-from vacate.apiserver.registry import decode, whole
+from vacate.apiserver.stored import decode, whole
 from vacate.errors import ApiError
 from vacate.store.types import Change, Entry
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vacate import errors
-from vacate.admission.namespaces import check_namespace
+from vacate.admission.lifecycle import creation_refusal
 from vacate.admission.registry import strategy_for
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
@@ -12,8 +12,10 @@ from vacate.api.times import format_time
 from vacate.apiserver import respond
 from vacate.apiserver.codec import read_object
 from vacate.apiserver.context import Call
-from vacate.apiserver.registry import Registry, key_of
-from vacate.store.store import Write
+from vacate.apiserver.guard import guard
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.stored import key_of
+from vacate.store.commit import Write
 from vacate.wire.message import Response
 
 _MAX_GENERATED_BASE = 58
@@ -56,7 +58,7 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
     faults = strategy.validate(obj, context)
     if faults:
         raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
-    registry.guard(call, obj, None)
+    guard(registry, call, obj, None)
     return generated
 
 
@@ -95,7 +97,9 @@ def _generate_name(registry: Registry, base: str) -> str:
 def _check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
     if call.kind.namespaced:
         namespace = registry.lookup(NAMESPACES, "", call.namespace)
-        check_namespace(call.kind, call.namespace, obj["metadata"].get("name", ""), namespace)
+        refusal = creation_refusal(call.kind, obj, call.namespace, namespace)
+        if refusal is not None:
+            raise refusal
 
 
 def _explained(

@@ -13,7 +13,8 @@ from vacate.apiserver.context import Call
 from vacate.apiserver.continuation import LATEST, Continuation, expired, parse_continue
 from vacate.apiserver.media import Accepted, Form, negotiate
 from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
-from vacate.apiserver.registry import Registry, decode
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.stored import decode
 from vacate.store.types import Entry, Page
 from vacate.wire.message import Response
 
@@ -102,9 +103,7 @@ async def _render(call: Call, accepted: Accepted, entries: Sequence[Entry], list
         if index % _YIELD_EVERY == _YIELD_EVERY - 1:
             await asyncio.sleep(0)
     if accepted.form is Form.TABLE:
-        return encode(
-            respond.versioned_table(kind, objects, call.now, call.request, accepted, list_meta)
-        )
+        return encode(respond.versioned_table(call, accepted, objects, list_meta))
     if accepted.form is Form.METADATA_LIST:
         body: Obj = {"kind": accepted.form.value, "apiVersion": f"meta.k8s.io/{accepted.version}"}
         body["metadata"] = list_meta

@@ -10,6 +10,7 @@ from vacate.api.objects import Obj
 from vacate.apiserver import respond
 from vacate.apiserver.codec import read_object
 from vacate.apiserver.context import Call
+from vacate.apiserver.guard import guard, require
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs import create as creating
 from vacate.decide.deletion import removed_by_update
@@ -17,7 +18,9 @@ from vacate.store.types import Entry, Key
 from vacate.wire.message import Response
 
 # Kinds that a PUT may bring into being, as Kubernetes has it.
-_CREATED_BY_PUT = frozenset({"events", "leases", "roles", "rolebindings", "clusterroles", "clusterrolebindings"})
+_CREATED_BY_PUT = frozenset(
+    {"events", "leases", "roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+)
 # Kinds whose update must say which revision it was made from.
 _CONDITIONAL = frozenset({"leases", "poddisruptionbudgets"})
 
@@ -47,9 +50,9 @@ async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: O
     admit(registry, call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
-    if removed_by_update(new, old):
-        gone = await registry.write_delete(call.kind, new, entry)
-        return respond.stored(call, gone)
+    if removed_by_update(call.kind, new, old):
+        await registry.write_delete(call.kind, old, entry)
+        return respond.unstored(call, new)
     return respond.stored(call, await registry.write_update(call.kind, new, entry))
 
 
@@ -63,7 +66,7 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     faults = strategy.validate(new, context) + strategy.validate_update(new, old, context)
     if faults:
         raise status.invalid(call.kind, call.name, faults)
-    registry.guard(call, new, old)
+    guard(registry, call, new, old)
 
 
 def _check_preconditions(kind: Kind, new: Obj, old: Obj) -> None:
@@ -93,7 +96,7 @@ def _brings_into_being(registry: Registry, call: Call) -> bool:
 
 
 async def _create(registry: Registry, call: Call, new: Obj) -> Response:
-    registry.require(call, "create")
+    require(registry, call, "create")
     if call.dry_run:
         creating.admit(registry, call, new)
         return respond.unstored(call, new, 201)

@@ -15,8 +15,8 @@ from vacate.apiserver.media import Form, negotiate
 from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.watchframes import Framer
-from vacate.store.store import Watch
 from vacate.store.types import Change, Entry, Scope
+from vacate.store.watch import Watch
 from vacate.wire.message import Response
 
 BOOKMARK_SECONDS = 60.0
