@@ -93,14 +93,14 @@ def deletion_finalizers(kind: Kind, finalizers: list[str], options: DeleteOption
     return finalizers if set(chosen) == set(finalizers) else chosen
 
 
-def removed_by_update(kind: Kind, new: Obj, old: Obj) -> bool:
+def removed_by_update(new: Obj, old: Obj) -> bool:
     """Whether an update takes the object out: it was being deleted, and the last holder has let go.
 
     The deletion that follows shows watchers the old state; the client gets the new one.
     """
     if new.get("metadata", {}).get("finalizers") or not terminating(old):
         return False
-    if kind == NAMESPACES and dig(new, "spec", "finalizers"):
+    if _is_namespace(old) and dig(new, "spec", "finalizers"):
         return False
     return not dig(old, "metadata", "deletionGracePeriodSeconds")
 
@@ -220,6 +220,10 @@ def _bump_generation(meta: Obj) -> None:
 def _not_negative(seconds: int) -> int:
     """A negative grace counts as one second."""
     return 1 if seconds < 0 else seconds
+
+
+def _is_namespace(obj: Obj) -> bool:
+    return (obj.get("kind"), obj.get("apiVersion")) == (NAMESPACES.kind, NAMESPACES.api_version)
 
 
 def _own(obj: Obj) -> Obj:
