@@ -1,0 +1,99 @@
+"""The changes since the compaction revision, for watches and for listings of the past."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from heapq import merge
+from operator import attrgetter
+
+from vacate.errors import RevisionCompacted, RevisionTooNew
+from vacate.store.log import FIRST_REVISION
+from vacate.store.state import Differences
+from vacate.store.types import Change, Entry
+
+STEP = 500
+"""Most records that one step of a compaction drops."""
+
+_revision = attrgetter("revision")
+
+
+class History:
+    """Changes by resource, oldest first, none of them at or before `compacted`."""
+
+    def __init__(self, compacted: int = FIRST_REVISION) -> None:
+        self.compacted = compacted
+        self._by_resource: dict[str, list[Change]] = {}
+
+    def append(self, change: Change) -> None:
+        """Remember the newest change."""
+        changes = self._by_resource.get(change.key.resource)
+        if changes is None:
+            changes = self._by_resource[change.key.resource] = []
+        changes.append(change)
+
+    def check(self, revision: int, newest: int) -> None:
+        """Raise unless what came after the revision is all here."""
+        if revision < self.compacted:
+            raise RevisionCompacted(
+                f"revision {revision} is no longer kept, history begins after {self.compacted}"
+            )
+        if revision > newest:
+            raise RevisionTooNew(f"revision {revision} does not exist yet, the newest is {newest}")
+
+    def since(self, resource: str, revision: int) -> list[Change]:
+        """The changes of a resource (empty: of all) after a revision, oldest first."""
+        if not resource:
+            return list(merge(*(self.since(name, revision) for name in self._by_resource), key=_revision))
+        changes = self._by_resource.get(resource)
+        if not changes or changes[-1].revision <= revision:
+            return []
+        return changes[bisect_right(changes, revision, key=_revision) :]
+
+    def differences(self, resource: str, namespace: str, revision: int) -> Differences:
+        """How the objects of a resource were different at a revision from what they are now."""
+        differences: dict[str, dict[str, Entry | None]] = {}
+        for change in reversed(self.since(resource, revision)):  # the oldest has the last word
+            _, space, name = change.key
+            if not namespace or space == namespace:
+                differences.setdefault(space, {})[name] = change.before
+        return differences
+
+    def compact(self, revision: int) -> Iterator[list[int]]:
+        """Forget the changes up to a revision; gives the revisions of obsolete records, step by step.
+
+        The revision counts at once; memory is freed as the steps are taken. The records of one key come
+        oldest first.
+        """
+        self.compacted = max(self.compacted, revision)
+        dropped = [self._cut(changes, revision) for changes in self._by_resource.values()]
+        return _obsolete_in_steps(dropped)
+
+    def _cut(self, changes: list[Change], revision: int) -> list[Change]:
+        end = bisect_right(changes, revision, key=_revision)
+        cut = changes[:end]
+        del changes[:end]
+        return cut
+
+
+def _obsolete_in_steps(dropped: list[list[Change]]) -> Iterator[list[int]]:
+    changes_of_a_step = STEP // 2  # each makes at most two records obsolete
+    for changes in dropped:
+        changes.reverse()  # so that the oldest are at the end, where taking them is cheap
+        while changes:
+            step = changes[-changes_of_a_step:]
+            del changes[-changes_of_a_step:]
+            yield [revision for change in reversed(step) for revision in obsolete_records(change)]
+
+
+def obsolete_records(change: Change) -> Iterator[int]:
+    """What nobody needs once this change is history: the record it replaced, and itself as a tombstone."""
+    if change.before is not None:
+        yield change.before.revision
+    if change.deleted:
+        yield change.revision
+
+
+def in_steps(obsolete: list[int]) -> Iterator[list[int]]:
+    """Records to drop, in steps."""
+    return (obsolete[start : start + STEP] for start in range(0, len(obsolete), STEP))
