@@ -21,6 +21,7 @@ class Peer:
 
     name: str
     groups: tuple[str, ...] = ()
+    credential_id: str = ""  # which certificate it was: `X509SHA256=` and its digest
 
 
 @dataclass(slots=True)

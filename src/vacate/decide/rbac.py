@@ -1,0 +1,115 @@
+"""Whether a rule of a role allows an access: the evaluation rules of Kubernetes RBAC.
+
+Rules only ever allow. A wildcard in verbs, groups or resources means all of them; `*/scale` means that
+subresource of every resource; `pods` does not include `pods/status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vacate.api.identity import Access
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a role. Without names it applies to all objects of its resources."""
+
+    verbs: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+
+    def to_obj(self) -> dict[str, Any]:
+        """The rule as a role object carries it, empty lists left out except for the verbs."""
+        lists = {
+            "verbs": self.verbs,
+            "apiGroups": self.groups,
+            "resources": self.resources,
+            "resourceNames": self.names,
+            "nonResourceURLs": self.urls,
+        }
+        return {key: list(value) for key, value in lists.items() if value or key == "verbs"}
+
+
+FULL_AUTHORITY = (Rule(verbs=(ALL,), groups=(ALL,), resources=(ALL,)), Rule(verbs=(ALL,), urls=(ALL,)))
+"""Everything that can be asked."""
+
+
+def rule_of(obj: Mapping[str, Any]) -> Rule:
+    """Read a rule; what is missing, null or no list of texts counts as empty."""
+    return Rule(
+        verbs=_texts(obj.get("verbs")),
+        groups=_texts(obj.get("apiGroups")),
+        resources=_texts(obj.get("resources")),
+        names=_texts(obj.get("resourceNames")),
+        urls=_texts(obj.get("nonResourceURLs")),
+    )
+
+
+def rules_of(role: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """The rules that stand in a role itself."""
+    listed = role.get("rules")
+    return (
+        tuple(rule_of(rule) for rule in listed if isinstance(rule, dict)) if isinstance(listed, list) else ()
+    )
+
+
+def is_resource_access(access: Access) -> bool:
+    """Whether the question is about a resource rather than a path."""
+    return bool(access.resource) or not access.path
+
+
+def combined_resource(access: Access) -> str:
+    """`pods` or `pods/status`."""
+    return f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+
+
+def allows(rule: Rule, access: Access) -> bool:
+    """Whether this rule alone allows the access."""
+    if not is_resource_access(access):
+        return allows_path(rule, access.verb, access.path)
+    return allows_any_name(rule, access) and (not rule.names or access.name in rule.names)
+
+
+def allows_any_name(rule: Rule, access: Access) -> bool:
+    """Whether the rule allows the access to at least one name; paths are no matter of names."""
+    return (
+        _includes(rule.verbs, access.verb)
+        and _includes(rule.groups, access.group)
+        and _includes_resource(rule.resources, access)
+    )
+
+
+def allows_path(rule: Rule, verb: str, path: str) -> bool:
+    """Whether the rule allows the verb on a path that is no resource."""
+    return _includes(rule.verbs, verb) and any(url_includes(url, path) for url in rule.urls)
+
+
+def any_allows(rules: Iterable[Rule], access: Access) -> bool:
+    """Whether one of the rules allows the access."""
+    return any(allows(rule, access) for rule in rules)
+
+
+def url_includes(pattern: str, path: str) -> bool:
+    """Whether the path is the pattern, or begins with what stands before the pattern's final stars."""
+    return pattern == path or (pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL)))
+
+
+def _includes(listed: tuple[str, ...], wanted: str) -> bool:
+    return wanted in listed or ALL in listed
+
+
+def _includes_resource(listed: tuple[str, ...], access: Access) -> bool:
+    if _includes(listed, combined_resource(access)):
+        return True
+    return bool(access.subresource) and f"*/{access.subresource}" in listed
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
