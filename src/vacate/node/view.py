@@ -1,0 +1,69 @@
+"""What a node reads of a pod. The status stays a dict: the node writes it, as differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vacate.api.types.core import TERMINAL_PHASES
+from vacate.api.types.meta import ObjectMeta, Projection
+
+DEFAULT_GRACE_SECONDS = 30
+
+
+class PaperContainer(Projection, frozen=True):
+    """A container as far as it can be run on paper."""
+
+    name: str = ""
+    image: str = ""
+    restart_policy: str = ""
+
+
+class ReadinessGate(Projection, frozen=True):
+    """A condition that must hold, too, before the pod counts as ready."""
+
+    condition_type: str = ""
+
+
+class PaperPodSpec(Projection, frozen=True):
+    """What the pod wants of its node."""
+
+    node_name: str = ""
+    restart_policy: str = "Always"
+    containers: list[PaperContainer] = msgspec.field(default_factory=list)
+    init_containers: list[PaperContainer] = msgspec.field(default_factory=list)
+    readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
+    termination_grace_period_seconds: int | None = None
+    host_network: bool = False
+
+
+class PaperPod(Projection, frozen=True, gc=True):
+    """A pod as its simulated node sees it."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PaperPodSpec = msgspec.field(default_factory=PaperPodSpec)
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def phase(self) -> str:
+        """The phase that the API shows."""
+        return str(self.status.get("phase", ""))
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the API shows that the pod has ended for good."""
+        return self.phase in TERMINAL_PHASES
+
+    @property
+    def deleting(self) -> bool:
+        """Whether deletion has begun."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def grace_seconds(self) -> int:
+        """How long the containers have from now on if they must stop: never less than a second."""
+        asked = self.metadata.deletion_grace_period_seconds if self.deleting else None
+        wanted = self.spec.termination_grace_period_seconds
+        grace = next((s for s in (asked, wanted) if s is not None), DEFAULT_GRACE_SECONDS)
+        return max(grace, 1)

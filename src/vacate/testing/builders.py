@@ -1,0 +1,183 @@
+"""Objects for tests, as dicts: a small plausible default, and any field said otherwise.
+
+    pod("web-1", node="node-1", ready=True, labels={"app": "web"})
+    pod("web-2", spec={"terminationGracePeriodSeconds": 5})      # merged into the default, deeply
+    pod("web-3", metadata={"annotations": None})                 # None takes a field away
+
+What is built is checked: a Ready pod without a node, or a budget with two bounds, is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from vacate.api.objects import Obj
+from vacate.testing.consistency import check
+
+CREATED = "2026-01-01T00:00:00Z"
+_NONE: Mapping[str, str] = {}
+
+
+def pod(
+    name: str = "pod",
+    *,
+    namespace: str = "default",
+    node: str = "",
+    phase: str = "",
+    ready: bool = False,
+    labels: Mapping[str, str] = _NONE,
+    owner: Obj | None = None,
+    stored: bool = False,
+    **overrides: Any,
+) -> Obj:
+    """A pod of one container: as a user would send it, or with a node and a phase further on its way."""
+    obj = _object("v1", "Pod", name, namespace, labels, stored=stored or bool(phase) or ready)
+    obj["spec"] = {"containers": [{"name": "main", "image": "registry.example/app:1"}]}
+    if node:
+        obj["spec"]["nodeName"] = node
+    if owner is not None:
+        obj["metadata"]["ownerReferences"] = [_owner_reference(owner)]
+    phase = phase or ("Running" if ready else "")
+    if phase:
+        obj["status"] = {"phase": phase, "conditions": _pod_conditions(phase, ready=ready, node=node)}
+    return _finish(obj, overrides)
+
+
+def node(
+    name: str = "node",
+    *,
+    zone: str = "zone-a",
+    labels: Mapping[str, str] = _NONE,
+    ready: bool = True,
+    cpu: str = "8",
+    memory: str = "32Gi",
+    pods: str = "110",
+    **overrides: Any,
+) -> Obj:
+    """A node of eight cores in a zone."""
+    own = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
+    obj = _object("v1", "Node", name, "", {**own, **labels}, stored=False)
+    room = {"cpu": cpu, "memory": memory, "pods": pods}
+    obj["spec"] = {}
+    obj["status"] = {
+        "capacity": dict(room),
+        "allocatable": dict(room),
+        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+    }
+    return _finish(obj, overrides)
+
+
+def deployment(
+    name: str = "web",
+    *,
+    namespace: str = "default",
+    replicas: int = 3,
+    labels: Mapping[str, str] = _NONE,
+    template: Obj | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A deployment whose pods carry `app=<name>`."""
+    obj = _object("apps/v1", "Deployment", name, namespace, labels or {"app": name}, stored=False)
+    obj["spec"] = _replicated(name, replicas, template)
+    return _finish(obj, overrides)
+
+
+def replicaset(
+    name: str = "web",
+    *,
+    namespace: str = "default",
+    replicas: int = 3,
+    labels: Mapping[str, str] = _NONE,
+    template: Obj | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A replica set whose pods carry `app=<name>`."""
+    obj = _object("apps/v1", "ReplicaSet", name, namespace, labels or {"app": name}, stored=False)
+    obj["spec"] = _replicated(name, replicas, template)
+    return _finish(obj, overrides)
+
+
+def pdb(
+    name: str = "web",
+    *,
+    namespace: str = "default",
+    min_available: int | str | None = None,
+    max_unavailable: int | str | None = None,
+    selector: Mapping[str, str] | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A budget over pods with `app=<name>`, or with the labels of the selector."""
+    obj = _object("policy/v1", "PodDisruptionBudget", name, namespace, _NONE, stored=False)
+    obj["spec"] = {"selector": {"matchLabels": dict(selector or {"app": name})}}
+    if min_available is not None:
+        obj["spec"]["minAvailable"] = min_available
+    if max_unavailable is not None:
+        obj["spec"]["maxUnavailable"] = max_unavailable
+    return _finish(obj, overrides)
+
+
+def namespace(name: str, **overrides: Any) -> Obj:
+    """A namespace."""
+    return _finish(_object("v1", "Namespace", name, "", _NONE, stored=False), overrides)
+
+
+def merged(base: Obj, changes: Mapping[str, Any]) -> Obj:
+    """The base with the changes in it, deeply; None takes a field away."""
+    result = copy.deepcopy(base)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = copy.deepcopy(value)
+    return result
+
+
+def _object(
+    api_version: str, kind: str, name: str, namespace: str, labels: Mapping[str, str], *, stored: bool
+) -> Obj:
+    meta: Obj = {"name": name}
+    if namespace:
+        meta["namespace"] = namespace
+    if labels:
+        meta["labels"] = dict(labels)
+    if stored:
+        meta |= {"uid": f"uid-{name}", "resourceVersion": "1", "creationTimestamp": CREATED}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta}
+
+
+def _replicated(name: str, replicas: int, template: Obj | None) -> Obj:
+    default = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/app:1"}]},
+    }
+    made = merged(default, template or {})
+    return {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": made}
+
+
+def _pod_conditions(phase: str, *, ready: bool, node: str) -> list[Obj]:
+    conditions = [{"type": "PodScheduled", "status": "True"}] if node else []
+    if phase != "Pending":
+        conditions.append({"type": "Ready", "status": "True" if ready else "False"})
+    return conditions
+
+
+def _owner_reference(owner: Obj) -> Obj:
+    meta = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": meta["name"],
+        "uid": meta.get("uid", f"uid-{meta['name']}"),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _finish(obj: Obj, overrides: Mapping[str, Any]) -> Obj:
+    made = merged(obj, overrides)
+    check(made)
+    return made

@@ -1,0 +1,32 @@
+"""Paper pods for tests of the node's pure parts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from vacate.api.objects import Obj
+from vacate.node.view import PaperPod
+from vacate.testing import pod
+
+T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def at(seconds: float) -> dt.datetime:
+    return T0 + dt.timedelta(seconds=seconds)
+
+
+def paper(obj: Obj | None = None, **overrides: Any) -> PaperPod:
+    """A stored pod on node-1 as its node sees it."""
+    return msgspec.convert(obj or pod("web", node="node-1", stored=True, **overrides), PaperPod)
+
+
+def deleted(obj: Obj, grace: int, when: float = 0.0) -> PaperPod:
+    """The pod once its deletion has begun."""
+    meta = obj["metadata"] | {
+        "deletionTimestamp": at(when + grace).isoformat(),
+        "deletionGracePeriodSeconds": grace,
+    }
+    return paper(obj | {"metadata": meta})
