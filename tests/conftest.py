@@ -1,6 +1,8 @@
-"""What every test may use: the seed option, and tiers by folder."""
+"""What every test may use: the seed option, and the rule that CI skips nothing."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -14,3 +16,15 @@ def seed(request: pytest.FixtureRequest) -> int | None:
     """The seed asked for on the command line, if any."""
     value: int | None = request.config.getoption("--seed")
     return value
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where no arm may be missing, a skipped test fails the run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not os.environ.get("VACATE_NO_SKIPS"):
+        return
+    skipped = len(reporter.stats.get("skipped", []))
+    if skipped:
+        reporter.write_line(f"{skipped} tests were skipped, and here none may be", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,50 @@
+"""The `vacate` command. Each subcommand is loaded when it is called, so that help stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+
+import click
+
+from vacate import __version__
+from vacate.errors import VacateError
+
+_COMMANDS: Mapping[str, str] = {
+    "up": "vacate.cli.up:up",
+    "demo": "vacate.cli.demo:demo",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules that are imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every subcommand, in the order of the table."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the subcommand's module."""
+        target = _COMMANDS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="vacate")
+def cli() -> None:
+    """Vacate: a control plane for how Kubernetes pods leave."""
+
+
+def main() -> None:
+    """Run the command line; a refusal is one line on standard error and exit code 1."""
+    try:
+        cli(prog_name="vacate")
+    except VacateError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
