@@ -5,23 +5,23 @@ from __future__ import annotations
 from vacate.api.identity import Access
 from vacate.api.objects import Obj
 from vacate.apiserver.context import Call
+from vacate.apiserver.escalation import confirm_no_escalation
 from vacate.apiserver.registry import Registry
 
 
 def guard(registry: Registry, call: Call, new: Obj, old: Obj | None) -> None:
     """Refuse roles and bindings that would grant more than the user holds."""
+    verb = "create" if old is None else "update"
+    confirm_no_escalation(registry.authorizer, _access(call, verb), call.kind, new, old)
 
 
 def require(registry: Registry, call: Call, verb: str) -> None:
     """Refuse where the user may not also use this verb on the same address."""
-    access = Access(
-        call.user,
-        verb,
-        call.kind.group,
-        call.kind.version,
-        call.kind.plural,
-        call.subresource,
-        call.namespace,
-        call.name,
+    registry.authorizer.require(_access(call, verb))
+
+
+def _access(call: Call, verb: str) -> Access:
+    kind = call.kind
+    return Access(
+        call.user, verb, kind.group, kind.version, kind.plural, call.subresource, call.namespace, call.name
     )
-    registry.authorizer.require(access)

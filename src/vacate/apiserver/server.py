@@ -13,13 +13,13 @@ from vacate.api.identity import User
 from vacate.api.kinds import Kind
 from vacate.apiserver import discovery, health, respond
 from vacate.apiserver.authn import Authenticator
-from vacate.apiserver.codec import MAX_BODY_BYTES
+from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
 from vacate.apiserver.context import Call
 from vacate.apiserver.health import Health
-from vacate.apiserver.impersonation import impersonate
+from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
 from vacate.apiserver.registry import Registry
-from vacate.apiserver.reviews import REVIEWS
+from vacate.apiserver.reviews import answer_review
 from vacate.apiserver.route import Route, route
 from vacate.apiserver.subresources.table import SUBRESOURCES
 from vacate.apiserver.verbs.create import create
@@ -65,6 +65,7 @@ class ApiServer:
             ready={"storage": lambda: str(registry.store.failure or "")},
         )
         self._authenticator = authenticator
+        self._impersonation = Impersonation(registry.authorizer)
         self._metrics = metrics
         self._measure = Measure(metrics)
 
@@ -90,7 +91,7 @@ class ApiServer:
         if len(request.body) > MAX_BODY_BYTES:
             raise errors.RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         user = self._authenticator.identify(request)
-        user = impersonate(request, user, self.registry.authorizer)
+        user = self._impersonation.resolve(address.access(user), request.headers)
         self.registry.authorizer.require(address.access(user))
         if not address.resource:
             return self._answer_path(request)
@@ -139,7 +140,9 @@ class ApiServer:
     def _review(self, call: Call, address: Route) -> Response:
         if address.verb != "create" or address.name:
             raise _not_allowed()
-        return REVIEWS[call.kind](call, self.registry.authorizer)
+        body = read_object(call.request, call.kind)
+        filled = answer_review(call.kind, body, call.user, self.registry.authorizer, call.now)
+        return respond.unstored(call, filled, 201)
 
 
 def _call(request: Request, address: Route, kind: Kind, user: User, registry: Registry) -> Call:

@@ -57,7 +57,8 @@ class FolderLock:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = self._folder.lock.open("a+", encoding="ascii")
         except OSError as error:
-            raise ConfigError(f"--dir: {root} cannot be used: {error.strerror}; choose another folder") from error
+            why = error.strerror
+            raise ConfigError(f"--dir: {root} cannot be used: {why}; choose another folder") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
