@@ -25,12 +25,16 @@ _TOO_OLD = "The resourceVersion for the provided list is too old."
 async def list_(registry: Registry, call: Call) -> Response:
     """A page, or all of it, of one revision."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
-    options = list_options(call)
+    entries, list_meta = await listed(registry, call, list_options(call))
+    return Response(200, await render(call, accepted, entries, list_meta))
+
+
+async def listed(registry: Registry, call: Call, options: ListOptions) -> tuple[Sequence[Entry], Obj]:
+    """What the options pick, and the metadata of the list."""
     namespace = call.namespace or options.fields.exact("metadata.namespace") or ""
     page = await _read(registry, call.kind, namespace, options)
     entries, more = await select(page.entries, options)
-    list_meta = _list_meta(page, entries, options, namespace, more=more)
-    return Response(200, await _render(call, accepted, entries, list_meta))
+    return entries, _list_meta(page, entries, options, namespace, more=more)
 
 
 async def _read(registry: Registry, kind: Kind, namespace: str, options: ListOptions) -> Page:
@@ -92,7 +96,8 @@ def _list_meta(
     return list_meta
 
 
-async def _render(call: Call, accepted: Accepted, entries: Sequence[Entry], list_meta: Obj) -> bytes:
+async def render(call: Call, accepted: Accepted, entries: Sequence[Entry], list_meta: Obj) -> bytes:
+    """The list in the form that was agreed on."""
     kind = call.kind
     if accepted.form is Form.OBJECT:
         head = encode({"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": list_meta})
