@@ -1,0 +1,164 @@
+"""A transport that goes wrong on purpose, for simulations and tests.
+
+A plan is asked about every request and answers with a fault. The same seed gives the same faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from vacate.api.objects import encode
+from vacate.api.status import to_status
+from vacate.client.transport import Transport
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import InternalError, TransportError
+from vacate.wire.message import Request, Response, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong with one request; several things may."""
+
+    delay: float = 0.0  # seconds on the way there
+    lost: bool = False  # the request never arrives
+    unanswered: bool = False  # it is carried out, and the answer is lost
+    status: int = 0  # answered with this code, not carried out
+    cut_after: int | None = None  # a watch breaks after so many chunks
+    stall_after: int | None = None  # a watch falls silent after so many chunks, and stays open
+    repeat: bool = False  # every chunk of a watch comes twice
+
+
+NO_FAULT = Fault()
+
+
+class Plan(Protocol):
+    """Decides what goes wrong."""
+
+    def fault(self, request: Request) -> Fault:
+        """The fault of this request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How probable each fault is, from 0 to 1; delays are up to so many seconds."""
+
+    delay: float = 0.0
+    lost: float = 0.0
+    unanswered: float = 0.0
+    refused: float = 0.0
+    cut: float = 0.0
+    stall: float = 0.0
+    repeat: float = 0.0
+
+
+class RandomPlan:
+    """Faults by chance. Every fault is drawn for every request, so that a seed keeps its meaning."""
+
+    def __init__(self, chances: Chances, entropy: Entropy) -> None:
+        self._chances = chances
+        self._entropy = entropy
+
+    def fault(self, request: Request) -> Fault:
+        """Draw a fault; of several the first in this order: lost, refused, unanswered."""
+        chances = self._chances
+        lost, unanswered, refused = (
+            self._hits(chance) for chance in (chances.lost, chances.unanswered, chances.refused)
+        )
+        cut, stall, repeat = (self._hits(chance) for chance in (chances.cut, chances.stall, chances.repeat))
+        chunks = int(self._entropy.uniform(0, 10))
+        return Fault(
+            delay=self._entropy.uniform(0, chances.delay),
+            lost=lost,
+            unanswered=unanswered,
+            status=503 if refused else 0,
+            cut_after=chunks if cut else None,
+            stall_after=chunks if stall else None,
+            repeat=repeat,
+        )
+
+    def _hits(self, chance: float) -> bool:
+        return self._entropy.uniform(0, 1) < chance
+
+
+class Script:
+    """Faults in a fixed order, for tests; none after the last."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self._faults: Iterator[Fault] = iter(faults)
+
+    def fault(self, request: Request) -> Fault:
+        """The next fault."""
+        return next(self._faults, NO_FAULT)
+
+
+class FaultyTransport:
+    """Wraps a transport and lets a plan interfere."""
+
+    def __init__(self, transport: Transport, plan: Plan, clock: Clock) -> None:
+        self._transport = transport
+        self._plan = plan
+        self._clock = clock
+
+    async def send(self, request: Request) -> Response:
+        """Carry the request as far as its fault allows."""
+        fault = self._plan.fault(request)
+        if fault.delay > 0:
+            await self._clock.sleep(fault.delay)
+        if fault.lost:
+            raise TransportError(f"{request.method} {request.path}: the request was lost")
+        if fault.status:
+            error = InternalError("injected fault", reason="", code=fault.status)
+            return Response(fault.status, encode(to_status(error)))
+        response = await self._transport.send(request)
+        if fault.unanswered:
+            await _discard(response)
+            raise TransportError(f"{request.method} {request.path}: the answer was lost")
+        if not isinstance(response.body, bytes):
+            response.body = FaultyStream(response.body, fault, self._clock)
+        return response
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._transport.aclose()
+
+
+class FaultyStream:
+    """A watch stream that breaks, falls silent or stutters."""
+
+    def __init__(self, stream: Stream, fault: Fault, clock: Clock) -> None:
+        self._stream = stream
+        self._fault = fault
+        self._clock = clock
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        chunks = aiter(self._stream)
+        seen = 0
+        while True:
+            await self._interfere(seen)
+            chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            seen += 1
+            yield chunk
+            if self._fault.repeat:
+                yield chunk
+
+    async def _interfere(self, seen: int) -> None:
+        if self._fault.cut_after == seen:
+            raise TransportError("the watch stream was cut")
+        if self._fault.stall_after == seen:
+            while True:
+                await self._clock.sleep(3600.0)
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._stream.aclose()
+
+
+async def _discard(response: Response) -> None:
+    if not isinstance(response.body, bytes):
+        await response.body.aclose()

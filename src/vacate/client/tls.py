@@ -1,0 +1,44 @@
+"""TLS towards the server."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+
+from vacate.client.config import ClusterConfig
+from vacate.client.credentials import Credentials
+from vacate.errors import ConfigError
+
+
+def client_context(config: ClusterConfig, credentials: Credentials) -> ssl.SSLContext:
+    """A context that checks the server as the configuration says, and shows the client's certificate."""
+    context = _trust(config)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if config.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if credentials.certificate:
+        _show(context, credentials)
+    return context
+
+
+def _trust(config: ClusterConfig) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=config.ca_data.decode("ascii") or None)
+    except (ssl.SSLError, UnicodeDecodeError):
+        raise ConfigError(
+            f"certificate-authority of {config.server}: is not a PEM certificate; copy the cluster's CA anew"
+        ) from None
+
+
+def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
+    """The ssl module reads certificates only from files: one that nobody else can read, for a moment."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(credentials.certificate + b"\n" + credentials.key)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name)
+        except ssl.SSLError:
+            raise ConfigError(
+                "client-certificate and client-key: are not a PEM certificate and its key; copy both anew"
+            ) from None
