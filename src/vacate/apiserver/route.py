@@ -46,9 +46,10 @@ class Route:
     def kind(self) -> Kind | None:
         """The served kind at this address, if there is one and its scope fits."""
         kind = KINDS.get((self.group, self.version, self.resource))
-        if kind is None or (self.namespace and not kind.namespaced and kind.plural != "namespaces"):
-            return None
-        return kind
+        if kind is None or kind.namespaced or not self.namespace:
+            return kind
+        # A namespace is addressed as if it lay in itself; nothing else that is cluster-wide lies in one.
+        return kind if kind.plural == "namespaces" and self.name == self.namespace else None
 
     def access(self, user: User) -> Access:
         """The question that an authoriser is asked."""
