@@ -16,13 +16,16 @@ from vacate.wire.message import Headers
 _USER = "Impersonate-User"
 _UID = "Impersonate-Uid"
 _GROUP = "Impersonate-Group"
-_EXTRA_PREFIX = "impersonate-extra-"
+_PREFIX = "impersonate-"
+_EXTRA_PREFIX = f"{_PREFIX}extra-"
 _BROKEN_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def wanted_user(headers: Headers) -> User | None:
     """Whom the headers name, exactly as they stand; BadRequest for parts of a user without a name."""
+    if not any(header[: len(_PREFIX)].lower() == _PREFIX for header in headers):
+        return None
     name = _clean(headers.get(_USER, ""))
     uid = _clean(headers.get(_UID, ""))
     groups = tuple(_clean(group) for group in headers.getall(_GROUP, ()))

@@ -1,0 +1,59 @@
+"""What a new cluster has before anybody creates something: namespaces, priorities, roles and bindings."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    NAMESPACES,
+    PRIORITYCLASSES,
+    ROLEBINDINGS,
+    ROLES,
+    Kind,
+)
+from vacate.api.objects import Obj, name_of
+from vacate.apiserver.bootstrap.bindings import cluster_bindings, system_bindings, system_roles
+from vacate.apiserver.bootstrap.cluster import namespaces, priority_classes
+from vacate.apiserver.bootstrap.component_roles import component_roles
+from vacate.apiserver.bootstrap.controller_roles import controller_bindings, controller_roles
+from vacate.apiserver.bootstrap.reconcile import (
+    is_protected,
+    must_recreate,
+    reconcile,
+    reconcile_binding,
+    reconcile_role,
+)
+from vacate.apiserver.bootstrap.user_roles import user_roles
+from vacate.decide.rbac_policy import effective_rules, is_aggregated
+
+__all__ = [
+    "bootstrap_objects",
+    "is_protected",
+    "must_recreate",
+    "reconcile",
+    "reconcile_binding",
+    "reconcile_role",
+]
+
+
+def bootstrap_objects() -> list[tuple[Kind, Obj]]:
+    """The default objects in an order in which they can be created, fresh at every call."""
+    listed = (
+        (NAMESPACES, namespaces()),
+        (PRIORITYCLASSES, priority_classes()),
+        (CLUSTERROLES, _cluster_roles()),
+        (CLUSTERROLEBINDINGS, [*cluster_bindings(), *controller_bindings()]),
+        (ROLES, system_roles()),
+        (ROLEBINDINGS, system_bindings()),
+    )
+    return [(kind, obj) for kind, objects in listed for obj in objects]
+
+
+def _cluster_roles() -> list[Obj]:
+    """All cluster roles; those that gather others show what they gather, for people who read them."""
+    roles = [*user_roles(), *component_roles(), *controller_roles()]
+    effective = effective_rules(roles)
+    for role in roles:
+        if is_aggregated(role):
+            role["rules"] = [rule.to_obj() for rule in effective[name_of(role)]]
+    return roles
