@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from vacate.cache.informer import Informer
 from vacate.client.codec import identity_of
 from vacate.errors import ApiError, Conflict, VacateError
+from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Reconciler, Terminal
@@ -47,10 +48,11 @@ class Controller:
         deps: Deps,
         *,
         workers: int = 1,
+        backoff: Backoff[Key] | None = None,
     ) -> None:
         self.name = name
         self.sources = tuple(sources)
-        self.queue: Queue[Key] = Queue(deps.clock, name=name, metrics=deps.metrics)
+        self.queue: Queue[Key] = Queue(deps.clock, name=name, metrics=deps.metrics, backoff=backoff)
         self._reconciler = reconciler
         self._clock = deps.clock
         self._workers = workers
