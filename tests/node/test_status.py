@@ -201,10 +201,10 @@ def test_containers_die_with_the_machine() -> None:
     obj = pod("web", node="node-1", stored=True)
     life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
     seen = paper(obj | {"status": told(life, paper(obj), 50)})
-    again = advance(adopt(seen, timings, at(90), survived=False), seen, timings, at(90))
+    again = advance(adopt(seen, timings, at(90), survived=lambda _: False), seen, timings, at(90))
     assert (again.running, again.restarts, again.began) == (True, 1, at(90))
     gone = deleted(obj | {"status": seen.status}, 30)
-    assert advance(adopt(gone, timings, at(90), survived=False), gone, timings, at(90)).ended
+    assert advance(adopt(gone, timings, at(90), survived=lambda _: False), gone, timings, at(90)).ended
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ old process remembered and did not write is lost: a termination begins anew, and
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,13 @@ from vacate.node.life import KILLED, Exit, Life, arrive, end_run
 from vacate.node.timings import PodTimings, after
 from vacate.node.view import PaperPod
 
+Survived = Callable[[dt.datetime | None], bool]
+"""Whether containers that started then are still there."""
 
-def adopt(pod: PaperPod, timings: PodTimings, now: dt.datetime, *, survived: bool = True) -> Life:
+
+def adopt(
+    pod: PaperPod, timings: PodTimings, now: dt.datetime, *, survived: Survived = lambda _: True
+) -> Life:
     """The life that the status tells of; one that never began where it tells of none."""
     statuses = pod.status.get("containerStatuses")
     if not isinstance(statuses, list) or not statuses:
@@ -40,13 +46,19 @@ def _without_containers(pod: PaperPod, timings: PodTimings, now: dt.datetime) ->
 
 
 def _resume(
-    life: Life, pod: PaperPod, state: dict[str, Any], timings: PodTimings, now: dt.datetime, *, survived: bool
+    life: Life,
+    pod: PaperPod,
+    state: dict[str, Any],
+    timings: PodTimings,
+    now: dt.datetime,
+    *,
+    survived: Survived,
 ) -> Life:
     if pod.terminal and not state.get("running"):
         return replace(life, last=_exit(state.get("terminated"), now) or life.last, ended=True)
     if began := _time(dig(state, "running", "startedAt")):
         life = _running(life, pod, timings, began)
-        return life if survived else end_run(life, pod, KILLED, now)
+        return life if survived(began) else end_run(life, pod, KILLED, now)
     if finished := _exit(state.get("terminated"), now):
         return end_run(replace(life, began=finished.started or now), pod, finished.code, finished.finished)
     # Waiting: for the first start, or for a restart whose back-off is forgotten.
