@@ -139,8 +139,6 @@ def _merge(documents: Sequence[tuple[Path, dict[str, Any]]], plural: str, singul
                 raise ConfigError(f"{file}: {plural}[{number}].name: is missing; give the entry a name")
             where, fields = f"{plural}[{name}].{singular}", item.get(singular) or {}
             if not isinstance(fields, dict):
-                raise ConfigError(
-                    f"{file}: {plural}[{name}].{singular}: must be a mapping; indent its fields"
-                )
-            merged.setdefault(name, Entry(file, f"{plural}[{name}].{singular}", fields))
+                raise ConfigError(f"{file}: {where}: must be a mapping; indent its fields")
+            merged.setdefault(name, Entry(file, where, fields))
     return merged

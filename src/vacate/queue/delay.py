@@ -11,6 +11,9 @@ from vacate.clock import PassiveClock
 
 K = TypeVar("K", bound=Hashable)
 
+_SLACK = 1e-6
+"""Timers may fire this much early, by the rounding of floats, and are then still on time."""
+
 
 class Delays(Generic[K]):
     """Hands each key to `deliver` when its moment has come; of several moments the earliest counts."""
@@ -18,12 +21,11 @@ class Delays(Generic[K]):
     def __init__(self, deliver: Callable[[K], object], clock: PassiveClock) -> None:
         self._deliver = deliver
         self._clock = clock
-        self._due: dict[K, float] = {}  # the one moment of each key that waits, on the monotonic clock
-        self._heap: list[tuple[float, int, K]] = []  # holds all of _due, and leftovers that match none
-        self._added = 0  # orders keys that are due at the same moment by arrival
-        self._timer: asyncio.TimerHandle | None = (
-            None  # set for _armed; None where nothing waits or all is closed
-        )
+        # The one moment of each key that waits, on the monotonic clock, and the number of its entry.
+        self._due: dict[K, tuple[float, int]] = {}
+        self._heap: list[tuple[float, int, K]] = []  # an entry for each of _due, and leftovers
+        self._added = 0  # the newest entry's number: equal moments are served in the order of arrival
+        self._timer: asyncio.TimerHandle | None = None  # set for _armed; None where nothing is to come
         self._armed = 0.0  # never later than the earliest moment in _due
         self._closed = False  # once set nothing changes any more
 
@@ -39,10 +41,10 @@ class Delays(Generic[K]):
             self._deliver(key)
             return
         moment = self._clock.monotonic() + seconds
-        if self._due.get(key, moment + 1) <= moment:
+        if key in self._due and self._due[key][0] <= moment:
             return
-        self._due[key] = moment
         self._added += 1
+        self._due[key] = (moment, self._added)
         heapq.heappush(self._heap, (moment, self._added, key))
         self._arm(moment)
 
@@ -52,20 +54,19 @@ class Delays(Generic[K]):
             return
         self._due.pop(key, None)
         if not self._due:
+            self._heap.clear()
             self._disarm()
 
     def close(self) -> None:
         """Stop for good: deliver nothing more and take nothing in. What waits stays in `state`."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._disarm()
 
     def state(self) -> tuple[tuple[K, float], ...]:
         """Every key that waits with the seconds left, earliest first."""
         now = self._clock.monotonic()
-        waiting = [(moment, added, key) for moment, added, key in self._heap if self._due.get(key) == moment]
-        return tuple((key, moment - now) for moment, _, key in sorted(waiting, key=lambda item: item[:2]))
+        waiting = sorted(self._due.items(), key=lambda item: item[1])
+        return tuple((key, moment - now) for key, (moment, _) in waiting)
 
     def _arm(self, moment: float) -> None:
         if self._timer is not None:
@@ -77,25 +78,27 @@ class Delays(Generic[K]):
         self._timer = asyncio.get_running_loop().call_later(left, self._fire)
 
     def _disarm(self) -> None:
-        self._heap.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _fire(self) -> None:
         self._timer = None
-        now = self._clock.monotonic()
-        due: list[K] = []
-        while self._heap:
-            moment, _, key = self._heap[0]
-            if self._due.get(key) != moment:
-                heapq.heappop(self._heap)
-                continue
-            if moment > now:
-                self._arm(moment)
-                break
-            heapq.heappop(self._heap)
-            del self._due[key]
-            due.append(key)
+        due = self._take_due(self._clock.monotonic() + _SLACK)
+        if self._heap:
+            self._arm(self._heap[0][0])
         for key in due:
             self._deliver(key)
+
+    def _take_due(self, now: float) -> list[K]:
+        due: list[K] = []
+        while self._heap:
+            moment, added, key = self._heap[0]
+            stale = self._due.get(key) != (moment, added)
+            if not stale and moment > now:
+                break
+            heapq.heappop(self._heap)
+            if not stale:
+                del self._due[key]
+                due.append(key)
+        return due

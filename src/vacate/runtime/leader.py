@@ -1,19 +1,30 @@
 """Leader election by Lease: of several processes that hold copies of the controllers, one works.
 
 Nobody trusts a remote clock. A candidate takes over when the lease's record has not changed for the lease's
-duration as measured here; a leader that could not renew for the renew deadline, measured here too, stops at
-once, which is earlier than anyone can take over.
+duration as measured here. A leader counts from the moment when it sent its last successful renewal, and stops
+at the renew deadline: before anyone can have taken over.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import math
 from dataclasses import dataclass
+from typing import Any
 
+from vacate.api.kinds import LEASES
+from vacate.api.objects import Obj
+from vacate.api.times import format_micro_time
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import VacateError
+from vacate.errors import ApiError, ConfigError, NotFound, TransportError, VacateError
 from vacate.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_RETRY_JITTER = 1.2  # candidates wait up to so much more of a retry period, as client-go's do
 
 
 class LeadershipLost(VacateError):
@@ -28,9 +39,13 @@ class LeaseTimings:
     renew_deadline: float = 10.0  # the leader stops if it could not renew for so long
     retry: float = 2.0  # between attempts, for leader and candidates
 
+    def __post_init__(self) -> None:
+        if not self.duration > self.renew_deadline > self.retry > 0:
+            raise ConfigError("leader election: needs duration > renew deadline > retry > 0")
+
 
 class LeaderElector:
-    """One candidate for one lease."""
+    """One candidate for one lease. The identity must be unique to this process."""
 
     def __init__(
         self,
@@ -47,20 +62,138 @@ class LeaderElector:
         self._client = client
         self._clock = clock
         self._entropy = entropy
+        self._gauge = metrics.leader.labels(name)
+        self._name = name
+        self._namespace = namespace
+        self._identity = identity
+        self._timings = timings or LeaseTimings()
+        self._spec: Obj = {}  # the lease's spec as last seen or written
+        self._version = ""  # its resourceVersion; empty where nothing was seen
+        self._seen_at = -math.inf  # when _spec was first seen, here
+        self._valid_until = -math.inf  # this process leads before that moment and not after
 
     @property
     def leading(self) -> bool:
         """Whether this process may write now: the lease is held and the renew deadline has not passed."""
-        raise NotImplementedError
+        return self._clock.monotonic() < self._valid_until
+
+    @property
+    def leader(self) -> str:
+        """Who was last seen to hold the lease."""
+        return str(self._spec.get("holderIdentity") or "")
 
     async def acquire(self) -> None:
         """Return when this candidate leads."""
-        raise NotImplementedError
+        while not await self._attempt():
+            jitter = self._entropy.uniform(0.0, _RETRY_JITTER)
+            await self._clock.sleep(self._timings.retry * (1.0 + jitter))
+        self._gauge.set(1)
+        log.info("%s: leads as %s", self._name, self._identity)
 
     async def hold(self) -> None:
-        """Renew until cancelled; raises LeadershipLost at the renew deadline at the latest."""
-        raise NotImplementedError
+        """Renew until cancelled, then give the lease back.
+
+        Raises LeadershipLost as soon as someone else is seen to have the lease, and at the renew deadline
+        at the latest, also where a renewal hangs.
+        """
+        try:
+            while True:
+                left = self._valid_until - self._clock.monotonic()
+                try:
+                    async with asyncio.timeout(max(left, 0.0)):
+                        await self._renew()
+                except TimeoutError:
+                    raise LeadershipLost(f"{self._name}: the lease could not be renewed in time") from None
+        finally:
+            await self.release()
 
     async def release(self) -> None:
-        """Give the lease back if it is held, so that the next need not wait."""
-        raise NotImplementedError
+        """Give the lease back if it is held, so that the next leader need not wait."""
+        held = self.leading
+        self._valid_until = -math.inf
+        self._gauge.set(0)
+        if not held:
+            return
+        spec = self._record(transitions=self._spec.get("leaseTransitions", 0))
+        spec.update(holderIdentity="", leaseDurationSeconds=1)
+        try:
+            async with asyncio.timeout(self._timings.renew_deadline):
+                await self._write(spec)
+        except (ApiError, TransportError, TimeoutError) as error:
+            log.warning("%s: the lease could not be given back and will run out: %s", self._name, error)
+
+    async def _renew(self) -> None:
+        """Wait for the next turn and try until it works; whoever finds another holder stops at once."""
+        await self._clock.sleep(self._timings.retry)
+        while not await self._attempt():
+            if self.leader != self._identity:
+                self._valid_until = -math.inf
+                raise LeadershipLost(f"{self._name}: {self.leader or 'nobody'} holds the lease now")
+            await self._clock.sleep(self._timings.retry)
+
+    async def _attempt(self) -> bool:
+        """Try once to get or renew the lease; trouble of any sort is a no."""
+        began = self._clock.monotonic()
+        try:
+            written = await self._write_if_free()
+        except (ApiError, TransportError) as error:
+            log.debug("%s: lease: %s", self._name, error)
+            # Whether the write came through is not known: look before the next one.
+            self._version = ""
+            return False
+        if written:
+            self._valid_until = began + self._timings.renew_deadline
+        return written
+
+    async def _write_if_free(self) -> bool:
+        if not self.leading or not self._version:
+            await self._look()
+        transitions = int(self._spec.get("leaseTransitions") or 0)
+        if self.leader == self._identity:
+            acquired = self._spec.get("acquireTime")
+            await self._write(self._record(acquired=acquired, transitions=transitions))
+            return True
+        if self.leader and not self._expired():
+            return False
+        await self._write(self._record(transitions=transitions + 1 if self._version else 0))
+        return True
+
+    def _expired(self) -> bool:
+        duration = float(self._spec.get("leaseDurationSeconds") or 0)
+        return self._clock.monotonic() > self._seen_at + duration
+
+    async def _look(self) -> None:
+        """Read the lease; a record that differs from the last one starts its time anew."""
+        try:
+            lease = await self._client.get(LEASES, self._name, self._namespace)
+        except NotFound:
+            self._spec, self._version = {}, ""
+            return
+        self._remember(lease)
+
+    def _remember(self, lease: Obj) -> None:
+        spec = lease.get("spec") or {}
+        if spec != self._spec:
+            self._spec, self._seen_at = spec, self._clock.monotonic()
+        self._version = lease["metadata"]["resourceVersion"]
+
+    async def _write(self, spec: Obj) -> None:
+        """Create the lease or change exactly the version that was seen; anything else is a conflict."""
+        if self._version:
+            change: Obj = {"metadata": {"resourceVersion": self._version}, "spec": spec}
+            lease = await self._client.patch(LEASES, self._name, change, self._namespace)
+        else:
+            lease = await self._client.create(
+                LEASES, {"metadata": {"name": self._name, "namespace": self._namespace}, "spec": spec}
+            )
+        self._remember(lease)
+
+    def _record(self, *, acquired: Any = None, transitions: int = 0) -> Obj:
+        now = format_micro_time(self._clock.now())
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": int(self._timings.duration),
+            "acquireTime": acquired or now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }

@@ -46,13 +46,15 @@ class Manager:
         self._controllers = tuple(controllers)
         self._runnables = tuple(runnables)
         self._elector = elector
-        self._tasks: list[asyncio.Task[None]] = []  # in the order of their start; all are watched over
-        self._stop = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []  # in the order of their start; none may end by itself
+        self._starting: asyncio.Task[None] | None = None  # the start itself, which may end well
+        self._stopping = False
         self._ready = asyncio.Event()
+        self._wake = asyncio.Event()  # set whenever a task has ended or a stop was asked for
 
     @property
     def ready(self) -> bool:
-        """Whether everything runs on synced caches."""
+        """Whether everything runs, on synced caches."""
         return self._ready.is_set()
 
     async def wait_ready(self) -> None:
@@ -61,23 +63,28 @@ class Manager:
 
     def stop(self) -> None:
         """Ask `run` to stop everything and return. May be called twice, also before `run`."""
-        self._stop.set()
+        self._stopping = True
+        self._wake.set()
 
     async def run(self) -> None:
         """Run until `stop`, until cancelled, or until something fails, which is then raised."""
+        self._starting = self._task("start", self._start_all())
         try:
-            await self._supervise(self._begin())
-            await self._supervise(self._stop.wait())
+            while not self._stopping:
+                await self._wake.wait()
+                self._wake.clear()
+                self._raise_ended()
         finally:
             self._ready.clear()
             await self._wind_down()
 
-    async def _begin(self) -> None:
+    async def _start_all(self) -> None:
         for runnable in self._runnables:
             self._start(runnable.name, runnable.run())
-        for informer in self._informers.all():
+        informers = self._informers.all()
+        for informer in informers:
             self._start(f"informer {informer.kind.resource}", informer.run())
-        for informer in self._informers.all():
+        for informer in informers:
             await informer.wait_synced()
         if self._elector is not None:
             await self._elector.acquire()
@@ -87,38 +94,45 @@ class Manager:
         self._ready.set()
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+        self._tasks.append(self._task(name, work))
 
-    async def _supervise(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Await the work, unless something that must go on ends first: then raise why."""
-        main = asyncio.get_running_loop().create_task(work)
-        try:
-            while not main.done():
-                watched = [main, *self._tasks]
-                if not any(task.done() for task in watched):
-                    await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-                self._raise_ended()
-            main.result()
-        finally:
-            await _cancelled(main)
+    def _task(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        task.add_done_callback(lambda _: self._wake.set())
+        return task
 
     def _raise_ended(self) -> None:
-        """Tasks in the order of their start, so that of several failures always the same one is told."""
+        """Raise for the first in the order of the start, so that a seed always tells the same."""
+        if self._starting is not None and self._starting.done():
+            self._starting.result()
         for task in self._tasks:
             if task.done():
-                error = None if task.cancelled() else task.exception()
-                raise error or RuntimeError(f"{task.get_name()} ended by itself")
+                raise _why(task)
 
     async def _wind_down(self) -> None:
-        for task in reversed(self._tasks):
-            await _cancelled(task)
-        if self._elector is not None:
-            await self._elector.release()
+        """The start first, since it may be about to add tasks; then the last started first."""
+        if self._starting is not None:
+            await _cancel(self._starting)
+        while self._tasks:
+            await _cancel(self._tasks[-1])
+            self._tasks.pop()
 
 
-async def _cancelled(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and wait until it is gone; its own failure was told elsewhere."""
+def _why(task: asyncio.Task[None]) -> BaseException:
+    error = None if task.cancelled() else task.exception()
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if error is None:
+        return RuntimeError(f"{task.get_name()} ended by itself")
+    error.add_note(f"this ended {task.get_name()}, and everything with it")
+    return error
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is gone. What it raises on the way out goes to the log."""
+    if task.done():
+        return
     task.cancel()
     await asyncio.wait([task])
-    if not task.cancelled():
-        task.exception()
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("%s failed while it was being stopped: %s", task.get_name(), error)

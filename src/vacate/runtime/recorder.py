@@ -1,0 +1,104 @@
+"""Writes notes as Event objects, in the background and with a bounded buffer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+
+from vacate.api.kinds import EVENTS
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import ApiError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.runtime.correlate import Correlator, Written
+from vacate.runtime.events import EventNote
+
+log = logging.getLogger(__name__)
+
+BUFFER = 1000
+ATTEMPTS = 12
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 10.0
+
+_PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
+
+
+class EventRecorder:
+    """A recorder whose `run` must be under way for anything to be written. At rest it just waits."""
+
+    name = "event recorder"
+
+    def __init__(
+        self, client: Client, clock: Clock, entropy: Entropy, *, component: str, host: str = ""
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._entropy = entropy
+        self._correlator = Correlator(component, host, entropy)
+        self._notes: deque[EventNote] = deque()  # not yet written, oldest first, at most BUFFER
+        self._more = asyncio.Event()  # set exactly while there are notes
+        self._dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """How many notes were lost: buffer full, object too chatty, or the server would not have them."""
+        return self._dropped
+
+    @property
+    def pending(self) -> int:
+        """How many notes wait."""
+        return len(self._notes)
+
+    def record(self, note: EventNote) -> None:
+        """Write the note down soon, or drop it under pressure."""
+        if len(self._notes) >= BUFFER:
+            self._dropped += 1
+            return
+        self._notes.append(note)
+        self._more.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self._more.wait()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write all that waits."""
+        while self._notes:
+            note = self._notes.popleft()
+            written = self._correlator.observe(note, self._clock.now(), self._clock.monotonic())
+            if written is None or not await self._write(written):
+                self._dropped += 1
+        self._more.clear()
+
+    async def _write(self, event: Written) -> bool:
+        """Try until it works or cannot work; False for a note that is lost."""
+        for attempt in range(ATTEMPTS):
+            try:
+                await self._send(event)
+            except _PASSING as error:
+                log.debug("event %s: %s", event.name, error)
+                await self._clock.sleep(self._pause(attempt))
+            except ApiError as error:
+                log.warning("event %s was refused: %s", event.name, error)
+                return False
+            else:
+                event.repeat = True
+                return True
+        return False
+
+    async def _send(self, event: Written) -> None:
+        if event.repeat:
+            try:
+                await self._client.patch(EVENTS, event.name, event.change(), event.namespace)
+            except NotFound:  # events are kept for a while only
+                event.repeat = False
+            else:
+                return
+        await self._client.create(EVENTS, event.body, event.namespace)
+
+    def _pause(self, attempt: int) -> float:
+        longest = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
+        return self._entropy.uniform(longest / 2, longest)
