@@ -1,0 +1,58 @@
+"""Writing a kubeconfig: one cluster, one user, one context, all credentials inside."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vacate.client.private_file import write_private
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigEntry:
+    """What a kubeconfig says: where the cluster is, whom to trust, and who one is."""
+
+    server: str
+    certificate_authority: bytes  # PEM
+    client_certificate: bytes  # PEM
+    client_key: bytes  # PEM
+    cluster: str = "vacate"
+    user: str = "vacate-admin"
+    context: str = "vacate"
+    namespace: str = ""
+
+    def to_yaml(self) -> bytes:
+        """The file's content."""
+        return yaml.safe_dump(self._document(), sort_keys=False).encode()
+
+    def _document(self) -> dict[str, Any]:
+        cluster = {"certificate-authority-data": _inline(self.certificate_authority), "server": self.server}
+        user = {
+            "client-certificate-data": _inline(self.client_certificate),
+            "client-key-data": _inline(self.client_key),
+        }
+        context = {"cluster": self.cluster, "user": self.user}
+        if self.namespace:
+            context["namespace"] = self.namespace
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": self.cluster, "cluster": cluster}],
+            "users": [{"name": self.user, "user": user}],
+            "contexts": [{"name": self.context, "context": context}],
+            "current-context": self.context,
+            "preferences": {},
+        }
+
+
+def write_kubeconfig(path: Path, entry: KubeconfigEntry) -> None:
+    """Write the file, readable by its owner only."""
+    write_private(path, entry.to_yaml())
+
+
+def _inline(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
