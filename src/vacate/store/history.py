@@ -14,6 +14,8 @@ from vacate.store.types import Change, Entry
 
 STEP = 500
 """Most records that one step of a compaction drops."""
+CHANGES_OF_A_STEP = 2000
+"""Most changes that one step forgets; those that create objects leave no record to drop."""
 
 _revision = attrgetter("revision")
 
@@ -77,13 +79,18 @@ class History:
 
 
 def _obsolete_in_steps(dropped: list[list[Change]]) -> Iterator[list[int]]:
-    changes_of_a_step = STEP // 2  # each makes at most two records obsolete
+    step: list[int] = []
+    taken = 0
     for changes in dropped:
         changes.reverse()  # so that the oldest are at the end, where taking them is cheap
         while changes:
-            step = changes[-changes_of_a_step:]
-            del changes[-changes_of_a_step:]
-            yield [revision for change in reversed(step) for revision in obsolete_records(change)]
+            step += obsolete_records(changes.pop())
+            taken += 1
+            if len(step) > STEP - 2 or taken == CHANGES_OF_A_STEP:
+                yield step
+                step, taken = [], 0
+    if taken:
+        yield step
 
 
 def obsolete_records(change: Change) -> Iterator[int]:

@@ -164,7 +164,7 @@ class State:
                 remaining += _count(space, changed)
                 continue
             entries, more = space.window(changed, after_name, limit - len(chosen) if limit else 0)
-            chosen = entries if not chosen else chosen + entries
+            chosen += entries
             remaining += more
         return chosen, remaining
 

@@ -175,9 +175,12 @@ class Store:
             raise KeyChanged(f"{_text(key)} exists at revision {before.revision}")
         return self._write(key, encode, before, deleted=True)
 
-    def _current(self, key: Key, expect: int | None) -> Entry | None:
+    def _require_writable(self) -> None:
         if self._refusal is not None:
             raise StoreReadOnly(self._refusal)
+
+    def _current(self, key: Key, expect: int | None) -> Entry | None:
+        self._require_writable()
         current = self.tip(key)
         if expect and (current is None or current.revision != expect):
             found = f"is at revision {current.revision}" if current else "does not exist"
@@ -228,6 +231,9 @@ class Store:
         if revision > self.revision:
             raise RevisionTooNew(f"revision {revision} does not exist yet, the newest is {self.revision}")
         async with self._compacting:
+            self._require_writable()
+            if revision <= self.compacted and not self._leftovers:
+                return
             steps = chain(in_steps(self._leftovers), self._history.compact(revision))
             step: list[int] = []
             try:
@@ -239,8 +245,7 @@ class Store:
                 self._leftovers = [*step, *chain.from_iterable(steps)]
 
     async def _drop(self, obsolete: Sequence[int]) -> None:
-        if self._refusal is not None:
-            raise StoreReadOnly(self._refusal)
+        self._require_writable()
         try:
             await self._log.compact(self._history.compacted, obsolete)
         except Exception as error:
