@@ -19,7 +19,7 @@ from vacate.node.view import PaperPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
-from vacate.runtime.manager import Manager
+from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 
 _LONGEST_RETRY = 10.0  # a node never gives up on its server for longer
@@ -71,9 +71,9 @@ class NodePool:
         for shape in shapes:
             self.add(shape)
 
-    def manager(self) -> Manager:
-        """What runs the pool until it is stopped."""
-        return Manager(self._informers, [self._nodes, self._pods], runnables=[self._hearts])
+    def manager(self, *runnables: Runnable) -> Manager:
+        """What runs the pool until it is stopped, and others beside it, such as its recorder of events."""
+        return Manager(self._informers, [self._nodes, self._pods], runnables=[*runnables, self._hearts])
 
     def add(self, shape: NodeShape) -> None:
         """One more node; it registers itself as soon as the pool runs."""

@@ -6,16 +6,18 @@ from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import NodeShape
 from vacate.runtime.deps import Deps
-from vacate.runtime.manager import Manager
+from vacate.runtime.manager import Runnable
 
 
 class SimulatedNode:
     """A node that runs pods on paper and speaks only the Kubernetes API."""
 
-    def __init__(self, deps: Deps, shape: NodeShape, settings: NodeSettings | None = None) -> None:
+    def __init__(
+        self, deps: Deps, shape: NodeShape, settings: NodeSettings | None = None, *runnables: Runnable
+    ) -> None:
         self.name = shape.name
         self.pool = NodePool(deps, [shape], settings, only=shape.name)
-        self._manager: Manager = self.pool.manager()
+        self._manager = self.pool.manager(*runnables)
 
     async def run(self) -> None:
         """Be a node until cancelled."""

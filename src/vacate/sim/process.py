@@ -1,0 +1,51 @@
+"""A process of a simulation: a manager that can crash at any moment and be started again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from vacate.runtime.manager import Manager
+from vacate.sim.network import Network
+
+
+class Process:
+    """Starts, stops and crashes what `build` makes. Its link has the process' name."""
+
+    def __init__(self, name: str, network: Network, build: Callable[[], Manager]) -> None:
+        self.name = name
+        self._network = network
+        self._build = build
+        self._manager: Manager | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start, and return when it runs on synced caches."""
+        assert self._task is None, f"{self.name} runs already"
+        manager = self._manager = self._build()
+        self._task = asyncio.get_running_loop().create_task(manager.run(), name=self.name)
+        ready = asyncio.get_running_loop().create_task(manager.wait_ready())
+        await asyncio.wait([self._task, ready], return_when=asyncio.FIRST_COMPLETED)
+        if self._task.done():
+            ready.cancel()
+            self._task.result()
+
+    async def stop(self) -> None:
+        """End in good order; an error that ended it before is raised now."""
+        if self._manager is not None and self._task is not None:
+            self._manager.stop()
+            await self._task
+        self._manager = self._task = None
+
+    async def crash(self) -> None:
+        """End at once: nothing that it would still say reaches anybody."""
+        if self._task is not None:
+            self._network.kill(self.name)
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._manager = self._task = None
+
+    def check(self) -> None:
+        """Raise what ended the process, if anything did."""
+        if self._task is not None and self._task.done():
+            self._task.result()
