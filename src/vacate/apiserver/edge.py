@@ -12,7 +12,7 @@ from aiohttp import web
 
 from vacate.apiserver import respond
 from vacate.apiserver.codec import MAX_BODY_BYTES
-from vacate.apiserver.pki import peer_of
+from vacate.apiserver.pki_tls import peer_of
 from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
 from vacate.wire.message import Peer, Request, Response
 
@@ -73,8 +73,7 @@ class Edge:
         if transport is None:
             return None
         if transport not in self._peers:
-            certificate = transport.get_extra_info("peercert")
-            self._peers[transport] = peer_of(certificate) if certificate else None
+            self._peers[transport] = peer_of(transport.get_extra_info("ssl_object"))
         return self._peers[transport]
 
 

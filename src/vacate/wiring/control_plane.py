@@ -1,0 +1,72 @@
+"""The scheduler, the workload controllers and the simulated nodes of an embedded cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, node
+from vacate.client.transport import Transport
+from vacate.node.pool import NodePool
+from vacate.node.settings import NodeSettings
+from vacate.node.shape import NodeShape
+from vacate.runtime.manager import Manager
+from vacate.wire.message import Peer
+from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
+from vacate.workloads.deployment.controller import build as deployment
+from vacate.workloads.disruption.controller import build as disruption
+from vacate.workloads.garbagecollector.controller import build as garbage_collector
+from vacate.workloads.namespace.controller import build as namespace
+from vacate.workloads.nodelifecycle.controller import build as node_lifecycle
+from vacate.workloads.replicaset.controller import build as replicaset
+from vacate.workloads.scheduler.controller import build as scheduler
+from vacate.workloads.serviceaccount.controller import build as serviceaccount
+
+CONTROLLERS: Sequence[Build] = (
+    namespace,
+    serviceaccount,
+    deployment,
+    replicaset,
+    disruption,
+    garbage_collector,
+    node_lifecycle,
+)
+"""What kube-controller-manager runs, as far as the embedded cluster has it."""
+
+TransportFor = Callable[[Peer], Transport]
+"""Makes a way to the server under an identity."""
+
+
+class ControlPlane:
+    """Everything that keeps pods moving, started and stopped as one."""
+
+    def __init__(
+        self,
+        transport_for: TransportFor,
+        around: Surroundings,
+        shapes: Sequence[NodeShape] = (),
+        settings: NodeSettings | None = None,
+    ) -> None:
+        deps, recorder = part_deps(transport_for(node("simulated")), "kubelet", around)
+        self.nodes = NodePool(deps, shapes, settings)
+        self._managers: list[Manager] = [
+            part_manager(transport_for(SCHEDULER), "default-scheduler", [scheduler], around),
+            part_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
+            self.nodes.manager(recorder),
+        ]
+
+    async def wait_ready(self) -> None:
+        """Return when every part runs on synced caches."""
+        for manager in self._managers:
+            await manager.wait_ready()
+
+    def not_ready(self) -> str:
+        """What is still missing, or nothing: a health check."""
+        waiting = sum(1 for manager in self._managers if not manager.ready)
+        return f"{waiting} of {len(self._managers)} parts are still starting" if waiting else ""
+
+    async def run(self) -> None:
+        """Run all parts until cancelled; the failure of one ends all and is raised."""
+        async with asyncio.TaskGroup() as group:
+            for manager in self._managers:
+                group.create_task(manager.run())

@@ -1,0 +1,44 @@
+"""The parts that run beside a server: each with a client, informers and a recorder of its own identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.metrics import Metrics
+from vacate.runtime.controller import Controller
+from vacate.runtime.deps import Deps, InformerFactory
+from vacate.runtime.manager import Manager
+from vacate.runtime.recorder import EventRecorder
+
+Build = Callable[[Deps], Controller]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every part shares."""
+
+    clock: Clock
+    entropy: Entropy
+    metrics: Metrics
+
+
+def part_deps(transport: Transport, component: str, around: Surroundings) -> tuple[Deps, EventRecorder]:
+    """What the controllers of one part are built from, and the recorder that must run with them."""
+    client = Client(transport, user_agent=f"vacate/{component}")
+    recorder = EventRecorder(client, around.clock, around.entropy, component=component)
+    informers = InformerFactory(client, around.clock, around.entropy)
+    return Deps(client, around.clock, around.entropy, around.metrics, recorder, informers), recorder
+
+
+def part_manager(
+    transport: Transport, component: str, builds: Sequence[Build], around: Surroundings
+) -> Manager:
+    """One part: its controllers under one manager."""
+    deps, recorder = part_deps(transport, component, around)
+    controllers = [build(deps) for build in builds]
+    return Manager(deps.informers, controllers, runnables=[recorder])

@@ -1,0 +1,81 @@
+"""An API server over a log: the store opened, the default objects in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from multidict import CIMultiDict
+
+from vacate.api.identity import User
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj, name_of, namespace_of
+from vacate.apiserver.attributes import project
+from vacate.apiserver.authn import Authenticator, with_authenticated
+from vacate.apiserver.authz import Authorizer
+from vacate.apiserver.bootstrap import bootstrap_objects, must_recreate, reconcile
+from vacate.apiserver.bootstrap.identities import BOOTSTRAP
+from vacate.apiserver.context import Call
+from vacate.apiserver.rbacsource import StoredRbac
+from vacate.apiserver.registry import Registry
+from vacate.apiserver.server import ApiServer
+from vacate.apiserver.stored import key_of
+from vacate.apiserver.verbs import create, update
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.features import FeatureGates
+from vacate.metrics import Metrics
+from vacate.store.log import Log
+from vacate.store.store import Store
+from vacate.wire.message import Request
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """What a server is made from."""
+
+    log: Log
+    clock: Clock
+    entropy: Entropy
+    metrics: Metrics = field(default_factory=Metrics)
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    tokens: Mapping[str, User] = field(default_factory=dict)
+
+
+async def open_server(parts: ServerParts) -> ApiServer:
+    """Open the store and put the default objects in place. Close with `server.registry.store.aclose()`."""
+    store = Store(parts.log, project, metrics=parts.metrics)
+    await store.open()
+    authorizer = Authorizer(StoredRbac(store))
+    registry = Registry(store, parts.clock, parts.entropy, authorizer, parts.gates)
+    try:
+        await _bootstrap(registry)
+    except BaseException:
+        await store.aclose()
+        raise
+    return ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
+
+
+async def _bootstrap(registry: Registry) -> None:
+    """Create what is missing and add what newer releases want; take nothing away."""
+    for kind, wanted in bootstrap_objects():
+        call = _call(registry, kind, wanted)
+        entry = registry.store.get(key_of(kind, wanted))
+        if entry is None:
+            await create.stage(registry, call, wanted).done()
+            continue
+        found, existing = registry.current(kind, call.namespace, call.name)
+        if must_recreate(existing, wanted):
+            await registry.write_delete(kind, existing, found)
+            await create.stage(registry, call, wanted).done()
+            continue
+        updated = reconcile(kind, existing, wanted)
+        if updated is not None:
+            update.admit(registry, call, updated, existing)
+            await registry.write_update(kind, updated, found)
+
+
+def _call(registry: Registry, kind: Kind, obj: Obj) -> Call:
+    user = with_authenticated(User(BOOTSTRAP.name, BOOTSTRAP.groups))
+    request = Request("POST", kind.collection_path(namespace_of(obj)), headers=CIMultiDict())
+    return Call(request, user, kind, namespace_of(obj), name_of(obj), "", registry.clock.now())
