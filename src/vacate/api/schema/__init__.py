@@ -8,32 +8,16 @@ from __future__ import annotations
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.schema.faults import faults_of
-from vacate.api.schema.normal import normal_struct
+from vacate.api.schema.normal import normalise_struct
 from vacate.api.schema.scan import CHANGES, CLEAN, WRONG, scanner
 from vacate.api.schema.table import Field, Shape, Struct, Table, TypeRef, table
 from vacate.errors import BadRequest
 
-__all__ = [
-    "Field",
-    "Shape",
-    "Struct",
-    "Table",
-    "TypeRef",
-    "check_types",
-    "decode",
-    "faults",
-    "normalise",
-    "table",
-]
+__all__ = ["Field", "Shape", "Struct", "Table", "TypeRef", "check_types", "decode", "normalise", "table"]
 
 
 def check_types(kind: TypeRef, obj: Obj) -> list[str]:
-    """Wrong JSON types of known fields, worded as a server's refusal; the first is the one to answer with."""
-    return [_refusal(kind, fault) for fault in faults(kind, obj)]
-
-
-def faults(kind: TypeRef, obj: Obj) -> list[str]:
-    """The same in the bare words of the decoder."""
+    """Wrong JSON types of known fields, in the words of Go's decoder; the first is the one to answer with."""
     struct = table().struct_of(kind)
     if struct is None or not scanner(struct.name)(obj) & WRONG:
         return []
@@ -41,24 +25,24 @@ def faults(kind: TypeRef, obj: Obj) -> list[str]:
 
 
 def normalise(kind: TypeRef, obj: Obj) -> Obj:
-    """The object as it is stored, for an object that has no wrong types; itself where nothing changes."""
+    """Bring an object without wrong types into the form in which it is stored, in place."""
     struct = table().struct_of(kind)
-    if struct is None or scanner(struct.name)(obj) != CHANGES:
-        return obj
-    return normal_struct(struct, obj)
+    if struct is not None and scanner(struct.name)(obj) == CHANGES:
+        normalise_struct(struct, obj)
+    return obj
 
 
 def decode(kind: TypeRef, obj: Obj) -> Obj:
-    """Check and normalise in one look; BadRequest as a server words it."""
+    """Check and normalise in one look, in place; BadRequest as a server words it."""
     struct = table().struct_of(kind)
     if struct is None:
         return obj
     found = scanner(struct.name)(obj)
-    if found == CLEAN:
-        return obj
     if found & WRONG:
         raise BadRequest(_refusal(kind, faults_of(struct, obj)[0]))
-    return normal_struct(struct, obj)
+    if found != CLEAN:
+        normalise_struct(struct, obj)
+    return obj
 
 
 def _refusal(ref: TypeRef, fault: str) -> str:

@@ -1,4 +1,4 @@
-"""What decoding into typed structs makes of an object that is of the right types.
+"""What decoding into typed structs makes of an object that is of the right types; done in place.
 
 Nulls of known fields vanish, null items become the zero of their type, quantities and times take their
 canonical form, empty lists and maps that may be missing are left out. Unknown fields stay as they are.
@@ -14,41 +14,40 @@ from vacate.api.schema.table import Field, Shape, Struct, table
 
 _ZEROES: dict[str, Any] = {
     "string": "", "bytes": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0",
-    "intorstring": 0, "struct": {}, "time": None, "microtime": None, "list": None, "map": None, "any": None,
+    "intorstring": 0,
 }  # fmt: skip
 
 
-def normal_struct(struct: Struct, value: dict[str, Any]) -> dict[str, Any]:
-    """The object as it is stored; the parts that do not change are shared with the original."""
-    result = {}
-    for key, item in value.items():
+def normalise_struct(struct: Struct, value: dict[str, Any]) -> None:
+    """Bring an object into the form in which it is stored."""
+    for key, item in list(value.items()):
         field = struct.fields.get(key)
-        kept = item if field is None else _normal_field(field, item)
-        if field is None or kept is not None:
-            result[key] = kept
-    return result
+        if field is None:
+            continue
+        kept = None if _is_empty(field, item) else _normal(field.shape, item)
+        if kept is None:
+            del value[key]
+        else:
+            value[key] = kept
 
 
-def _normal_field(field: Field, item: Any) -> Any:
-    if item is None or (not field.required and field.shape.form in ("list", "map") and not item):
-        return None
-    return _normal(field.shape, item)
+def _is_empty(field: Field, item: Any) -> bool:
+    return item is None or (not field.required and field.shape.form in ("list", "map") and not item)
 
 
 def _normal(shape: Shape, value: Any) -> Any:
     form, inner = shape.form, shape.inner
     if value is None:
-        zero = _ZEROES[form]
-        return {} if zero == {} else zero
+        return {} if form == "struct" else _ZEROES.get(form)
     if form == "struct":
-        return normal_struct(table().structs[shape.type_name], value)
-    if form == "list" and inner is not None:
-        return [_normal(inner, item) for item in value]
-    if form == "map" and inner is not None:
-        return {key: _normal(inner, item) for key, item in value.items()}
-    if form == "quantity":
+        normalise_struct(table().structs[shape.type_name], value)
+    elif form == "list" and inner is not None:
+        value[:] = (_normal(inner, item) for item in value)
+    elif form == "map" and inner is not None:
+        value.update({key: _normal(inner, item) for key, item in value.items()})
+    elif form == "quantity":
         return str(parse_quantity(value.strip() if isinstance(value, str) else value))
-    if form in ("time", "microtime"):
+    elif form in ("time", "microtime"):
         moment = moments.canonical(value, micro=form == "microtime")
         return None if moments.is_zero(moment) else moment
     return value
