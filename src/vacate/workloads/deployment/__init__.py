@@ -1,0 +1,1 @@
+"""Rolls deployments out: one replica set for each template."""

@@ -1,0 +1,1 @@
+"""Keeps the status of pod disruption budgets, and takes back marks of disruptions that did not happen."""

@@ -1,0 +1,1 @@
+"""Keeps the wanted number of pods of one template."""

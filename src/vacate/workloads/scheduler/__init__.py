@@ -1,0 +1,1 @@
+"""Puts pods on nodes."""
