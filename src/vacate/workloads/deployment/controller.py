@@ -21,7 +21,7 @@ from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.workloads.claims import Claims
 from vacate.workloads.deployment import events
-from vacate.workloads.deployment.replicasets import NameTaken, ReplicaSetHands, failure_message
+from vacate.workloads.deployment.replicasets import ReplicaSetHands, failure_message
 from vacate.workloads.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.workloads.patches import STRATEGIC, guarded, status_difference
 
@@ -121,12 +121,7 @@ class DeploymentController:
         """Make the new replica set; on failure the condition tells, and the error is raised for a retry."""
         assert rollout.create is not None
         try:
-            await self._hands.create(deployment, rollout.create)
-        except NameTaken:
-            count = (deployment.status.collision_count or 0) + 1
-            status = msgspec.structs.replace(deployment.status, collision_count=count)
-            await self._write_status(deployment, status)
-            return False
+            made = await self._hands.create(deployment, rollout.create)
         except ApiError as error:
             message = failure_message(rollout.create["metadata"]["name"], error)
             now = self._deps.clock.now()
@@ -134,7 +129,11 @@ class DeploymentController:
             status = rollout_status.noted(deployment, deployment.status, reason, message, now)
             await self._write_status(deployment, status)
             raise
-        return True
+        if not made:
+            collisions = (deployment.status.collision_count or 0) + 1
+            status = msgspec.structs.replace(deployment.status, collision_count=collisions)
+            await self._write_status(deployment, status)
+        return made
 
     async def _number(self, deployment: Deployment, revision: str) -> Deployment:
         meta = deployment.metadata

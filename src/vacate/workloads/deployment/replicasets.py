@@ -17,10 +17,6 @@ from vacate.workloads.patches import guarded
 _NAMESPACE_LEAVES = "NamespaceTerminating"
 
 
-class NameTaken(Exception):  # noqa: N818  an outcome, handled by the caller
-    """Another replica set has the name that the template's hash gives: count one more collision."""
-
-
 class ReplicaSetHands:
     """Writes replica sets and remembers what the cache must show before the next plan."""
 
@@ -28,14 +24,16 @@ class ReplicaSetHands:
         self._deps = deps
         self._expectations = expectations
 
-    async def create(self, deployment: Deployment, body: Obj) -> None:
-        """Make the replica set of the present template; finding it there already is as good."""
+    async def create(self, deployment: Deployment, body: Obj) -> bool:
+        """Make the replica set of the present template; finding it there already is as good.
+
+        False where another replica set has the name that the template's hash gives.
+        """
         namespace, name = deployment.metadata.namespace, body["metadata"]["name"]
         try:
             made = await self._deps.client.create(REPLICASETS, body, namespace)
         except AlreadyExists:
-            await self._check_owner(deployment, name)
-            return
+            return await self._is_ours(deployment, name)
         except ApiError as error:
             if not error.has_cause(_NAMESPACE_LEAVES):
                 self._deps.recorder.record(events.create_failed(deployment, failure_message(name, error)))
@@ -44,14 +42,16 @@ class ReplicaSetHands:
         size = body["spec"]["replicas"]
         if size > 0:
             self._deps.recorder.record(events.scaled(deployment, name, 0, size))
+        return True
 
-    async def _check_owner(self, deployment: Deployment, name: str) -> None:
+    async def _is_ours(self, deployment: Deployment, name: str) -> bool:
         found = await self._deps.client.get(REPLICASETS, name, deployment.metadata.namespace, into=ReplicaSet)
         owner = found.metadata.controller
         same = comparable(found.spec.template) == comparable(deployment.spec.template)
         if owner is None or owner.uid != deployment.metadata.uid or not same:
-            raise NameTaken(name)
+            return False
         self._expectations.created(_key(deployment), found.metadata.resource_version)
+        return True
 
     async def change(self, deployment: Deployment, change: Change) -> None:
         """Give a replica set its size, annotations and patience."""
