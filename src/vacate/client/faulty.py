@@ -11,7 +11,7 @@ from typing import Protocol
 
 from vacate.api.objects import encode
 from vacate.api.status import to_status
-from vacate.client.transport import Transport
+from vacate.client.transport import Transport, close_iterator
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import InternalError, TransportError
@@ -137,15 +137,18 @@ class FaultyStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         chunks = aiter(self._stream)
         seen = 0
-        while True:
-            await self._interfere(seen)
-            chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            seen += 1
-            yield chunk
-            if self._fault.repeat:
+        try:
+            while True:
+                await self._interfere(seen)
+                chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                seen += 1
                 yield chunk
+                if self._fault.repeat:
+                    yield chunk
+        finally:
+            await close_iterator(chunks)
 
     async def _interfere(self, seen: int) -> None:
         if self._fault.cut_after == seen:

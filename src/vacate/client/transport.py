@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from vacate.wire.message import Request, Response
@@ -17,3 +18,10 @@ class Transport(Protocol):
     async def aclose(self) -> None:
         """Release connections. May be called twice."""
         ...
+
+
+async def close_iterator(chunks: AsyncIterator[bytes]) -> None:
+    """End an iterator now: a generator that is only dropped would be ended by chance, later."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from vacate.client.codec import Codec, WatchEvent, error_of
-from vacate.client.transport import Transport
+from vacate.client.transport import Transport, close_iterator
 from vacate.errors import TransportError, VacateError
 from vacate.wire.framing import LineSplitter
 from vacate.wire.message import Request, Stream
@@ -79,7 +79,10 @@ class Watch(Generic[T]):
     async def aclose(self) -> None:
         """Let go of the stream. May be called twice."""
         self._closed = True
-        stream, self._stream, self._chunks = self._stream, None, None
+        stream, chunks = self._stream, self._chunks
+        self._stream = self._chunks = None
+        if chunks is not None:
+            await close_iterator(chunks)
         if stream is not None:
             await stream.aclose()
 

@@ -114,13 +114,18 @@ class LeaderElector:
         self._gauge.set(0)
         if not held:
             return
-        spec = self._record(transitions=self._spec.get("leaseTransitions", 0))
-        spec.update(holderIdentity="", leaseDurationSeconds=1)
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
-                await self._write(spec)
+                await self._give_back()
         except (ApiError, TransportError, TimeoutError) as error:
             log.warning("%s: the lease could not be given back and will run out: %s", self._name, error)
+
+    async def _give_back(self) -> None:
+        """Look first: a renewal that was cancelled may have come through."""
+        await self._look()
+        if self.leader == self._identity:
+            spec = self._record(transitions=int(self._spec.get("leaseTransitions") or 0))
+            await self._write({**spec, "holderIdentity": "", "leaseDurationSeconds": 1})
 
     async def _renew(self) -> None:
         """Wait for the next turn and try until it works; whoever finds another holder stops at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 
@@ -10,7 +11,15 @@ from vacate.api.kinds import EVENTS
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import ApiError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.errors import (
+    AlreadyExists,
+    ApiError,
+    NotFound,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    TransportError,
+)
 from vacate.runtime.correlate import Correlator, Written
 from vacate.runtime.events import EventNote
 
@@ -97,7 +106,8 @@ class EventRecorder:
                 event.repeat = False
             else:
                 return
-        await self._client.create(EVENTS, event.body, event.namespace)
+        with contextlib.suppress(AlreadyExists):  # an earlier attempt came through without an answer
+            await self._client.create(EVENTS, event.body, event.namespace)
 
     def _pause(self, attempt: int) -> float:
         longest = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
