@@ -1,0 +1,56 @@
+"""Runs a coroutine until it ends or a signal asks it to; on uvloop where that is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+def run_until_signalled(work: Work) -> None:
+    """Cancel the work on SIGINT or SIGTERM and return once it has cleaned up; a second signal does not wait."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_supervised(work))
+
+
+async def _supervised(work: Work) -> None:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work())
+    asked = False
+
+    def ask() -> None:
+        nonlocal asked
+        asked = True
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)  # the next one ends the process as signals do
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ask)
+    with contextlib.suppress(asyncio.CancelledError):
+        try:
+            await task
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
+    if not asked and task.cancelled():
+        raise RuntimeError("the work was cancelled by itself")
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first failure of a task group: people read one reason more easily than a tree of them."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415  an optional extra
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

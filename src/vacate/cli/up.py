@@ -1,0 +1,92 @@
+"""`vacate up`: a small Kubernetes in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import click
+
+from vacate.cli.banner import show_up
+from vacate.cli.run import run_until_signalled
+from vacate.features import FeatureGates, parse_feature_gates
+from vacate.node.settings import NodeSettings
+from vacate.node.timings import PodTimings
+from vacate.wiring.local import LocalCluster, LocalSettings
+
+DEFAULT_FOLDER = "~/.vacate"
+_SECONDS = click.FloatRange(min=0)
+
+
+def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
+    return parse_feature_gates(value)
+
+
+@click.command()
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    help="Where the cluster lives: objects, certificates, kubeconfig. The same folder goes on where it was.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6443,
+    show_default=True,
+    help="Port of the API server on loopback; 0 takes any free one.",
+)
+@click.option(
+    "--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many simulated nodes."
+)
+@click.option(
+    "--feature-gates",
+    "gates",
+    default="",
+    callback=_gates,
+    metavar="NAME=BOOL,…",
+    help="Open or close features.",
+)
+@click.option("--pod-start", type=_SECONDS, default=1.0, show_default=True, help="Seconds until a pod runs.")
+@click.option(
+    "--pod-ready", type=_SECONDS, default=0.0, show_default=True, help="Seconds from then until ready."
+)
+@click.option(
+    "--pod-stop", type=_SECONDS, default=1.0, show_default=True, help="Seconds that a pod takes to stop."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
+def up(
+    folder: Path,
+    port: int,
+    nodes: int,
+    gates: FeatureGates,
+    pod_start: float,
+    pod_ready: float,
+    pod_stop: float,
+    verbose: bool,
+) -> None:
+    """Run a small Kubernetes until Ctrl-C.
+
+    API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
+    process. For laptops, tests and demonstrations: it has no containers and no network between pods.
+    """
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
+    settings = LocalSettings(folder.expanduser(), port, nodes, gates, behaviour)
+    run_until_signalled(lambda: _serve(LocalCluster(settings)))
+
+
+async def _serve(cluster: LocalCluster) -> None:
+    await cluster.start()
+    try:
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(cluster.run())
+            await cluster.wait_ready()
+            show_up(cluster)
+            await serving
+    finally:
+        await cluster.stop()
