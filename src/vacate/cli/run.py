@@ -12,7 +12,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 def run_until_signalled(work: Work) -> None:
-    """Cancel the work on SIGINT or SIGTERM and return once it has cleaned up; a second signal does not wait."""
+    """Cancel the work on SIGINT or SIGTERM and return once it has cleaned up. A second one does not wait."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_supervised(work))
 
