@@ -45,7 +45,7 @@ async def breathe(turns: int = 20) -> None:
 
 
 async def available(watch: Watch) -> list[Change]:
-    """What can be taken from a watch without waiting."""
+    """What can be taken from a watch without waiting; raises how it ended when nothing comes before that."""
     taken: list[Change] = []
     while True:
         attempt = asyncio.ensure_future(anext(watch))
@@ -53,6 +53,8 @@ async def available(watch: Watch) -> list[Change]:
         if not attempt.done():
             attempt.cancel()
             await asyncio.wait([attempt])
+            return taken
+        if taken and attempt.exception():
             return taken
         taken += attempt.result()
 
