@@ -50,7 +50,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.annotations", Fault.TOO_LONG, "keys and values together at most 256 KiB"),
     ("metadata.finalizers", Fault.INVALID, "qualified names"),
     ("metadata.finalizers#conflict", Fault.INVALID, "orphan and foregroundDeletion not both"),
-    ("metadata.finalizers[]", Fault.INVALID, "without a prefix only kubernetes, orphan and foregroundDeletion"),
+    ("metadata.finalizers[]", Fault.INVALID, "without a prefix: kubernetes, orphan or foregroundDeletion"),
     ("metadata.finalizers", Fault.FORBIDDEN, "none are added while the object is being deleted"),
     ("metadata.name#fixed", Fault.INVALID, "an update never changes it"),
     ("metadata.namespace#fixed", Fault.INVALID, "an update never changes it"),

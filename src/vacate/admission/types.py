@@ -42,6 +42,8 @@ class Context:
     subresource: str = ""  # "", "status", "scale", ...
     # The PriorityClass marked as global default, the one of the lowest value where there are several.
     default_priority_class: Callable[[], Obj | None] = no_default_priority_class
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

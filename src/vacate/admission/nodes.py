@@ -1,0 +1,146 @@
+"""Nodes: taints, unschedulable and labels are the user's; the status is the node's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.base import KindStrategy
+from vacate.admission.faults import complaints, unsupported
+from vacate.admission.formats import label_key, label_value
+from vacate.admission.metadata import keep
+from vacate.admission.quantities import canonical_list, count_faults
+from vacate.admission.rules import Effect, table
+from vacate.admission.shape import mapping, maps, sequence, text
+from vacate.admission.types import Context
+from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.objects import Obj
+
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# The real server reports taints below metadata, not below spec.
+_TAINTS = "metadata.taints"
+
+RULES = table(
+    "Node",
+    ("status.allocatable", Effect.DEFAULT, "the capacity"),
+    ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("metadata.taints[].key", Fault.INVALID, "a qualified name (the path is the real server's)"),
+    ("metadata.taints[].value", Fault.INVALID, "a label value"),
+    ("metadata.taints[].effect", Fault.REQUIRED, "not empty"),
+    ("metadata.taints[].effect", Fault.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
+    ("metadata.taints[]", Fault.DUPLICATE, "unique by key and effect"),
+    ("status.capacity.{}#sign", Fault.INVALID, "not negative"),
+    ("status.capacity.{}#whole", Fault.INVALID, "whole numbers for pods and extended resources"),
+    ("status.allocatable.{}", Fault.INVALID, "as capacity"),
+    ("status.addresses[]", Fault.DUPLICATE, "unique"),
+    ("spec.podCIDRs", Fault.FORBIDDEN, "not changed once set"),
+    ("spec.providerID", Fault.FORBIDDEN, "not changed once set"),
+)
+
+
+class NodeStrategy(KindStrategy):
+    """Answers for nodes. A creator may give a status: nodes register themselves with it."""
+
+    rules = RULES
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """What can be allocated is all there is, where the node does not say."""
+        status = obj.get("status")
+        if type(status) is not dict:
+            return
+        for key in ("capacity", "allocatable"):
+            canonical_list(status.get(key), self.kind)
+        if status.get("allocatable") is None and status.get("capacity") is not None:
+            status["allocatable"] = dict(mapping(status["capacity"]))
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays."""
+        keep(new, old, "status")
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """Taints and amounts."""
+        return taint_faults(mapping(obj.get("spec")).get("taints")) + _amount_faults(obj)
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again, then the step."""
+        found = self.metadata_faults(new) + self.faults(new, ctx)
+        return found + self.status_faults(new, old, step, ctx)
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """What the real server checks on any update of a node, through whichever door."""
+        spec = mapping(new.get("spec"))
+        found = step + _amount_faults(new) + _address_faults(new)
+        found += _settled_faults(spec, mapping(old.get("spec")))
+        return found + taint_faults(spec.get("taints"))
+
+
+def taint_faults(taints: Any) -> list[FieldError]:
+    """Faults of a node's taints."""
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(maps(taints)):
+        path = f"{_TAINTS}[{index}]"
+        key, effect = text(taint.get("key")), text(taint.get("effect"))
+        found += _one_taint_faults(taint, path)
+        if (effect, key) in seen:
+            detail = "taints must be unique by key and effect pair"
+            found.append(FieldError(path, Fault.DUPLICATE, detail, _shown_taint(taint)))
+        seen.add((effect, key))
+    return found
+
+
+def effect_faults(effect: str, path: str) -> list[FieldError]:
+    """The effect of a taint or of a toleration that names one."""
+    return [] if effect in TAINT_EFFECTS else [unsupported(path, effect, TAINT_EFFECTS)]
+
+
+def _one_taint_faults(taint: Obj, path: str) -> list[FieldError]:
+    key, value, effect = (text(taint.get(part)) for part in ("key", "value", "effect"))
+    found = complaints(f"{path}.key", key, label_key(key))
+    if wrong := label_value(value):
+        found.append(invalid(f"{path}.value", value, ";".join(wrong)))
+    where = f"{path}.effect"
+    return found + (effect_faults(effect, where) if effect else [required(where)])
+
+
+def _shown_taint(taint: Obj) -> Obj:
+    return {
+        "Key": text(taint.get("key")),
+        "Value": text(taint.get("value")),
+        "Effect": text(taint.get("effect")),
+        "TimeAdded": taint.get("timeAdded"),
+    }
+
+
+def _amount_faults(node: Obj) -> list[FieldError]:
+    status = mapping(node.get("status"))
+    found: list[FieldError] = []
+    for key in ("capacity", "allocatable"):
+        for resource, amount in mapping(status.get(key)).items():
+            found += count_faults(resource, amount, f"status.{key}.{resource}")
+    return found
+
+
+def _address_faults(node: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, address in enumerate(maps(mapping(node.get("status")).get("addresses"))):
+        pair = (text(address.get("type")), text(address.get("address")))
+        if pair in seen:
+            shown = {"Type": pair[0], "Address": pair[1]}
+            found.append(FieldError(f"status.addresses[{index}]", Fault.DUPLICATE, "", shown))
+        seen.add(pair)
+    return found
+
+
+def _settled_faults(spec: Obj, before: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    old_ranges, ranges = sequence(before.get("podCIDRs")), sequence(spec.get("podCIDRs"))
+    if old_ranges and old_ranges != ranges:
+        detail = 'node updates may not change podCIDR except from "" to valid'
+        found.append(forbidden("spec.podCIDRs", detail))
+    if before.get("providerID") and before["providerID"] != spec.get("providerID"):
+        detail = 'node updates may not change providerID except from "" to valid'
+        found.append(forbidden("spec.providerID", detail))
+    return found

@@ -1,0 +1,1 @@
+"""Pods and pod templates: defaults, admission, validation, and what may change afterwards."""

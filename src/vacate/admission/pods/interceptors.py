@@ -1,0 +1,73 @@
+"""`spec.evictionInterceptors`: who may act when the pod's eviction is requested, the last of them first."""
+
+from __future__ import annotations
+
+from vacate.admission.faults import complaints, unchanged
+from vacate.admission.rules import Effect, table
+from vacate.admission.shape import maps, sequence, text
+from vacate.admission.types import Context
+from vacate.api.field import Fault, FieldError, duplicate, forbidden, required, too_many
+from vacate.api.names import dns1123_subdomain
+from vacate.api.objects import Obj
+
+FIELD = "evictionInterceptors"
+GATE = "EvictionRequestAPI"
+MAXIMUM = 100
+ALLOWED_KUBERNETES_NAMES = (
+    "deployment.apps.k8s.io",
+    "replicaset.apps.k8s.io",
+    "statefulset.apps.k8s.io",
+    "daemonset.apps.k8s.io",
+    "horizontalpodautoscaler.autoscaling.k8s.io",
+)
+_RESERVED = "names with the suffix k8s.io are reserved for Kubernetes"
+
+RULES = table(
+    "Pod",
+    ("spec.evictionInterceptors", Effect.DROPPED, "from new objects with the gate EvictionRequestAPI off"),
+    ("spec.evictionInterceptors", Fault.TOO_MANY, "at most 100"),
+    ("spec.evictionInterceptors[].name", Fault.REQUIRED, "not empty"),
+    ("spec.evictionInterceptors[].name", Fault.INVALID, "a DNS subdomain"),
+    ("spec.evictionInterceptors[].name", Fault.DUPLICATE, "unique"),
+    ("spec.evictionInterceptors[].name", Fault.FORBIDDEN, "k8s.io only for known interceptors of Kubernetes"),
+    ("spec.evictionInterceptors", Fault.INVALID, "an update never changes them"),
+)
+
+
+def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
+    """Without the gate new objects lose the field; those that have it keep it."""
+    if FIELD in spec and not ctx.gates.enabled(GATE) and not (before and before.get(FIELD)):
+        del spec[FIELD]
+
+
+def interceptor_faults(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
+    """Faults of the list and of each name in it."""
+    allowed = (*ALLOWED_KUBERNETES_NAMES, *ctx.allowed_interceptors)
+    where = f"{path}.{FIELD}"
+    count = len(sequence(spec.get(FIELD)))
+    found = [too_many(where, count, MAXIMUM)] if count > MAXIMUM else []
+    seen: set[str] = set()
+    for index, interceptor in enumerate(maps(spec.get(FIELD))):
+        name = text(interceptor.get("name"))
+        found += name_faults(name, f"{where}[{index}].name", allowed)
+        if name in seen:
+            found.append(duplicate(f"{where}[{index}].name", name))
+        elif name:
+            seen.add(name)
+    return found
+
+
+def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
+    """An interceptor is named by a domain that its authors own."""
+    if not name:
+        return [required(path)]
+    found = complaints(path, name, dns1123_subdomain(name))
+    reserved = name == "k8s.io" or name.endswith(".k8s.io")
+    if reserved and name not in allowed:
+        found.append(forbidden(path, _RESERVED))
+    return found
+
+
+def change_faults(spec: Obj, before: Obj, path: str) -> list[FieldError]:
+    """The list stays as the pod was created with it."""
+    return unchanged(f"{path}.{FIELD}", spec.get(FIELD), before.get(FIELD))
