@@ -468,7 +468,7 @@ def test_no_sequence_of_deletes_lengthens_a_grace(
     finalizers=st.lists(st.sampled_from(["a/b", "orphan"]), unique=True),
 )
 def test_the_same_delete_again_changes_nothing(asked: int | None, finalizers: list[str]) -> None:
-    obj = pod(**({"finalizers": finalizers} if finalizers else {}))
+    obj = pod(finalizers=finalizers) if finalizers else pod()
     first = decide_deletion(PODS, obj, grace(asked), NOW)
     if not first.remove:
         again = decide_deletion(PODS, first.obj, grace(asked), NOW)

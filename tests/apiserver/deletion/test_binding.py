@@ -14,7 +14,7 @@ from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.unit
 
-FREE = {"spec": {"nodeName": ""}, "status": {"phase": "Pending", "conditions": []}}
+FREE: Obj = {"spec": {"nodeName": ""}, "status": {"phase": "Pending", "conditions": []}}
 
 
 @pytest.fixture
