@@ -76,7 +76,9 @@ def test_a_rule_about_paths_says_nothing_about_resources() -> None:
 
 
 def test_broken_rules_read_as_empty() -> None:
-    assert rule_of({"verbs": None, "apiGroups": "apps", "resources": [1, "pods"]}) == Rule(resources=("pods",))
+    assert rule_of({"verbs": None, "apiGroups": "apps", "resources": [1, "pods"]}) == Rule(
+        resources=("pods",)
+    )
     assert rules_of({"rules": None}) == ()
     assert rules_of({"rules": ["x", {"verbs": ["get"]}]}) == (Rule(("get",)),)
 
@@ -92,17 +94,24 @@ def test_a_rule_round_trips_through_its_object() -> None:
     [
         (
             ask("list", "pods", namespace="ns"),
-            'pods is forbidden: User "alice" cannot list resource "pods" in API group "" in the namespace "ns"',
+            (
+                'pods is forbidden: User "alice" cannot list resource "pods" in API group "" '
+                'in the namespace "ns"'
+            ),
         ),
         (
             ask("get", "deployments/scale", group="apps", namespace="ns", name="web"),
-            'deployments.apps "web" is forbidden: User "alice" cannot get resource "deployments/scale" '
-            'in API group "apps" in the namespace "ns"',
+            (
+                'deployments.apps "web" is forbidden: User "alice" cannot get resource "deployments/scale" '
+                'in API group "apps" in the namespace "ns"'
+            ),
         ),
         (
             ask("create", "nodes"),
-            'nodes is forbidden: User "alice" cannot create resource "nodes" in API group "" '
-            "at the cluster scope",
+            (
+                'nodes is forbidden: User "alice" cannot create resource "nodes" in API group "" '
+                "at the cluster scope"
+            ),
         ),
         (
             Access(ALICE, "get", path="/metrics"),
