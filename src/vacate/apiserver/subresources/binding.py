@@ -22,12 +22,11 @@ _VERSIONS = ("v1",)
 async def bind(registry: Registry, call: Call) -> Response:
     """Assign the pod to the target node, if it is free to be assigned."""
     binding = read_posted(registry, call, "Binding", _VERSIONS)
-    name = call.name or binding["metadata"].get("name", "")
-    if binding["metadata"].get("name", "") != name:
+    if binding["metadata"].get("name", "") != call.name:
         raise BadRequest("name in URL does not match name in Binding object")
     _check_target(binding)
     dry_run = call.dry_run
-    entry, pod = registry.current(PODS, call.namespace, name)
+    entry, pod = registry.current(PODS, call.namespace, call.name)
     _check_preconditions(binding, pod)
     _check_free(pod)
     assigned = assign(pod, binding, call.now)

@@ -23,9 +23,8 @@ def read_posted(registry: Registry, call: Call, kind: str, versions: tuple[str, 
     """
     obj = as_kind(read_body(call.request), kind, versions)
     match_namespace(obj, call)
-    attempted = {"metadata": {"name": call.name or obj["metadata"].get("name", "")}}
     found = registry.lookup(NAMESPACES, "", call.namespace)
-    refusal = creation_refusal(call.kind, attempted, call.namespace, found)
+    refusal = creation_refusal(call.kind, {"metadata": {"name": call.name}}, call.namespace, found)
     if refusal is not None:
         raise refusal
     return obj
