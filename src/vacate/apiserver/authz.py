@@ -132,8 +132,11 @@ class _UserAnswers:
         choices = self._answers.get(question)
         if choices is None:
             choices = self._compile(question, access)
-        name = access.name
-        return next(verdict for names, verdict in choices if names is None or name in names)
+        if len(choices) > 1:
+            for names, verdict in choices:
+                if names is not None and access.name in names:
+                    return verdict
+        return choices[-1][1]  # what holds for every name
 
     def _compile(self, question: _Question, access: Access) -> _Choices:
         if len(self._answers) >= self._limit:
