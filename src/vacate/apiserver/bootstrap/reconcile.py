@@ -50,7 +50,7 @@ def reconcile_binding(existing: Obj, wanted: Obj) -> Obj | None:
 
 def must_recreate(existing: Obj, wanted: Obj) -> bool:
     """Whether a binding gives another role than wanted: that cannot be changed, only deleted and created."""
-    return "roleRef" in wanted and not is_protected(existing) and existing["roleRef"] != wanted["roleRef"]
+    return "roleRef" in wanted and not is_protected(existing) and existing.get("roleRef") != wanted["roleRef"]
 
 
 def is_protected(existing: Obj) -> bool:
