@@ -108,7 +108,7 @@ def test_bodies_without_a_kind_of_their_own() -> None:
     assert schema.check_types(("autoscaling/v1", "Scale"), obj) == [
         FIELD.format("string", "ScaleSpec.spec.replicas", "int32")
     ]
-    with pytest.raises(BadRequest, match='^Scale in version "v1" cannot be handled as a Scale: json: '):
+    with pytest.raises(BadRequest, match=r'^Scale in version "v1" cannot be handled as a Scale: json: '):
         schema.decode(("autoscaling/v1", "Scale"), obj)
     assert schema.check_types(("example.com/v1", "Thing"), obj) == []
     assert schema.decode(("example.com/v1", "Thing"), obj) is obj

@@ -1,0 +1,105 @@
+"""Patches: from an object and a patch's bytes to the object that it makes, or a server's refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from vacate.api import field, schema
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.apiserver.patch import refusals
+from vacate.apiserver.patch.json_patch import apply_json_patch
+from vacate.apiserver.patch.merge_patch import apply_merge_patch
+from vacate.apiserver.patch.strategic import apply_strategic_patch
+from vacate.errors import BadRequest, UnsupportedMedia
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+
+__all__ = ["ACCEPTED", "JSON_PATCH", "MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "apply_patch"]
+
+
+def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj:
+    """The patched object, which shares nothing with the original and has fields of the right types.
+
+    Raises the ApiError that a server answers with: UnsupportedMedia, BadRequest, RequestTooLarge, Invalid.
+    """
+    form = media_type.partition(";")[0]
+    if form not in ACCEPTED:
+        raise UnsupportedMedia(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{', '.join(ACCEPTED)}"
+        )
+    document = _read(patch)
+    working: Obj = orjson.loads(orjson.dumps(original))
+    try:
+        if form == STRATEGIC_MERGE_PATCH:
+            return _strategic(kind, working, document)
+        result = apply_json_patch(working, document) if form == JSON_PATCH else _merge(working, document)
+        return _decoded(kind, result)
+    except RecursionError:
+        raise refusals.too_deep() from None
+
+
+def _read(patch: bytes) -> Any:
+    try:
+        document = orjson.loads(patch)
+    except orjson.JSONDecodeError:
+        raise BadRequest("invalid JSON patch") from None
+    _encoded(document)
+    return document
+
+
+def _merge(working: Obj, document: Any) -> Obj:
+    if document is None:
+        raise BadRequest("Invalid JSON Patch")
+    if not isinstance(document, dict):
+        raise BadRequest(f"error decoding patch: {refusals.not_an_object(document)}")
+    return apply_merge_patch(working, document)
+
+
+def _strategic(kind: Kind, working: Obj, document: Any) -> Obj:
+    if not isinstance(document, dict | None):
+        raise BadRequest(refusals.not_an_object(document))
+    shown = refusals.go_text(document)
+    result = apply_strategic_patch(schema.table().struct_of(kind), working, document or {})
+    _encoded(result)
+    # A typed object cannot change what it is, whatever the patch says.
+    result["apiVersion"], result["kind"] = kind.api_version, kind.kind
+    faults = schema.check_types(kind, result)
+    if faults:
+        raise refusals.unusable(field.invalid("patch", shown, faults[0]))
+    return schema.normalise(kind, result)
+
+
+def _decoded(kind: Kind, result: Any) -> Obj:
+    text = _encoded(result)
+    if not isinstance(result, dict):
+        raise refusals.unusable(field.invalid("patch", text, refusals.not_an_object(result)))
+    faults = schema.check_types(kind, result) or _faults_of_identity(kind, result, text)
+    if faults:
+        raise refusals.unusable(field.invalid("patch", text, faults[0]))
+    return schema.normalise(kind, result)
+
+
+def _faults_of_identity(kind: Kind, result: Obj, text: str) -> list[str]:
+    name, version = result.get("kind"), result.get("apiVersion")
+    if not name:
+        return [f"Object 'Kind' is missing in '{text}'"]
+    if not version:
+        return [f"Object 'apiVersion' is missing in '{text}'"]
+    if (version, name) == (kind.api_version, kind.kind):
+        return []
+    scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+    return [f'no kind "{name}" is registered for version "{version}" in scheme "{scheme}"']
+
+
+def _encoded(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # deeper than anything that could be stored
+        raise refusals.too_deep() from None
