@@ -1,0 +1,58 @@
+"""As what each stored kind is cached, for controllers that follow all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from vacate.api import kinds
+from vacate.api.kinds import Kind
+from vacate.api.types import (
+    ConfigMap,
+    Deployment,
+    Lease,
+    Namespace,
+    Node,
+    ObjectMeta,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ServiceAccount,
+)
+from vacate.api.types.meta import Projection
+from vacate.cache.informer import Informer
+from vacate.runtime.deps import InformerFactory
+
+
+class MetadataOnly(Projection, frozen=True):
+    """An object of which only the metadata matters."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+_KNOWN: Mapping[Kind, type[Any]] = {
+    kinds.NAMESPACES: Namespace,
+    kinds.NODES: Node,
+    kinds.PODS: Pod,
+    kinds.CONFIGMAPS: ConfigMap,
+    kinds.SERVICEACCOUNTS: ServiceAccount,
+    kinds.DEPLOYMENTS: Deployment,
+    kinds.REPLICASETS: ReplicaSet,
+    kinds.PODDISRUPTIONBUDGETS: PodDisruptionBudget,
+    kinds.LEASES: Lease,
+    kinds.PRIORITYCLASSES: PriorityClass,
+}
+
+STORED: tuple[Kind, ...] = tuple(kind for kind in kinds.SERVED_KINDS if kind.stored)
+"""Every kind whose objects persist."""
+
+FOLLOWED: tuple[Kind, ...] = tuple(kind for kind in STORED if kind is not kinds.EVENTS)
+"""The kinds whose objects can own and be owned; events come and go too often to follow."""
+
+
+def informer_of(informers: InformerFactory, kind: Kind) -> Informer[Any]:
+    """The shared informer of a kind, in the form in which others cache it."""
+    return informers.informer(kind, _KNOWN.get(kind, MetadataOnly))

@@ -1,0 +1,1 @@
+"""Empties namespaces that are on their way out."""

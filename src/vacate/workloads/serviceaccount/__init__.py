@@ -1,0 +1,1 @@
+"""Gives every namespace its default service account."""
