@@ -15,9 +15,11 @@ from vacate.wire.message import Peer
 from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
 from vacate.workloads.deployment.controller import build as deployment
 from vacate.workloads.disruption.controller import build as disruption
+from vacate.workloads.disruption.stale import build as stale_disruption
 from vacate.workloads.garbagecollector.controller import build as garbage_collector
 from vacate.workloads.namespace.controller import build as namespace
 from vacate.workloads.nodelifecycle.controller import build as node_lifecycle
+from vacate.workloads.nodelifecycle.eviction import build as taint_eviction
 from vacate.workloads.replicaset.controller import build as replicaset
 from vacate.workloads.scheduler.controller import build as scheduler
 from vacate.workloads.serviceaccount.controller import build as serviceaccount
@@ -28,8 +30,10 @@ CONTROLLERS: Sequence[Build] = (
     deployment,
     replicaset,
     disruption,
+    stale_disruption,
     garbage_collector,
     node_lifecycle,
+    taint_eviction,
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""
 
