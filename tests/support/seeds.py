@@ -1,4 +1,4 @@
-"""Parametrises `sim_seed`: three seeds, or the one of --seed.
+"""Parametrises `sim_seed`: two seeds, or the one of --seed.
 
 A folder takes part by importing `pytest_generate_tests` in its conftest.py.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-SEEDS = 3
+SEEDS = 2
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

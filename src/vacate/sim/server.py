@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import asyncio
 
-from vacate.apiserver.server import ApiServer
-from vacate.client.client import Client
 from vacate.errors import StoreError
 from vacate.metrics import Metrics
-from vacate.sim import parts
 from vacate.sim.disk import SimDisk
 from vacate.sim.network import Network
 from vacate.sim.run import Sim
+from vacate.store.compaction import Compactor, Retention
 from vacate.store.memory import MemoryLog
 from vacate.store.store import Store
+from vacate.wiring.server import ServerParts, open_server
 
 
 class SimServer:
-    """The server's process and its disk."""
+    """The server's process and its disk.
 
-    def __init__(self, sim: Sim, network: Network, disk_latency: tuple[float, float]) -> None:
+    Without a retention the whole history is kept, so that it can be judged afterwards.
+    """
+
+    def __init__(
+        self,
+        sim: Sim,
+        network: Network,
+        disk_latency: tuple[float, float],
+        retention: Retention | None = None,
+    ) -> None:
         self._sim = sim
         self._network = network
         self._latency = disk_latency
+        self._retention = retention
         self._disk: SimDisk | None = None
         self._up = asyncio.Event()
         self._store: Store | None = None
-        self._server: ApiServer | None = None
+        self._compaction: asyncio.Task[None] | None = None
         self.log = MemoryLog()
         self.metrics = Metrics()
 
@@ -44,26 +53,29 @@ class SimServer:
     async def start(self) -> None:
         """Read the disk and begin to answer."""
         sim = self._sim
-        self._disk = SimDisk(self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace)
-        self._store, self._server = parts.make_server(self._disk, sim.clock, sim.entropy, self.metrics)
-        await self._store.open()
-        self._network.server = self._server
-        await parts.bootstrap(Client(self._network.link("bootstrap", parts.BOOTSTRAP)))
+        disk = self._disk = SimDisk(self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace)
+        server = await open_server(ServerParts(disk, sim.clock, sim.stream("server"), self.metrics))
+        self._store = server.registry.store
+        if self._retention is not None:
+            compactor = Compactor(self._store, sim.clock, self._retention)
+            self._compaction = sim.loop.create_task(compactor.run(), name="compaction")
+        self._network.server = server
         self._up.set()
 
     async def crash(self) -> None:
         """Lose everything that is not on the disk, and all connections."""
-        self._up.clear()
-        self._network.server = None
         if self._disk is not None:
             self._disk.pull_plug()
-        await self.store.aclose()
+        await self.stop()
 
     async def stop(self) -> None:
-        """End in good order."""
+        """End: what was handed in is still written, unless the plug was pulled."""
         self._up.clear()
-        await self.store.aclose()
         self._network.server = None
+        if self._compaction is not None:
+            self._compaction.cancel()
+            await asyncio.wait([self._compaction])
+        await self.store.aclose()
 
     async def changed(self) -> None:
         """Return after the next commit, or when a server that was down is up again."""

@@ -1,32 +1,39 @@
-"""A whole cluster in virtual time: API server, controllers and simulated nodes, each of which can fail.
+"""A whole cluster in virtual time: API server, scheduler, controllers and nodes, each of which can fail.
 
-async with World(sim, nodes=3) as world:
-    await world.client.create(DEPLOYMENTS, deployment("web"))
-    await world.until(lambda: len(world.ready_pods()) == 3)
+async with World(sim) as world:
+    await world.client.create(DEPLOYMENTS, deployment("web"), "default")
+    await world.until(lambda: len(world.healthy_pods()) == 3)
+    world.pool.crash("node-1")
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
+from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER, node
 from vacate.apiserver.stored import decode
 from vacate.client.client import Client
 from vacate.errors import OutOfTime
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
-from vacate.node.shape import NodeShape, shapes
+from vacate.node.shape import shapes
 from vacate.runtime.manager import Manager
-from vacate.sim import parts
+from vacate.sim.history import is_healthy
 from vacate.sim.network import Network
 from vacate.sim.process import Process
 from vacate.sim.run import Sim
 from vacate.sim.server import SimServer
+from vacate.store.compaction import Retention
 from vacate.store.types import Key
+from vacate.wire.message import Peer
+from vacate.wiring.control_plane import CONTROLLERS
+from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
+from vacate.workloads.scheduler.controller import build as build_scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,55 +45,69 @@ class WorldSettings:
     latency: tuple[float, float] = (0.0005, 0.005)
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
-    controllers: bool = True
+    controllers: Sequence[Build] = CONTROLLERS
+    retention: Retention | None = None  # None keeps all history, so that it can be judged
 
 
 class World:
-    """The cluster, verbs to break it, and words to expect things of it."""
+    """The cluster, what is in it, words to expect things of it, and verbs to break it."""
 
     def __init__(self, sim: Sim, settings: WorldSettings | None = None) -> None:
         self.sim = sim
         self.settings = settings = settings or WorldSettings()
         self.network = Network(sim.clock, sim.stream("network"), settings.latency)
-        self.server = SimServer(sim, self.network, settings.disk)
+        self.server = SimServer(sim, self.network, settings.disk, settings.retention)
         self.client = self.client_of("admin")
-        self.controllers = Process("controllers", self.network, self._build_controllers)
-        self.nodes = Process("nodes", self.network, self._build_nodes)
-        self.pool: NodePool | None = None
-        self._shapes: list[NodeShape] = shapes(settings.nodes, zones=settings.zones)
+        self.scheduler = Process("scheduler", self.network, self._scheduler)
+        self.controllers = Process("controllers", self.network, self._controllers)
+        self.nodes = Process("nodes", self.network, self._nodes)
+        self._processes = (self.nodes, self.controllers, self.scheduler)
+        self._pool: NodePool | None = None
 
     async def __aenter__(self) -> World:
         await self.server.start()
-        await self.nodes.start()
-        if self.settings.controllers:
-            await self.controllers.start()
+        try:
+            for process in self._processes:
+                await process.start()
+        except BaseException:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for process in (self.controllers, self.nodes):
+        await self._end()
+
+    async def _end(self) -> None:
+        for process in self._processes:
             await process.crash()
         await self.server.stop()
 
     # What is there
 
-    def client_of(self, name: str) -> Client:
-        """A client with an administrator's rights over a link of its own."""
-        return Client(self.network.link(name, parts.ADMIN), user_agent=name)
+    @property
+    def pool(self) -> NodePool:
+        """The nodes: crash, start, isolate and rejoin them by name."""
+        assert self._pool is not None, "the nodes were never started"
+        return self._pool
 
-    def list(self, kind: Kind, namespace: str = "") -> list[Obj]:
+    def client_of(self, name: str, peer: Peer = ADMIN) -> Client:
+        """A client over a link of its own; an administrator unless said otherwise."""
+        return Client(self.network.link(name, peer), user_agent=name)
+
+    def objects(self, kind: Kind, namespace: str = "") -> list[Obj]:
         """The committed objects of a kind, read past the API."""
         return [decode(kind, entry) for entry in self.server.store.list(kind.resource, namespace).entries]
 
-    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
         """A committed object, read past the API."""
         entry = self.server.store.get(Key(kind.resource, namespace, name))
         return None if entry is None else decode(kind, entry)
 
-    def ready_pods(self, namespace: str = "default") -> list[Obj]:
+    def healthy_pods(self, namespace: str = "default") -> list[Obj]:
         """The pods that are ready and not on their way out."""
-        return [pod for pod in self.list(PODS, namespace) if is_healthy(pod)]
+        return [pod for pod in self.objects(PODS, namespace) if is_healthy(pod)]
 
     # What is expected
 
@@ -98,7 +119,7 @@ class World:
             async with asyncio.timeout(timeout):
                 while not condition():
                     await self.server.changed()
-                    self._check_processes()
+                    self.check()
         except TimeoutError:
             raise OutOfTime(f"{what} did not come true in {timeout:g} s of virtual time") from None
 
@@ -106,18 +127,20 @@ class World:
         """Return when nothing but leases was written for so long."""
         async with asyncio.timeout(timeout):
             before = -1
-            while before != (now := self._writes()):
+            while before != (now := self._last_write()):
                 before = now
                 await self.sim.clock.sleep(quiet)
-                self._check_processes()
+                self.check()
 
-    def _writes(self) -> int:
-        leases = "leases.coordination.k8s.io"
-        return sum(record.resource != leases for record in self.server.log.records.values())
-
-    def _check_processes(self) -> None:
-        for process in (self.controllers, self.nodes):
+    def check(self) -> None:
+        """Raise what ended a process by itself, if anything did."""
+        for process in self._processes:
             process.check()
+
+    def _last_write(self) -> int:
+        leases = "leases.coordination.k8s.io"
+        records = self.server.log.records.values()
+        return max((record.revision for record in records if record.resource != leases), default=0)
 
     # What goes wrong
 
@@ -127,44 +150,29 @@ class World:
         await self.sim.clock.sleep(down)
         await self.server.start()
 
-    async def restart_controllers(self, down: float = 1.0) -> None:
-        """Crash the controllers, and start them again after so long."""
-        await self.controllers.crash()
+    async def restart(self, process: Process, down: float = 1.0) -> None:
+        """Crash a process, and start it again after so long. Containers outlive the nodes' process."""
+        await process.crash()
         await self.sim.clock.sleep(down)
-        await self.controllers.start()
+        await process.start()
 
-    async def restart_nodes(self, down: float = 1.0) -> None:
-        """Crash the process that plays the nodes; containers outlive it."""
-        await self.nodes.crash()
-        await self.sim.clock.sleep(down)
-        await self.nodes.start()
+    # How the processes are made
 
-    @property
-    def node_pool(self) -> NodePool:
-        """The nodes: crash, start, isolate and rejoin them by name."""
-        assert self.pool is not None, "the nodes were never started"
-        return self.pool
+    def _around(self, name: str) -> Surroundings:
+        return Surroundings(self.sim.clock, self.sim.stream(name), self.server.metrics)
 
-    def _build_nodes(self) -> Manager:
-        link = self.network.link("nodes", parts.ADMIN)
-        metrics = self.server.metrics
-        deps, recorder = parts.make_deps(
-            link, self.sim.clock, self.sim.stream("nodes"), metrics, "simulated-nodes"
-        )
-        self.pool = NodePool(deps, self._shapes, self.settings.node)
-        return self.pool.manager(recorder)
+    def _scheduler(self) -> Manager:
+        link = self.network.link("scheduler", SCHEDULER)
+        return part_manager(link, "default-scheduler", [build_scheduler], self._around("scheduler"))
 
-    def _build_controllers(self) -> Manager:
-        link = self.network.link("controllers", parts.CONTROLLER_MANAGER)
-        deps, recorder = parts.make_deps(
-            link, self.sim.clock, self.sim.stream("controllers"), self.server.metrics, "controllers"
-        )
-        return Manager(deps.informers, parts.make_controllers(deps), runnables=[recorder])
+    def _controllers(self) -> Manager:
+        link = self.network.link("controllers", CONTROLLER_MANAGER)
+        around = self._around("controllers")
+        return part_manager(link, "controller-manager", self.settings.controllers, around)
 
-
-def is_healthy(pod: Obj) -> bool:
-    """Ready, and not on its way out: what a disruption budget counts."""
-    if pod["metadata"].get("deletionTimestamp"):
-        return False
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    def _nodes(self) -> Manager:
+        link = self.network.link("nodes", node("simulated"))
+        deps, recorder = part_deps(link, "kubelet", self._around("nodes"))
+        wanted = shapes(self.settings.nodes, zones=self.settings.zones)
+        self._pool = NodePool(deps, wanted, self.settings.node)
+        return self._pool.manager(recorder)

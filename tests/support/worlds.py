@@ -1,0 +1,36 @@
+"""Runs a test body in a simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from vacate.node.settings import NodeSettings
+from vacate.node.timings import PodTimings
+from vacate.sim.run import Sim, run_sim
+from vacate.sim.world import World, WorldSettings
+
+INSTANT = (0.0, 0.0)
+QUICK = (0.0005, 0.005)
+SLOW = (0.01, 0.3)
+
+Body = Callable[[World], Awaitable[None]]
+
+
+def in_world(body: Body, seed: int = 0, *, limit: float = 7 * 86400.0, **settings: Any) -> str:
+    """Run the body in a fresh world; returns the digest of all that happened."""
+
+    async def main(sim: Sim) -> str:
+        async with World(sim, WorldSettings(**settings)) as world:
+            await body(world)
+        return sim.trace.digest
+
+    return run_sim(main, seed, limit=limit)
+
+
+def on_nodes(body: Body, seed: int = 0, *, timings: PodTimings | None = None, **settings: Any) -> str:
+    """Run the body in a world of nodes without controllers: pods go where their creator puts them."""
+    behaviour = replace(NodeSettings(), timings=timings) if timings else NodeSettings()
+    chosen: dict[str, Any] = {"controllers": (), "node": behaviour} | settings
+    return in_world(body, seed, **chosen)
