@@ -29,7 +29,7 @@ class Edge:
     def __init__(self, handle: Handle, context: ssl.SSLContext | None) -> None:
         self._handle = handle
         self._context = context
-        self._peers: WeakKeyDictionary[asyncio.BaseTransport, Peer | None] = WeakKeyDictionary()
+        self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
         self._server = web.Server(self._serve, handler_cancellation=True, access_log=None)
         self._runner = web.ServerRunner(self._server)
         self.port = 0
@@ -70,11 +70,12 @@ class Edge:
 
     def _peer(self, transport: asyncio.BaseTransport | None) -> Peer | None:
         """The verified client certificate's subject, read once for each connection."""
-        if transport is None:
+        connection = transport.get_extra_info("ssl_object") if transport is not None else None
+        if connection is None:
             return None
-        if transport not in self._peers:
-            self._peers[transport] = peer_of(transport.get_extra_info("ssl_object"))
-        return self._peers[transport]
+        if connection not in self._peers:
+            self._peers[connection] = peer_of(connection)
+        return self._peers[connection]
 
 
 async def _body(incoming: web.BaseRequest) -> bytes:

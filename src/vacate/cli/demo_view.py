@@ -76,7 +76,7 @@ class Screen:
             self._live.__enter__()
             self._story.on_line = lambda _line: self.refresh()
         else:
-            self._story.on_line = self._console.print
+            self._story.on_line = lambda line: self._console.print(line, soft_wrap=True)
         return self
 
     def __exit__(
@@ -85,7 +85,7 @@ class Screen:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
             for line in self._story.lines:
-                self._console.print(line)
+                self._console.print(line, soft_wrap=True)
 
     def refresh(self) -> None:
         """Draw the present state."""
