@@ -31,7 +31,8 @@ class Machine:
     booted: dt.datetime | None = None  # containers from before are gone; None where all outlived the start
     leased: bool = False  # its lease exists and was renewed last time
     residents: dict[Key, Resident] = field(default_factory=dict)
-    _taken: dict[int, None] = field(default_factory=dict)
+    surveyed: bool = False  # the addresses of pods from before are known to be taken
+    _taken: dict[int, str] = field(default_factory=dict)  # the uid that has each place
     _next: int = 0
 
     @property
@@ -45,24 +46,31 @@ class Machine:
             return True
         return started >= self.booted.replace(microsecond=0)
 
-    def take_address(self, wanted: str = "") -> int:
-        """A place that nobody has: the wanted one if it is one of ours, else the next free one."""
+    def take_address(self, uid: str, wanted: str = "") -> int:
+        """A place that nobody else has: the wanted one if it is one of ours, else the next free one."""
         number = self._number_of(wanted)
-        if number is None or number in self._taken:
+        if number is None or self._taken.get(number, uid) != uid:
             number = self._free()
-        self._taken[number] = None
+        self._taken[number] = uid
         return number
+
+    def reserve_address(self, uid: str, address: str) -> None:
+        """A pod from before has this address."""
+        number = self._number_of(address)
+        if number is not None:
+            self._taken.setdefault(number, uid)
 
     def forget(self, key: Key) -> None:
         """The pod is gone; its address may be given to another."""
         resident = self.residents.pop(key, None)
-        if resident is not None:
-            self._taken.pop(resident.address, None)
+        if resident is not None and self._taken.get(resident.address) == resident.life.uid:
+            del self._taken[resident.address]
 
     def lose_memory(self) -> None:
         """The node process ends and remembers nothing."""
         self.residents.clear()
         self._taken.clear()
+        self.surveyed = False
         self.leased = False
 
     def _free(self) -> int:

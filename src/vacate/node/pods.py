@@ -71,10 +71,21 @@ class PodReconciler:
         if found is not None and found.life.uid == pod.metadata.uid:
             return found
         machine.forget(key)
+        self._survey(machine)
         life = adopt(pod, self._timings(pod), now, survived=machine.survived)
-        address = -1 if pod.spec.host_network else machine.take_address(str(pod.status.get("podIP", "")))
+        address = -1
+        if not pod.spec.host_network:
+            address = machine.take_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
         machine.residents[key] = Resident(life, address)
         return machine.residents[key]
+
+    def _survey(self, machine: Machine) -> None:
+        """Before anyone gets an address: see which ones pods have that came before this process."""
+        if machine.surveyed:
+            return
+        machine.surveyed = True
+        for pod in self._pods.by_index(BY_NODE, machine.shape.name):
+            machine.reserve_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
 
     def _live_on(self, resident: Resident, pod: PaperPod, now: dt.datetime) -> None:
         before = resident.life

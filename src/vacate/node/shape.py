@@ -11,7 +11,6 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
 
 LEASE_NAMESPACE = "kube-node-lease"
-LEASE_SECONDS = 40
 KUBELET_VERSION = "v1.36.4"
 _PODS = ipaddress.IPv4Address("10.0.0.0")
 _HOSTS = ipaddress.IPv4Address("172.16.0.2")
@@ -123,7 +122,7 @@ def node_conditions(now: dt.datetime) -> list[Obj]:
     ]
 
 
-def lease_object(shape: NodeShape, node_uid: str, now: dt.datetime, seconds: int = LEASE_SECONDS) -> Obj:
+def lease_object(shape: NodeShape, node_uid: str, now: dt.datetime, seconds: int) -> Obj:
     """The Lease by which the node shows that it lives; it goes with the Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": shape.name, "uid": node_uid}
     return {
