@@ -142,6 +142,47 @@ def test_a_crashed_node_comes_back_with_its_pods(sim_seed: int) -> None:
     in_world(body, sim_seed)
 
 
+def test_pods_of_a_dead_node_are_replaced_and_leave_when_it_is_back(sim_seed: int) -> None:
+    async def body(world: World) -> None:
+        await deploy(world, replicas=6)
+        lost = {pod["metadata"]["uid"] for pod in pods_on(world, "node-2")}
+        world.pool.crash("node-2")
+        await world.until(lambda: not node_ready(world, "node-2"), timeout=60, what="the silence is noticed")
+        await world.until(lambda: healthy_elsewhere(world, "node-2") == 6, timeout=400, what="replacement")
+        assert {pod["metadata"]["uid"] for pod in pods_on(world, "node-2")} == lost
+        world.pool.start("node-2")
+        await world.until(lambda: node_ready(world, "node-2"))
+        await world.settle()
+        assert not lost & {pod["metadata"]["uid"] for pod in world.objects(PODS, "default")}
+        assert len(world.healthy_pods()) == 6
+        judge(world)
+
+    in_world(body, sim_seed)
+
+
+def node_ready(world: World, name: str) -> bool:
+    conditions = dig(world.find(NODES, name), "status", "conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def healthy_elsewhere(world: World, node: str) -> int:
+    return sum(pod["spec"]["nodeName"] != node for pod in world.healthy_pods())
+
+
+def test_an_isolated_node_loses_its_pods_and_learns_of_it_later(sim_seed: int) -> None:
+    async def body(world: World) -> None:
+        await deploy(world, replicas=6)
+        world.pool.isolate("node-3")
+        await world.until(lambda: not node_ready(world, "node-3"), timeout=60)
+        await world.until(lambda: healthy_elsewhere(world, "node-3") == 6, timeout=400)
+        assert all(pod["metadata"].get("deletionTimestamp") for pod in pods_on(world, "node-3"))
+        world.pool.rejoin("node-3")
+        await world.settle()
+        assert len(world.objects(PODS, "default")) == len(world.healthy_pods()) == 6
+
+    in_world(body, sim_seed)
+
+
 def test_a_namespace_goes_with_all_that_is_in_it(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await world.client.create(NAMESPACES, namespace("shop"))
