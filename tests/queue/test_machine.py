@@ -33,6 +33,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.later: dict[str, float] = {}  # the earliest moment asked for
         self.failures: dict[str, int] = {}
         self.closed = False
+        self.turns = 0
         for _ in range(workers):
             self.gets.append(self.loop.create_task(self.queue.get()))
 
@@ -45,6 +46,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def settle(self, seconds: float) -> None:
         """Let time pass and collect what the workers received."""
+        self.turns += 1
         self.loop.run_until_complete(asyncio.sleep(seconds))
         for _ in range(3):
             self.loop.run_until_complete(asyncio.sleep(0))
@@ -84,12 +86,13 @@ class QueueMachine(RuleBasedStateMachine):
             self._accept(key)
         self.call(self.queue.add, key)
 
-    @rule(key=keys, seconds=st.sampled_from([0.0, 0.5, 1.0, 3.0]))
-    def add_after(self, key: str, seconds: float) -> None:
-        if not self.closed:
-            moment = self.sim.clock.monotonic() + seconds
-            self.later[key] = min(self.later.get(key, moment), moment)
-        self.call(self.queue.add_after, key, seconds)
+    @rule(delays=st.lists(st.tuples(keys, st.sampled_from([0.0, 0.5, 1.0, 3.0])), min_size=1, max_size=4))
+    def add_after(self, delays: list[tuple[str, float]]) -> None:
+        for key, seconds in delays:
+            if not self.closed:
+                moment = self.sim.clock.monotonic() + seconds
+                self.later[key] = min(self.later.get(key, moment), moment)
+            self.call(self.queue.add_after, key, seconds)
 
     @rule(key=keys)
     def fail(self, key: str) -> None:
@@ -130,6 +133,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.gets.append(self.loop.create_task(self.queue.get()))
         self.settle(0.0)
 
+    @precondition(lambda self: self.turns > 20)  # early ones would leave little to see
     @rule()
     def shut_down(self) -> None:
         self.closed = True
@@ -161,5 +165,5 @@ class QueueMachine(RuleBasedStateMachine):
             self.loop.close()
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestQueue = pytest.mark.sim(QueueMachine.TestCase)

@@ -140,8 +140,9 @@ class LeaderElector:
         """Try once to get or renew the lease; trouble of any sort is a no."""
         began = self._clock.monotonic()
         try:
-            written = await self._write_if_free()
-        except (ApiError, TransportError) as error:
+            async with asyncio.timeout(self._timings.renew_deadline):
+                written = await self._write_if_free()
+        except (ApiError, TransportError, TimeoutError) as error:
             log.debug("%s: lease: %s", self._name, error)
             # Whether the write came through is not known: look before the next one.
             self._version = ""

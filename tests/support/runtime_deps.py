@@ -1,0 +1,29 @@
+"""Deps over any server, for tests of what is built from them."""
+
+from __future__ import annotations
+
+from vacate.cache.informer import Tuning
+from vacate.client.client import Client
+from vacate.client.inprocess import Handler, InProcessTransport
+from vacate.client.transport import Transport
+from vacate.metrics import Metrics
+from vacate.runtime.deps import Deps, InformerFactory
+from vacate.runtime.events import EventNote
+from vacate.sim.run import Sim
+from vacate.wire.message import Peer
+
+
+class Notebook:
+    """A recorder that keeps its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[EventNote] = []
+
+    def record(self, note: EventNote) -> None:
+        self.notes.append(note)
+
+
+def make_deps(sim: Sim, server: Handler, transport: Transport | None = None) -> Deps:
+    client = Client(transport or InProcessTransport(server, Peer("admin", ("system:masters",))))
+    informers = InformerFactory(client, sim.clock, sim.entropy, Tuning())
+    return Deps(client, sim.clock, sim.entropy, Metrics(), Notebook(), informers)
