@@ -112,6 +112,7 @@ async def test_nothing_to_scale_to_is_zero(server: Embedded) -> None:
     ("patch", "form"),
     [
         ({"spec": {"replicas": 7}}, MERGE),
+        ({"spec": {"replicas": 7}}, "application/strategic-merge-patch+json"),
         ([{"op": "replace", "path": "/spec/replicas", "value": 7}], "application/json-patch+json"),
     ],
 )
