@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -151,6 +151,13 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.run(write.done()) is write.entry
         self.writes.clear()
         assert self.store.revision == self.model.revision
+
+    @rule(keys=st.lists(KEYS, min_size=2, max_size=6), node=NODES, apart=st.booleans())
+    def burst(self, keys: Sequence[Key], node: str, apart: bool) -> None:
+        for key in keys:
+            self.put(key, node, "any")
+            if apart:  # else they may share a commit
+                self.settle()
 
     @rule(turns=st.integers(1, 6))
     def pass_time(self, turns: int) -> None:
