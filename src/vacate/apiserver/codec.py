@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from vacate.api import schema
+from vacate.api import protobuf, schema
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.apiserver.media import check_content_type
+from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
 
@@ -21,9 +21,19 @@ MAX_DEPTH = 100
 
 
 def read_body(request: Request) -> Any:
-    """The body's JSON value, within limits."""
-    check_content_type(request.headers.get("Content-Type", ""))
+    """The body's value, within limits: JSON, or the protobuf form that Go clients send."""
+    content_type = request.headers.get("Content-Type", "")
+    if media_type(content_type) == protobuf.MEDIA_TYPE:
+        return _parse_protobuf(request.body)
+    check_content_type(content_type)
     return parse_json(request.body)
+
+
+def _parse_protobuf(body: bytes) -> Any:
+    try:
+        return protobuf.decode_object(body)
+    except protobuf.ProtobufError as error:
+        raise BadRequest(f"the object provided is unrecognized: {error}") from None
 
 
 def parse_json(body: bytes) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from vacate.api import protobuf
 from vacate.errors import NotAcceptable, UnsupportedMedia
 
 JSON = "application/json"
@@ -72,11 +73,12 @@ def wants_discovery_document(accept: str) -> str:
 
 
 def check_content_type(content_type: str) -> None:
-    """Refuse a body that is not JSON; no content type at all means JSON."""
+    """Refuse a body that is not JSON; no content type at all means JSON. Protobuf is read elsewhere."""
     media, _ = _parse(content_type)
     if media and media != JSON:
         raise UnsupportedMedia(
-            f"the body of the request was in an unknown format - accepted media types include: {JSON}"
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{JSON}, {protobuf.MEDIA_TYPE}"
         )
 
 
