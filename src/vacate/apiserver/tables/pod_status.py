@@ -1,7 +1,7 @@
 """One word for how a pod is doing, how many of its containers are ready, and how often they restarted.
 
-The word comes from the first init container that is not done, else from the containers, the first one last, so
-that it counts most; a deletion under way outweighs both.
+The word comes from the first init container that is not done, else from the containers, of which the first
+counts most; a deletion under way outweighs both.
 """
 
 from __future__ import annotations

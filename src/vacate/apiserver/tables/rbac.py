@@ -1,4 +1,4 @@
-"""Role bindings and cluster role bindings; roles themselves are shown as kinds without columns of their own."""
+"""Role bindings and cluster role bindings."""
 
 from __future__ import annotations
 
