@@ -1,0 +1,108 @@
+"""Credentials that change: token files by the clock, plugins by their expiry."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+
+import pytest
+
+from vacate.client.config import ClusterConfig, ExecPlugin
+from vacate.client.credentials import source_of
+from vacate.errors import ConfigError
+
+pytestmark = pytest.mark.process
+
+
+class HandClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> dt.datetime:
+        return dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+async def test_a_token_file_is_read_again_each_minute(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", HandClock()
+    file.write_text("one\n")
+    source = source_of(ClusterConfig("https://h", token_file=file), clock)
+    assert (await source.current()).token == "one"
+    file.write_text("two")
+    clock.seconds = 59
+    assert (await source.current()).token == "one"
+    clock.seconds = 60
+    assert (await source.current()).token == "two"
+    file.write_text("three")
+    source.rejected()
+    assert (await source.current()).token == "three"
+    file.unlink()
+    clock.seconds = 300
+    assert (await source.current()).token == "three"
+
+
+async def test_a_token_file_that_never_was(tmp_path: Path) -> None:
+    source = source_of(ClusterConfig("https://h", token_file=tmp_path / "token"), HandClock())
+    with pytest.raises(ConfigError, match="correct tokenFile"):
+        await source.current()
+
+
+def plugin(folder: Path, body: str, *, hint: str = "") -> ClusterConfig:
+    script = folder / "plugin.py"
+    script.write_text(body)
+    made = ExecPlugin(sys.executable, (str(script),), (("COLOUR", "blue"),), install_hint=hint)
+    return ClusterConfig("https://h", exec_plugin=made)
+
+
+COUNTING = """
+import json, os, pathlib
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+assert info["kind"] == "ExecCredential" and info["spec"]["interactive"] is False
+file = pathlib.Path(__file__).with_name("runs")
+runs = int(file.read_text()) + 1 if file.exists() else 1
+file.write_text(str(runs))
+status = {"token": os.environ["COLOUR"] + str(runs), "expirationTimestamp": "2026-01-01T00:10:00Z"}
+if runs == 2:
+    del status["expirationTimestamp"]
+print(json.dumps({"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": status}))
+"""
+
+
+async def test_a_plugin_runs_again_when_its_credentials_expire_or_are_rejected(tmp_path: Path) -> None:
+    clock = HandClock()
+    source = source_of(plugin(tmp_path, COUNTING), clock)
+    assert [(await source.current()).token for _ in range(2)] == ["blue1", "blue1"]
+    clock.seconds = 600
+    assert (await source.current()).token == "blue2"
+    clock.seconds = 1e6
+    assert (await source.current()).token == "blue2"
+    source.rejected()
+    assert (await source.current()).token == "blue3"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "import sys; print('no login', file=sys.stderr); sys.exit(3)",
+            "exit code 3: no login; log in first",
+        ),
+        ("print('hello')", "did not print an ExecCredential"),
+        ("print('{}')", "neither a token nor a client certificate"),
+    ],
+)
+async def test_a_plugin_that_fails_says_why(tmp_path: Path, body: str, message: str) -> None:
+    source = source_of(plugin(tmp_path, body, hint="log in first"), HandClock())
+    with pytest.raises(ConfigError, match=message):
+        await source.current()
+
+
+async def test_a_plugin_that_is_not_installed() -> None:
+    made = ExecPlugin("/nowhere/plugin", install_hint="install it with make")
+    with pytest.raises(ConfigError, match="cannot be run: No such file or directory; install it with make"):
+        await source_of(ClusterConfig("https://h", exec_plugin=made), HandClock()).current()
