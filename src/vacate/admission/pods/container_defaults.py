@@ -35,7 +35,7 @@ RULES = table(
     ("spec.containers[].resources", Effect.DEFAULT, "{}, quantities in canonical form"),
     ("spec.containers[].ports[].protocol", Effect.DEFAULT, "TCP"),
     ("spec.containers[].env[].valueFrom.fieldRef.apiVersion", Effect.DEFAULT, "v1"),
-    ("spec.containers[].readinessProbe", Effect.DEFAULT, "1 s, every 10 s, 1 success, 3 failures; all probes"),
+    ("spec.containers[].readinessProbe", Effect.DEFAULT, "1 s, each 10 s, 1 success, 3 failures; all probes"),
     ("spec.containers[].readinessProbe.httpGet", Effect.DEFAULT, "path / and scheme HTTP; hooks too"),
     ("spec.containers[].readinessProbe.grpc.service", Effect.DEFAULT, "an empty text"),
 )  # fmt: skip

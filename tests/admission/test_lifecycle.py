@@ -1,0 +1,55 @@
+"""What the state of a namespace refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from vacate.admission.lifecycle import creation_refusal, deletion_refusal, update_refusal
+from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.status import to_status
+
+pytestmark = pytest.mark.unit
+
+POD = {"metadata": {"name": "web"}}
+
+
+def test_nothing_is_created_in_a_namespace_that_does_not_exist() -> None:
+    refusal = creation_refusal(PODS, POD, "shop", None)
+    assert refusal is not None
+    assert (refusal.status_code, refusal.message) == (404, 'namespaces "shop" not found')
+
+
+def test_nothing_is_created_in_a_namespace_that_terminates() -> None:
+    refusal = creation_refusal(PODS, POD, "shop", {"status": {"phase": "Terminating"}})
+    assert refusal is not None
+    status = to_status(refusal)
+    assert status["code"] == 403
+    assert status["message"] == (
+        'pods "web" is forbidden: '
+        "unable to create new content in namespace shop because it is being terminated"
+    )
+    assert status["details"]["causes"] == [
+        {
+            "reason": "NamespaceTerminating",
+            "message": "namespace shop is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+
+
+def test_an_active_namespace_takes_what_comes() -> None:
+    active = {"status": {"phase": "Active"}}
+    assert creation_refusal(PODS, POD, "shop", active) is None
+    assert update_refusal("shop", {"status": {"phase": "Terminating"}}) is None
+    missing = update_refusal("shop", None)
+    assert missing is not None
+    assert missing.status_code == 404
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+def test_three_namespaces_are_immortal(name: str) -> None:
+    refusal = deletion_refusal(NAMESPACES, name)
+    assert refusal is not None
+    assert refusal.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+    assert deletion_refusal(PODS, name) is None
+    assert deletion_refusal(NAMESPACES, "shop") is None

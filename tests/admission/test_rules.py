@@ -1,0 +1,104 @@
+"""Every rule has a case that shows it, and the document lists exactly these rules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from admission import cases_metadata, cases_pods, cases_rbac, cases_workloads
+from admission import cases_small as small
+from admission.case_types import Broken, BrokenStep, Done, DoneByStep, Refused
+from admission.given import context, faults_of, found, made, stepped
+from vacate.admission.registry import all_rules
+from vacate.admission.rules import Rule
+from vacate.admission.scale import scale_faults
+from vacate.api.field import Fault
+from vacate.errors import ApiError, Invalid
+
+pytestmark = pytest.mark.unit
+
+Case = Broken | BrokenStep | Done | DoneByStep | Refused
+CASES: tuple[Case, ...] = (
+    *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
+)  # fmt: skip
+RULES = {rule.name: rule for rule in all_rules()}
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
+# The one rule about an object that is no stored kind has its case in a test of its own.
+SHOWN_ELSEWHERE = {"Scale/spec.replicas/invalid"}
+
+
+def test_rules_have_names_of_their_own() -> None:
+    assert len(RULES) == len(all_rules())
+
+
+def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
+    shown = {case.rule for case in CASES} | SHOWN_ELSEWHERE
+    assert shown - set(RULES) == set()
+    assert set(RULES) - shown == set()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_case(case: Case) -> None:
+    match case:
+        case Broken():
+            assert case.fault in faults_of(case.kind, case.changes)
+            _fault_belongs_to(RULES[case.rule], case.fault)
+        case BrokenStep():
+            assert case.fault in _faults_of_step(case)
+            _fault_belongs_to(RULES[case.rule], case.fault)
+        case Done():
+            assert found(made(case.kind, case.changes, case.ctx), case.path) == case.value
+        case DoneByStep():
+            new, _, _ = stepped(case.kind, case.step, case.before, context(case.subresource))
+            assert found(new, case.path) == case.value
+        case Refused():
+            with pytest.raises(ApiError) as refusal:
+                made(case.kind, case.changes, case.ctx)
+            assert (refusal.value.status_code, refusal.value.message) == (case.code, case.message)
+
+
+def _faults_of_step(case: BrokenStep) -> list[str]:
+    try:
+        return stepped(case.kind, case.step, case.before, context(case.subresource))[2]
+    except Invalid as refusal:
+        return [f"{cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
+
+
+def _fault_belongs_to(rule: Rule, fault: str) -> None:
+    """The rule's row says the truth about field and fault."""
+    assert isinstance(rule.does, Fault)
+    path, _, body = fault.partition(": ")
+    assert body.startswith(rule.does.value[1])
+    assert _pattern(rule.field).fullmatch(path)
+
+
+def _pattern(field: str) -> re.Pattern[str]:
+    indexed = re.escape(re.sub(r"\[[^\]]*\]", "[]", field)).replace(r"\[\]", r"\[[^\]]*\]")
+    return re.compile(indexed.replace(r"\{\}", "[^.]+"))
+
+
+def test_a_scale_has_no_negative_replicas() -> None:
+    scale = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": -1}}
+    said = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    assert [str(fault) for fault in scale_faults(scale)] == [said]
+
+
+def rows() -> list[str]:
+    """The document's table as the rules have it."""
+    return [
+        f"| {rule.kind} | `{rule.field or '(the whole object)'}` | {_escaped(rule.text)} | {rule.effect} |"
+        for rule in all_rules()
+    ]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def test_the_document_lists_exactly_these_rules() -> None:
+    lines = DOCUMENT.read_text().splitlines()
+    start = lines.index("| kind | field | rule | fault or effect |") + 2
+    listed = [line for line in lines[start:] if line.startswith("|")]
+    assert listed == rows()
