@@ -128,6 +128,7 @@ NORMAL: list[tuple[Any, Obj, Obj]] = [
     (PODS, made("2024-01-01T01:00:00.5+01:00"), made("2024-01-01T00:00:00Z")),
     (PODS, made("0001-01-01T00:00:00Z"), {"metadata": {}}),
     (PODS, made(None), {"metadata": {}}),
+    (ROLES, {"rules": [], "metadata": {"labels": {}}}, {"rules": [], "metadata": {}}),
     (LEASES, {"spec": {"renewTime": "2024-01-01T01:00:00.000001+01:00"}},
      {"spec": {"renewTime": "2024-01-01T00:00:00.000001Z"}}),
     (NODES, {"status": {"capacity": {"cpu": "4000m"}}, "spec": {"unknown": {"deep": None}}},

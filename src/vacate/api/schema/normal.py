@@ -32,7 +32,7 @@ def normalise_struct(struct: Struct, value: dict[str, Any]) -> None:
 
 
 def _is_empty(field: Field, item: Any) -> bool:
-    return item is None or (not field.required and field.shape.form in ("list", "map") and not item)
+    return item is None or (not field.kept_when_empty and field.shape.form in ("list", "map") and not item)
 
 
 def _normal(shape: Shape, value: Any) -> Any:

@@ -44,7 +44,7 @@ def scanner(type_name: str) -> Scan:
 
 def _fields(struct: Struct) -> Mapping[str, Node]:
     return {
-        name: _droppable(field.shape) if not field.required else _node(field.shape)
+        name: _node(field.shape) if field.kept_when_empty else _droppable(field.shape)
         for name, field in struct.fields.items()
     }
 
