@@ -39,7 +39,7 @@ def test_there_are_never_more_pods_than_wanted_and_at_rest_nothing_is_written() 
         assert len(world.objects(PODS)) == 25
         assert made(world, PODS) == 25
         before = writes(world)
-        await world.sim.clock.sleep(7200)
+        await world.sim.clock.sleep(900)
         assert writes(world) == before
 
     in_world(body)

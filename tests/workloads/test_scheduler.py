@@ -49,7 +49,7 @@ def test_a_pod_without_a_place_says_why_and_is_placed_when_room_comes() -> None:
         await world.settle(5)
         assert events_of(world, "p", "FailedScheduling") == [message]
         before = writes(world)
-        await world.sim.clock.sleep(3600)
+        await world.sim.clock.sleep(900)
         assert writes(world) == before
         await world.client.patch(NODES, "node-2", {"spec": {"unschedulable": False}})
         await world.until(lambda: node_of(created(world, PODS, "p")) == "node-2", timeout=5)
