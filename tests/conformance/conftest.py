@@ -1,0 +1,67 @@
+"""One body of cases, every arm."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from support.arms import Arm
+from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
+from support.arms_scene import Scene
+from support.arms_servers import REAL, open_arm
+
+from vacate.entropy import system_entropy
+
+DEVIATIONS = Path(__file__).with_name("deviations.toml")
+OpenArm = Callable[[str], Awaitable[Arm]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "without_arms(*arms, because): arms that cannot express the case")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "arm" in metafunc.fixturenames:
+        parametrize_arms(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = [item for item in items if item.path.parent == DEVIATIONS.parent]
+    expect_deviations(here, known_deviations(DEVIATIONS))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpenArm]:
+    """Servers, each started when the first case needs it."""
+    open_arms: dict[str, Arm] = {}
+    async with AsyncExitStack() as stack:
+
+        async def take(name: str) -> Arm:
+            if name not in open_arms:
+                folder = tmp_path_factory.mktemp(name)
+                open_arms[name] = await stack.enter_async_context(open_arm(name, folder))
+            return open_arms[name]
+
+        yield take
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def arm(request: pytest.FixtureRequest, pool: OpenArm) -> Arm:
+    """The way to a server."""
+    return await pool(request.param)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scene(arm: Arm) -> AsyncIterator[Scene]:
+    """The arm with a new namespace."""
+    scene = Scene(arm, system_entropy().uid()[:8])
+    await scene.enter()
+    if arm.name == REAL:
+        # A real server wants it there before the first pod, and its controller may be late or not run.
+        await arm.call("POST", f"/api/v1/namespaces/{scene.namespace}/serviceaccounts",
+                       body={"metadata": {"name": "default"}})  # fmt: skip
+    yield scene
+    await scene.leave()

@@ -1,0 +1,130 @@
+"""Servers for the arms: started once for a test session, on free ports, without controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from support.arms import Arm
+from support.arms_kubectl import KubectlArm, find_kubectl
+from support.arms_transport import Compact, TransportArm
+
+from vacate.apiserver.bootstrap.identities import ADMIN
+from vacate.apiserver.edge import Edge
+from vacate.apiserver.pki import Pki
+from vacate.apiserver.pki_tls import server_ssl_context
+from vacate.apiserver.server import ApiServer
+from vacate.client.config import ClusterConfig
+from vacate.client.http import HttpTransport
+from vacate.client.inprocess import InProcessTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.store.log import Log
+from vacate.store.memory import MemoryLog
+from vacate.store.sqlite import SqliteLog
+from vacate.store.store import Store
+from vacate.wiring.server import ServerParts, open_server
+
+HOST = "127.0.0.1"
+KUBECONFIG = "VACATE_CONFORMANCE_KUBECONFIG"
+"""Names the kubeconfig of a real cluster's admin; where it is set, the body runs on that cluster too."""
+
+EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")
+REAL = "kube"
+
+
+def arm_names() -> tuple[str, ...]:
+    """Every arm of this run."""
+    return (*EMBEDDED, REAL) if os.environ.get(KUBECONFIG) else EMBEDDED
+
+
+def why_missing(name: str) -> str:
+    """Why an arm cannot run here, or nothing."""
+    if name == "kubectl" and find_kubectl() is None:
+        return "there is no kubectl on this machine (Debian: kubernetes-client)"
+    return ""
+
+
+@asynccontextmanager
+async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
+    """An arm and, except for a real cluster, the server behind it."""
+    if name == REAL:
+        yield _real_arm(Path(os.environ[KUBECONFIG]))
+        return
+    log: Log = MemoryLog() if name.endswith("memory") else SqliteLog(folder / "state.db")
+    server = await open_server(ServerParts(log, SystemClock(), system_entropy()))
+    try:
+        if name in ("memory", "sqlite"):
+            yield _in_process(name, server)
+            return
+        async with _listening(server, folder) as entry:
+            arm = _over_https(name, server, entry)
+            yield _kubectl(arm, entry, folder) if name == "kubectl" else arm
+            await arm.aclose()
+    finally:
+        await server.registry.store.aclose()
+
+
+def _in_process(name: str, server: ApiServer) -> TransportArm:
+    admin, anonymous = InProcessTransport(server, ADMIN), InProcessTransport(server)
+    return TransportArm(name, admin, anonymous, _compact(server.registry.store))
+
+
+@asynccontextmanager
+async def _listening(server: ApiServer, folder: Path) -> AsyncIterator[KubeconfigEntry]:
+    pki = Pki(folder / "pki", SystemClock())
+    pki.server()
+    edge = Edge(server.handle, server_ssl_context(pki.file("server"), pki.authority.certificate_pem))
+    await edge.start(HOST, 0)
+    admin = pki.client("admin", ADMIN.name, ADMIN.groups)
+    address = f"https://{HOST}:{edge.port}"
+    try:
+        yield KubeconfigEntry(address, pki.authority.certificate_pem, admin.certificate_pem, admin.key_pem)
+    finally:
+        await edge.stop()
+
+
+def _over_https(name: str, server: ApiServer, entry: KubeconfigEntry) -> TransportArm:
+    config = ClusterConfig(
+        entry.server,
+        entry.certificate_authority,
+        client_certificate=entry.client_certificate,
+        client_key=entry.client_key,
+    )
+    return _https_arm(name, config, _compact(server.registry.store))
+
+
+def _https_arm(name: str, config: ClusterConfig, compact: Compact | None) -> TransportArm:
+    nobody = ClusterConfig(config.server, config.ca_data, config.insecure, config.tls_server_name)
+    clock = SystemClock()
+    return TransportArm(name, HttpTransport(config, clock), HttpTransport(nobody, clock), compact)
+
+
+def _kubectl(arm: TransportArm, entry: KubeconfigEntry, folder: Path) -> KubectlArm:
+    found = find_kubectl()
+    assert found is not None
+    write_kubeconfig(folder / "kubeconfig", entry)
+    (folder / "anonymous").write_bytes(_without_credentials(entry))
+    return KubectlArm(arm.name, found, folder, arm)
+
+
+def _without_credentials(entry: KubeconfigEntry) -> bytes:
+    lines = entry.to_yaml().splitlines(keepends=True)
+    return b"".join(line for line in lines if b"client-" not in line).replace(b"user:\n", b"user: {}\n")
+
+
+def _real_arm(kubeconfig: Path) -> TransportArm:
+    return _https_arm(REAL, load_cluster([kubeconfig]), None)
+
+
+def _compact(store: Store) -> Compact:
+    async def compact() -> None:
+        await store.compact(store.revision)
+        await asyncio.sleep(0)
+
+    return compact
