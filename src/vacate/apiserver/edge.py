@@ -20,6 +20,7 @@ Handle = Callable[[Request], Awaitable[Response]]
 
 _BODY_SECONDS = 60.0
 _STALLED_SECONDS = 60.0
+_STOP_SECONDS = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -31,14 +32,14 @@ class Edge:
         self._context = context
         self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
         self._server = web.Server(self._serve, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(self._server)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=_STOP_SECONDS)
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
         """Listen; OSError where the port is taken."""
         await self._runner.setup()
         # A name of the address that a restarted server may take over at once, but no second one.
-        site = web.TCPSite(self._runner, host, port, ssl_context=self._context, shutdown_timeout=2.0)
+        site = web.TCPSite(self._runner, host, port, ssl_context=self._context)
         await site.start()
         self.port = self._runner.addresses[0][1]
 
