@@ -133,4 +133,4 @@ class FailingMachine(RuleBasedStateMachine):
 
 
 TestFailing = FailingMachine.TestCase
-TestFailing.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestFailing.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

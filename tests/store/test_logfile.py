@@ -121,6 +121,13 @@ def without_compaction(path: Path) -> None:
     connection.close()
 
 
+def wrong_types(path: Path) -> None:
+    file = LogFile(path)
+    file.append([record(2)])
+    file._connection.execute("UPDATE log SET value = 'text'")
+    file.close()
+
+
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
@@ -131,6 +138,7 @@ def without_compaction(path: Path) -> None:
         (folder, ConfigError, "cannot be opened"),
         (damaged, StoreError, "is damaged"),
         (cut_short, StoreError, "is damaged"),
+        (wrong_types, StoreError, "is damaged: revision 2 has the wrong types"),
         (without_compaction, StoreError, "is damaged: its compaction revision is missing"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.harness import GatedLog, available, body, breathe, opened, pod, project
@@ -73,6 +73,7 @@ def changes(draw: st.DrawFn) -> Change:
     return Change(3, key, before, at_node(draw(SMALL), 3, key), deleted=draw(st.booleans()))
 
 
+@settings(deadline=None)
 @given(st.lists(SCOPES, max_size=8), changes(), st.sets(st.integers(0, 7)))
 def test_the_index_tells_exactly_those_in_scope_once(
     scopes: list[Scope], change: Change, removed: set[int]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from vacate.errors import ConfigError, StoreError
 from vacate.store.log import FIRST_REVISION, Record
@@ -42,6 +43,9 @@ _SETTINGS = (
 )
 
 
+_TYPES = (int, str, str, str, int, int, bytes)
+
+
 class LogFile:
     """A log in one file, for one thread."""
 
@@ -60,9 +64,9 @@ class LogFile:
         """The compaction revision."""
         with self._explained():
             row = self._connection.execute("SELECT rev FROM compaction").fetchone()
-        if row is None:
+        if row is None or not isinstance(row[0], int):
             raise StoreError(f"{self._path} is damaged: its compaction revision is missing")
-        return int(row[0])
+        return row[0]
 
     def read(self, after: int, limit: int) -> list[Record]:
         """The next records after a revision."""
@@ -72,7 +76,12 @@ class LogFile:
                 " WHERE rev > ? ORDER BY rev LIMIT ?",
                 (after, limit),
             )
-            return [Record._make(row) for row in rows]
+            return [self._record(row) for row in rows]
+
+    def _record(self, row: tuple[Any, ...]) -> Record:
+        if tuple(map(type, row)) != _TYPES:  # a damaged page can hold anything
+            raise StoreError(f"{self._path} is damaged: revision {row[0]} has the wrong types")
+        return Record._make(row)
 
     def append(self, records: Sequence[Record]) -> None:
         """Commit the records; when this returns they are synced."""
@@ -119,8 +128,8 @@ class LogFile:
         if self._is_new():
             script = _SCHEMA.format(first=FIRST_REVISION, application=APPLICATION_ID, version=VERSION)
             connection.executescript(script)
-            _sync_folder(self._path.parent)
         self._set()
+        _sync_folder(self._path.parent)
 
     def _is_new(self) -> bool:
         application, version = self._pragma("application_id"), self._pragma("user_version")
@@ -171,7 +180,7 @@ def _explain(path: Path, error: Exception) -> ConfigError | StoreError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the file's name as durable as its content."""
+    """Make it durable which files there are: the new log, and no journal from before the write-ahead log."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
