@@ -38,7 +38,7 @@ def _one_condition_faults(condition: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if condition.get("status") not in ("True", "False", "Unknown"):
         said = text(condition.get("status"))
-        found.append(not_supported(f"{path}.status", said, ("True", "False", "Unknown")))
+        found.append(not_supported(f"{path}.status", said, ("False", "True", "Unknown")))
     if (generation := integer(condition.get("observedGeneration"))) < 0:
         detail = "must be greater than or equal to zero"
         found.append(invalid(f"{path}.observedGeneration", generation, detail))

@@ -76,8 +76,8 @@ def duplicate(path: str, value: Any) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those that are known."""
-    known = ", ".join(f'"{item}"' for item in sorted(supported))
+    """The value is none of those that are known, which are told in the given order."""
+    known = ", ".join(f'"{item}"' for item in supported)
     return FieldError(path, Fault.NOT_SUPPORTED, f"supported values: {known}", value)
 
 

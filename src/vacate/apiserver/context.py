@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from vacate.api.field import not_supported
 from vacate.api.identity import User
 from vacate.api.kinds import Kind
-from vacate.errors import BadRequest
+from vacate.errors import Invalid
 from vacate.wire.message import Request
+
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +28,16 @@ class Call:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the query asks for `dryRun=All`; anything but All is a bad request."""
-        values = self.request.query.getall("dryRun", [])
-        check_dry_run(values)
-        return bool(values)
+        """Whether the query asks for `dryRun=All`; any other directive is Invalid."""
+        return bool(dry_run_directives(self.request))
 
 
-def check_dry_run(values: list[str]) -> None:
-    """Refuse every directive but `All`."""
-    for value in values:
-        if value != "All":
-            raise BadRequest(f'Invalid value: "{value}": supported values: "All"')
-
-
-def flag(call: Call, name: str) -> bool:
-    """A boolean query parameter, read as Go reads it; absent is false, present and empty is true."""
-    value = call.request.query.get(name)
-    return value is not None and value.lower() not in ("false", "0", "f")
+def dry_run_directives(request: Request) -> list[str]:
+    """The directives of the query, every one of them `All`, or Invalid."""
+    given = request.query.getall("dryRun", [])
+    if all(value == "All" for value in given):
+        return given
+    options = _OPTIONS.get(request.method, "CreateOptions")
+    fault = not_supported("dryRun", given, ("All",))
+    details = {"group": "meta.k8s.io", "kind": options, "causes": [fault.cause()]}
+    raise Invalid(f'{options}.meta.k8s.io "" is invalid: {fault}', details=details)

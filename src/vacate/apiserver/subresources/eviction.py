@@ -13,7 +13,7 @@ from vacate.api.field import invalid
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver import respond
-from vacate.apiserver.context import Call, check_dry_run
+from vacate.apiserver.context import Call, dry_run_directives
 from vacate.apiserver.deleting import settle, stage_deletion
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.stored import decode
@@ -53,9 +53,7 @@ def _read_options(call: Call, body: Obj) -> DeleteOptions:
     if options is not None and options.unsafe:
         detail = "can not be set for pod eviction, try after removing the option"
         raise status.invalid(_EVICTION, call.name, [invalid(_UNSAFE, True, detail)])
-    asked = call.request.query.getall("dryRun", [])
-    check_dry_run(asked)
-    return deciding.merge_dry_run(tuple(asked), options)
+    return deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
 
 
 def _stage(registry: Registry, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
