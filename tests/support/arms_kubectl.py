@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
+
 from support import arms
 from support.arms import ADMIN, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Answer, As, Event, Obj, Query
 from support.arms_transport import TransportArm, event_of, json_bytes

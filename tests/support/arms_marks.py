@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from support.arms_servers import REAL, arm_names, why_missing
 
 CONFORMANCE = pytest.mark.asyncio(loop_scope="session")

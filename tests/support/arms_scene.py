@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from support.arms import ADMIN, JSON, MERGE_PATCH, Answer, Arm, As, Event, Obj, Query, watch
-
 from vacate.api.kinds import NAMESPACES, Kind
 
 
@@ -80,7 +79,7 @@ class Scene:
         body = None if options is None else {"kind": "DeleteOptions", "apiVersion": "v1", **options}
         return await self.ask("DELETE", kind, name, body=body, **more)
 
-    async def list(self, kind: Kind, query: Query = (), **options: Any) -> Obj:
+    async def listed(self, kind: Kind, query: Query = (), **options: Any) -> Obj:
         """List this namespace, or the cluster for kinds without one."""
         return (await self.ask("GET", kind, query=query, **options)).ok()
 

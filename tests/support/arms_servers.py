@@ -11,7 +11,6 @@ from pathlib import Path
 from support.arms import Arm
 from support.arms_kubectl import KubectlArm, find_kubectl
 from support.arms_transport import Compact, TransportArm
-
 from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.apiserver.edge import Edge
 from vacate.apiserver.pki import Pki

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 from multidict import CIMultiDict, MultiDict
+
 from support import arms
 from support.arms import ADMIN, JSON, Answer, As, Event, Obj, Query
-
 from vacate.client.transport import Transport
 from vacate.wire.framing import LineSplitter
 from vacate.wire.message import Request, Response

@@ -7,7 +7,6 @@ timeout and lets open watches fall silent, as a real one does; a dead server ref
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from vacate.client.inprocess import Handler
 from vacate.clock import Clock
@@ -73,7 +72,8 @@ class Link:
         server = self._network.server
         if server is None:
             raise TransportError(f"{request.method} {request.path}: connection refused")
-        response = await server.handle(replace(request, peer=self._peer))
+        request.peer = self._peer
+        response = await server.handle(request)
         if not isinstance(response.body, bytes):
             response.body = LinkStream(self._network, self, server, response.body)
         await self._network.travel()

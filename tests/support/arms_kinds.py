@@ -1,0 +1,67 @@
+"""One minimal valid object for every stored kind: what the table of kinds is walked with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from support import arms_objects as make
+from support.arms import Obj
+
+from vacate.api import kinds
+from vacate.api.kinds import Kind
+
+
+def _event(name: str) -> Obj:
+    """An event may only be about something in its own namespace; the caller's is filled in."""
+    return make.named(name, involvedObject={"kind": "Pod", "name": "p"}, reason="Test", type="Normal")
+
+
+def _lease(name: str) -> Obj:
+    return make.named(name, spec={"holderIdentity": "me", "leaseDurationSeconds": 15})
+
+
+def _priority_class(name: str) -> Obj:
+    return make.named(name, value=1000)
+
+
+def _role(name: str) -> Obj:
+    return make.role(name, make.rule("get", "pods"))
+
+
+def _role_binding(name: str) -> Obj:
+    return make.binding(name, "Role", "nobodys", "somebody")
+
+
+def _cluster_role_binding(name: str) -> Obj:
+    return make.binding(name, "ClusterRole", "view-nothing-at-all", "somebody")
+
+
+MINIMAL: dict[Kind, Callable[[str], Obj]] = {
+    kinds.NAMESPACES: make.named,
+    kinds.NODES: make.named,
+    kinds.PODS: make.pod,
+    kinds.EVENTS: _event,
+    kinds.CONFIGMAPS: make.config_map,
+    kinds.SERVICEACCOUNTS: make.named,
+    kinds.DEPLOYMENTS: make.workload,
+    kinds.REPLICASETS: make.workload,
+    kinds.PODDISRUPTIONBUDGETS: make.budget,
+    kinds.LEASES: _lease,
+    kinds.PRIORITYCLASSES: _priority_class,
+    kinds.ROLES: _role,
+    kinds.ROLEBINDINGS: _role_binding,
+    kinds.CLUSTERROLES: _role,
+    kinds.CLUSTERROLEBINDINGS: _cluster_role_binding,
+}
+"""By kind: an object of a given name."""
+
+STORED = tuple(MINIMAL)
+
+
+def minimal(kind: Kind, name: str, namespace: str) -> Obj:
+    """A valid object for the namespace, with labels by which it can be found again."""
+    obj = MINIMAL[kind](name)
+    if kind is kinds.EVENTS:
+        obj["involvedObject"]["namespace"] = namespace
+    obj["metadata"]["labels"] = {**obj["metadata"].get("labels", {}), "of": namespace}
+    return obj

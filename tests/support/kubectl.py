@@ -1,0 +1,143 @@
+"""kubectl as its users know it: a command line, an exit code, tables. KUBECTL chooses the binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Obj = dict[str, Any]
+Row = dict[str, str]
+_CELL = re.compile(r"\S+(?: \S+)*")
+
+
+def find_kubectl() -> str | None:
+    """The binary under test: the one that KUBECTL names, else the first on the path."""
+    return shutil.which(os.environ.get("KUBECTL") or "kubectl")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    command: str
+    code: int
+    out: str
+    err: str
+
+    def ok(self) -> str:
+        """What a successful command printed."""
+        assert self.code == 0, f"{self}"
+        return self.out
+
+    def failed(self, *parts: str, code: int = 1) -> str:
+        """What a command that had to fail said; each part must be in it, and no trace of a crash."""
+        assert self.code == code, f"{self}"
+        for part in parts:
+            assert part in self.err, f"{part!r} not in: {self}"
+        assert "panic:" not in self.err, f"{self}"
+        return self.err
+
+    def said(self, *parts: str) -> str:
+        """What a successful command printed; each part must be in it."""
+        for part in parts:
+            assert part in self.ok(), f"{part!r} not in: {self}"
+        return self.out
+
+    def lines(self) -> list[str]:
+        """The printed lines of a successful command."""
+        return self.ok().splitlines()
+
+    def json(self) -> Any:
+        """What was printed as JSON."""
+        return json.loads(self.ok())
+
+    def rows(self) -> list[Row]:
+        """The printed table, a row as a mapping from column to cell."""
+        return table_rows(self.ok())
+
+    def row(self, name: str) -> Row:
+        """The row of that name."""
+        found = [row for row in self.rows() if row["NAME"] == name]
+        assert len(found) == 1, f"{name}: {self}"
+        return found[0]
+
+    def columns(self) -> list[str]:
+        """The headings of the printed table."""
+        return [cell[0] for cell in _CELL.finditer(self.ok().splitlines()[0])]
+
+    def __str__(self) -> str:
+        return f"$ {self.command}\n[exit code {self.code}]\n{self.out}{self.err}"
+
+
+class Kubectl:
+    """Runs commands against one cluster, in one namespace."""
+
+    def __init__(self, binary: str, kubeconfig: Path, home: Path, namespace: str = "default") -> None:
+        self.binary = binary
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
+        self._home = home
+        self.environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+
+    def __call__(self, command: str, stdin: Any = None, *, seconds: float = 30.0, **more: str) -> Ran:
+        """Run `kubectl COMMAND`; objects given as standard input are sent as JSON, `more` is environment."""
+        done = subprocess.run(
+            self.argv(command),
+            input=as_text(stdin),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={**self.environment, **more},
+            check=False,
+        )
+        return Ran(f"kubectl {command}", done.returncode, done.stdout, done.stderr)
+
+    def argv(self, command: str) -> list[str]:
+        """The whole command line."""
+        return [self.binary, "--namespace", self.namespace, *shlex.split(command)]
+
+    def start(self, command: str) -> subprocess.Popen[str]:
+        """Begin a command that goes on until it is ended; use it in a `with` and end it there."""
+        return subprocess.Popen(
+            self.argv(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
+        )
+
+    def within(self, namespace: str) -> Kubectl:
+        """The same in another namespace."""
+        return Kubectl(self.binary, self.kubeconfig, self._home, namespace)
+
+
+def client_version(binary: str) -> tuple[int, int]:
+    """Major and minor version of a kubectl."""
+    done = subprocess.run(
+        [binary, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=30, check=True
+    )
+    version = json.loads(done.stdout)["clientVersion"]
+    return int(version["major"]), int(re.match(r"\d+", version["minor"])[0])  # type: ignore[index]
+
+
+def as_text(given: Any) -> str | None:
+    """Standard input: text as it is, objects as JSON documents one after the other."""
+    if given is None or isinstance(given, str):
+        return given
+    objects: Sequence[Obj] = [given] if isinstance(given, dict) else given
+    return "\n---\n".join(json.dumps(one) for one in objects)
+
+
+def table_rows(text: str) -> list[Row]:
+    """A table whose columns begin where its headings begin."""
+    lines = text.splitlines()
+    heads = [(cell[0], cell.start()) for cell in _CELL.finditer(lines[0])] if lines else []
+    ends = [start for _, start in heads[1:]] + [None]
+    return [
+        {name: line[start:end].strip() for (name, start), end in zip(heads, ends, strict=True)}
+        for line in lines[1:]
+    ]
