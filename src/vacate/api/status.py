@@ -84,7 +84,8 @@ def from_status(status: Obj, http_code: int) -> errors.ApiError:
     reason = status.get("reason") or ""
     family = _BY_REASON.get(reason) or _BY_CODE.get(code) or errors.ApiError
     message = status.get("message") or f"the server answered {code}"
-    return family(message, reason=reason, details=status.get("details"), code=code, list_meta=status.get("metadata"))
+    details, list_meta = status.get("details"), status.get("metadata")
+    return family(message, reason=reason, details=details, code=code, list_meta=list_meta)
 
 
 def _details(kind: Kind, name: str) -> dict[str, Any]:
