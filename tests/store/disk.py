@@ -1,7 +1,7 @@
 """A disk that remembers: every write and sync that SQLite asks for, in order, and what a power loss leaves.
 
 SQLite reaches files through a table of functions. This puts a copy of the usual table in its place for a
-while, in which writing, truncating, syncing and deleting are noted down, or refused, before they are passed on.
+while, in which writing, truncating, syncing and deleting are noted down, or refused, before being passed on.
 """
 
 from __future__ import annotations
