@@ -18,6 +18,7 @@ from vacate.api.kinds import (
     REPLICASETS,
 )
 from vacate.api.objects import Obj, dig
+from vacate.client.faulty import Chances
 from vacate.errors import OutOfTime, TooManyRequests
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
@@ -100,6 +101,19 @@ def test_a_drain_never_breaks_the_budget(latency: tuple[float, float], sim_seed:
         assert min(counts) >= 5
 
     in_world(body, sim_seed, latency=latency, disk=latency, node=LIVELY)
+
+
+@pytest.mark.parametrize("shuffle", [False, True], ids=["in order", "shuffled"])
+def test_a_drain_over_a_bad_network_never_breaks_the_budget(shuffle: bool, sim_seed: int) -> None:
+    async def body(world: World) -> None:
+        await deploy(world, replicas=6)
+        await guard(world, min_available=5)
+        await drain(world, "node-1")
+        await world.until(lambda: len(world.healthy_pods()) == 6, timeout=3600)
+        judge(world)
+
+    bad = Chances(delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1)
+    in_world(body, sim_seed, shuffle=shuffle, node=LIVELY, chances=bad)
 
 
 def test_many_at_once_evict_no_more_than_the_budget_allows(sim_seed: int) -> None:

@@ -18,7 +18,9 @@ SLOW = (0.01, 0.3)
 Body = Callable[[World], Awaitable[None]]
 
 
-def in_world(body: Body, seed: int = 0, *, limit: float = 7 * 86400.0, **settings: Any) -> str:
+def in_world(
+    body: Body, seed: int = 0, *, limit: float = 7 * 86400.0, shuffle: bool = False, **settings: Any
+) -> str:
     """Run the body in a fresh world; returns the digest of all that happened."""
 
     async def main(sim: Sim) -> str:
@@ -26,7 +28,7 @@ def in_world(body: Body, seed: int = 0, *, limit: float = 7 * 86400.0, **setting
             await body(world)
         return sim.trace.digest
 
-    return run_sim(main, seed, limit=limit)
+    return run_sim(main, seed, limit=limit, shuffle=shuffle)
 
 
 def on_nodes(body: Body, seed: int = 0, *, timings: PodTimings | None = None, **settings: Any) -> str:

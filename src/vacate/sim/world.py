@@ -18,6 +18,8 @@ from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER, node
 from vacate.apiserver.stored import decode
 from vacate.client.client import Client
+from vacate.client.faulty import Chances, FaultyTransport, RandomPlan
+from vacate.client.transport import Transport
 from vacate.errors import OutOfTime
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
@@ -47,6 +49,7 @@ class WorldSettings:
     node: NodeSettings = field(default_factory=NodeSettings)
     controllers: Sequence[Build] = CONTROLLERS
     retention: Retention | None = None  # None keeps all history, so that it can be judged
+    chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of scheduler, controllers and nodes
 
 
 class World:
@@ -161,17 +164,24 @@ class World:
     def _around(self, name: str) -> Surroundings:
         return Surroundings(self.sim.clock, self.sim.stream(name), self.server.metrics)
 
+    def _link(self, name: str, peer: Peer) -> Transport:
+        link = self.network.link(name, peer)
+        if self.settings.chances == Chances():
+            return link
+        plan = RandomPlan(self.settings.chances, self.sim.stream(f"faults of {name}"))
+        return FaultyTransport(link, plan, self.sim.clock)
+
     def _scheduler(self) -> Manager:
-        link = self.network.link("scheduler", SCHEDULER)
+        link = self._link("scheduler", SCHEDULER)
         return part_manager(link, "default-scheduler", [build_scheduler], self._around("scheduler"))
 
     def _controllers(self) -> Manager:
-        link = self.network.link("controllers", CONTROLLER_MANAGER)
+        link = self._link("controllers", CONTROLLER_MANAGER)
         around = self._around("controllers")
         return part_manager(link, "controller-manager", self.settings.controllers, around)
 
     def _nodes(self) -> Manager:
-        link = self.network.link("nodes", node("simulated"))
+        link = self._link("nodes", node("simulated"))
         deps, recorder = part_deps(link, "kubelet", self._around("nodes"))
         wanted = shapes(self.settings.nodes, zones=self.settings.zones)
         self._pool = NodePool(deps, wanted, self.settings.node)

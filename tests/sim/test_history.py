@@ -1,0 +1,95 @@
+"""The judges of a history see what they are meant to see."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from vacate.api.objects import Obj
+from vacate.sim.history import EVICTED, budget_breaches, health, shared_addresses
+from vacate.store.log import Record
+from vacate.testing import pdb, pod
+
+pytestmark = pytest.mark.unit
+
+EVICTION = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
+
+
+class Log:
+    """Records in the making."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def put(self, resource: str, obj: Obj, *, deleted: bool = False) -> Log:
+        name = obj["metadata"]["name"]
+        revision = len(self.records) + 2
+        self.records.append(Record(revision, resource, "default", name, deleted, revision, orjson.dumps(obj)))
+        return self
+
+    def pods(self, count: int) -> Log:
+        for number in range(count):
+            self.put("pods", ready(f"web-{number}"))
+        return self
+
+    def budget(self, min_available: int | str) -> Log:
+        return self.put("poddisruptionbudgets.policy", pdb("web", min_available=min_available))
+
+    def evict(self, name: str) -> Log:
+        leaving = ready(name)
+        leaving["status"]["conditions"].append(EVICTION)
+        self.put("pods", leaving)
+        leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+        return self.put("pods", leaving)
+
+    def breaches(self) -> list[str]:
+        return list(budget_breaches(self.records))
+
+
+def ready(name: str) -> Obj:
+    return pod(name, node="node-1", ready=True, labels={"app": "web"})
+
+
+def test_an_eviction_within_the_budget_is_fine() -> None:
+    assert Log().pods(3).budget(2).evict("web-0").breaches() == []
+
+
+def test_an_eviction_too_many_is_told_once_for_its_revision() -> None:
+    told = Log().pods(3).budget(2).evict("web-0").evict("web-1").breaches()
+    assert told == ["revision 9: the eviction of web-1 left 1 healthy pods, budget web wants 2"]
+
+
+def test_a_pod_that_leaves_otherwise_is_no_breach() -> None:
+    log = Log().pods(2).budget(2)
+    leaving = ready("web-0")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    assert log.put("pods", leaving).breaches() == []
+
+
+def test_an_evicted_pod_that_is_removed_at_once_counts() -> None:
+    log = Log().pods(2).budget(2)
+    leaving = ready("web-0")
+    leaving["status"]["conditions"].append(EVICTION)
+    assert len(log.put("pods", leaving).put("pods", leaving, deleted=True).breaches()) == 1
+
+
+def test_budgets_of_other_pods_and_percentages_are_not_judged() -> None:
+    other = pdb("other", min_available=5)
+    assert Log().pods(1).put("poddisruptionbudgets.policy", other).evict("web-0").breaches() == []
+    assert Log().pods(1).budget("100%").evict("web-0").breaches() == []
+
+
+def test_health_is_counted_at_every_revision() -> None:
+    log = Log().pods(2).evict("web-0")
+    assert list(health(log.records, "default", "app", "web")) == [(2, 1), (3, 2), (4, 2), (5, 1)]
+
+
+def test_shared_addresses_are_found() -> None:
+    one, two = ready("web-0"), ready("web-1")
+    one["status"]["podIP"] = two["status"]["podIP"] = "10.0.0.1"
+    assert list(shared_addresses(Log().put("pods", one).put("pods", two).records)) == [
+        "revision 3: 10.0.0.1 belongs to web-0, web-1"
+    ]
+    assert not list(
+        shared_addresses(Log().put("pods", one).put("pods", one, deleted=True).put("pods", two).records)
+    )
