@@ -49,7 +49,7 @@ class WorldSettings:
     node: NodeSettings = field(default_factory=NodeSettings)
     controllers: Sequence[Build] = CONTROLLERS
     retention: Retention | None = None  # None keeps all history, so that it can be judged
-    chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of scheduler, controllers and nodes
+    chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
 
 
 class World:
