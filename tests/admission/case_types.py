@@ -67,3 +67,7 @@ class Refused:
     code: int
     message: str
     ctx: Context | None = None
+
+
+Case = Broken | BrokenStep | Done | DoneByStep | Refused
+Cases = tuple[Case, ...]

@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - the rows of a table are as long as their messages
 from __future__ import annotations
 
-from admission.case_types import Broken, BrokenStep, Done, DoneByStep, Refused
+from admission.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
 from admission.given import GONE
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODS
 
@@ -37,7 +37,7 @@ _BOTH = (
 )
 _DELETED = {"metadata.deletionTimestamp": "2026-08-20T12:00:00Z", "metadata.deletionGracePeriodSeconds": 30}
 
-CASES = (
+CASES: Cases = (
     Done(f"{_A}selfLink/dropped", PODS, {"metadata.selfLink": "/x"}, "metadata.selfLink", None),
     Done(f"{_A}managedFields/dropped", PODS, {"metadata.managedFields": [{}]}, "metadata.managedFields", None),
     Done(f"{_A}deletionTimestamp/dropped", PODS, {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z"},

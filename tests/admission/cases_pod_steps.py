@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from admission.case_types import BrokenStep, DoneByStep
+from admission.case_types import BrokenStep, Cases, DoneByStep
 from admission.cases_metadata import KEY, SUBDOMAIN
 from admission.given import GONE
 from vacate.admission.pods.update import FORBIDDEN
@@ -22,7 +22,7 @@ _RUNS = {"name": "web", "state": {"running": {}}}
 _NO_RETURN = "Forbidden: may not be transitioned to non-terminated state"
 _KEPT = "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
 
-BY_AUTHOR = (
+BY_AUTHOR: Cases = (
     DoneByStep(f"{_P}priority/kept", PODS, {"spec.priority": GONE}, "spec.priority", 0),
     DoneByStep(f"{_P}priority/kept", PODS, {"spec.preemptionPolicy": GONE}, "spec.preemptionPolicy",
                "PreemptLowerPriority"),
@@ -79,7 +79,7 @@ def _bad(rule: str, step: dict[str, Any], fault: str, before: dict[str, Any] | N
     return BrokenStep(f"Pod/status.{rule}", PODS, step, fault, before or {}, "status")
 
 
-BY_NODE = (
+BY_NODE: Cases = (
     _status("spec/kept", {"spec.containers[0].image": "web:2"}, "spec.containers[0].image", "web:1", {}),
     _status("metadata.ownerReferences/kept", {"metadata.ownerReferences": [{}]}, "metadata.ownerReferences",
             None, {}),
@@ -111,4 +111,4 @@ BY_NODE = (
          {"spec.restartPolicy": "Never", "status.initContainerStatuses": [_ENDED]}),
 )  # fmt: skip
 
-CASES = (*BY_AUTHOR, *BY_NODE)
+CASES: Cases = (*BY_AUTHOR, *BY_NODE)

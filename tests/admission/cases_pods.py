@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from admission import cases_pod_steps
-from admission.case_types import Broken, BrokenStep, Done, DoneByStep, Refused
+from admission.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
 from admission.cases_metadata import DNS_LABEL, KEY, SUBDOMAIN, VALUE
 from admission.given import CLASSES, GONE, context
 from vacate.api.kinds import PODS
@@ -32,7 +32,7 @@ def _in_container(rule: str, key: str, value: Any, fault: str) -> Broken:
     return Broken(f"{_CS}{rule}", PODS, {f"{_C}{key}": value}, f"{_C}{fault}")
 
 
-DEFAULTS = (
+DEFAULTS: Cases = (
     Done(f"{_P}restartPolicy/default", PODS, {}, "spec.restartPolicy", "Always"),
     Done(f"{_P}dnsPolicy/default", PODS, {}, "spec.dnsPolicy", "ClusterFirst"),
     Done(f"{_P}schedulerName/default", PODS, {}, "spec.schedulerName", "default-scheduler"),
@@ -89,7 +89,7 @@ DEFAULTS = (
          f"{_C}readinessProbe.grpc.service", ""),
 )  # fmt: skip
 
-ADMISSION = (
+ADMISSION: Cases = (
     Done(f"{_P}serviceAccountName/set", PODS, {}, "spec.serviceAccountName", "default"),
     Done(f"{_P}serviceAccountName/set", PODS, {_MIRROR: "x"}, "spec.serviceAccountName", None),
     Done(f"{_P}priority/set", PODS, {}, "spec.priority", 0),
@@ -129,7 +129,7 @@ ADMISSION = (
          "spec.evictionInterceptors", [{"name": "a.b"}]),
 )  # fmt: skip
 
-VOLUMES = (
+VOLUMES: Cases = (
     _bad(f"{_P}volumes[].hostPath/forbidden", {"spec.volumes": [{"name": "v", "hostPath": {}, "emptyDir": {}}]},
          "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"),
     _bad(f"{_P}volumes[].configMap.name/required", {"spec.volumes": [{"name": "v", "configMap": {}}]},
@@ -156,7 +156,7 @@ VOLUMES = (
 
 _INIT = "may not be set for init containers without restartPolicy=Always"
 _RESTARTS = 'supported values: "Always", "Never", "OnFailure"'
-CONTAINERS = (
+CONTAINERS: Cases = (
     _bad(f"{_P}containers/required", {"spec.containers": []}, "spec.containers: Required value"),
     _in_container("name/required", "name", "", "name: Required value"),
     _in_container("name/invalid", "name", "A", f'name: Invalid value: "A": {DNS_LABEL}'),
@@ -183,7 +183,7 @@ CONTAINERS = (
 )  # fmt: skip
 
 _PORT = {"containerPort": 80}
-PORTS = (
+PORTS: Cases = (
     _in_container("ports[].name/invalid", "ports", [{**_PORT, "name": "a--b"}],
                   'ports[0].name: Invalid value: "a--b": must not contain consecutive hyphens'),
     _in_container("ports[].name/duplicate", "ports", [{**_PORT, "name": "a"}, {**_PORT, "name": "a"}],
@@ -207,7 +207,7 @@ _ONE_OF = (
     "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 )
 _SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
-ENVIRONMENT = (
+ENVIRONMENT: Cases = (
     _in_container("env[].name/required", "env", [{"value": "x"}], "env[0].name: Required value"),
     _in_container("env[].name/invalid", "env", [{"name": "A=B"}], f'env[0].name: Invalid value: "A=B": {_ENV}'),
     _in_container("env[].valueFrom/invalid/none", "env", [{"name": "A", "valueFrom": {}}],
@@ -226,7 +226,7 @@ ENVIRONMENT = (
 )  # fmt: skip
 
 _EXEC = {"exec": {"command": ["true"]}}
-PROBES = (
+PROBES: Cases = (
     _in_container("livenessProbe/required", "livenessProbe", {},
                   "livenessProbe: Required value: must specify a handler type"),
     _in_container("livenessProbe.httpGet/forbidden", "livenessProbe", {**_EXEC, **_HTTP},
@@ -256,7 +256,7 @@ PROBES = (
                   " must be non-negative and less than terminationGracePeriodSeconds (30)"),
 )  # fmt: skip
 
-RESOURCES = (
+RESOURCES: Cases = (
     _in_container("resources.limits[]/invalid", "resources", {"limits": {"-": "1"}},
                   f'resources.limits[-]: Invalid value: "-": {KEY}'),
     _in_container("resources.limits[]/invalid/standard", "resources", {"limits": {"gpu": "1"}},
@@ -280,7 +280,7 @@ RESOURCES = (
                   "resources: Forbidden: HugePages require cpu or memory"),
 )  # fmt: skip
 
-SPEC = (
+SPEC: Cases = (
     _bad(f"Pod/{_MIRROR}/invalid", {_MIRROR: "x"},
          f'{_MIRROR}: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set'),
     *(_bad(f"Pod/{_COST}/invalid", {_COST: cost}, f'{_COST}: Invalid value: "{cost}": must be a 32bit integer')
@@ -308,7 +308,7 @@ _PODS = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExec
 _TERMS = f"{_NODES}.nodeSelectorTerms"
 _PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 _HOST = {"topologyKey": "kubernetes.io/hostname"}
-AFFINITY = (
+AFFINITY: Cases = (
     _bad(f"Pod/{_TERMS}/required", {_NODES: {}},
          f"{_TERMS}: Required value: must have at least one node selector term"),
     *(_bad(f"Pod/{_TERMS}[].matchExpressions[].{rule}", {_TERMS: [{"matchExpressions": [{"key": "a", **entry}]}]},
@@ -347,7 +347,7 @@ AFFINITY = (
 _ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _SPREAD = "spec.topologySpreadConstraints"
 _EVEN: dict[str, Any] = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-PLACEMENT = (
+PLACEMENT: Cases = (
     *(_bad(f"{_P}tolerations[].{rule}", {"spec.tolerations": [toleration]}, f"spec.tolerations[0].{fault}")
       for rule, toleration, fault in (
           ("key/invalid", {"key": "-"}, f'key: Invalid value: "-": {KEY}'),
@@ -392,7 +392,7 @@ PLACEMENT = (
 )  # fmt: skip
 
 _I = "spec.evictionInterceptors"
-INTERCEPTORS = (
+INTERCEPTORS: Cases = (
     _bad(f"Pod/{_I}/too-many", {_I: [{"name": f"i{n}.b"} for n in range(101)]},
          f"{_I}: Too many: 101: must have at most 100 items"),
     _bad(f"Pod/{_I}[].name/required", {_I: [{}]}, f"{_I}[0].name: Required value"),
@@ -408,7 +408,7 @@ INTERCEPTORS = (
       )),
 )  # fmt: skip
 
-CASES = (
+CASES: Cases = (
     *DEFAULTS, *ADMISSION, *VOLUMES, *CONTAINERS, *PORTS, *ENVIRONMENT, *PROBES, *RESOURCES, *SPEC, *AFFINITY,
     *PLACEMENT, *INTERCEPTORS, *cases_pod_steps.CASES,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from admission.case_types import Broken, BrokenStep, Done
+from admission.case_types import Broken, BrokenStep, Cases, Done
 from admission.cases_metadata import SUBDOMAIN, VALUE
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES
 
@@ -14,7 +14,7 @@ _GROUP = "rbac.authorization.k8s.io"
 _RULE: dict[str, Any] = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 _SELECTORS = "aggregationRule.clusterRoleSelectors"
 
-CASES = (
+CASES: Cases = (
     Broken(f"{_R}rules[].verbs/required", ROLES, {"rules[0].verbs": []},
            "rules[0].verbs: Required value: verbs must contain at least one value"),
     Broken(f"{_R}rules[].nonResourceURLs/invalid", ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/"]}]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from admission.case_types import Broken, BrokenStep, Done, DoneByStep, Refused
+from admission.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
 from admission.cases_metadata import KEY, SUBDOMAIN, VALUE
 from admission.given import CLASSES, GONE, context
 from vacate.api.kinds import (
@@ -34,7 +34,7 @@ _TAINT = {"key": "a", "value": "b", "effect": "NoSchedule"}
 _EFFECTS = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
 _ADDRESS = {"type": "InternalIP", "address": "10.0.0.1"}
 
-NAMESPACE_CASES = (
+NAMESPACE_CASES: Cases = (
     Done("Namespace/metadata.labels.kubernetes.io/metadata.name/default", NAMESPACES, {}, _LABEL, "shop"),
     DoneByStep("Namespace/status.phase/default", NAMESPACES, {"status": {}}, "status.phase", "Active",
                subresource="status"),
@@ -59,7 +59,7 @@ NAMESPACE_CASES = (
                " empty", _TERMINATING, "status"),
 )  # fmt: skip
 
-NODE_CASES = (
+NODE_CASES: Cases = (
     Done("Node/status.allocatable/default", NODES, {}, "status.allocatable", {"cpu": "4"}),
     Done("Node/status.capacity.{}/default", NODES, {"status.capacity.cpu": "0.5"}, "status.capacity.cpu", "500m"),
     DoneByStep("Node/status/kept", NODES, {"status.capacity": {}}, "status.capacity", {"cpu": "4"}),
@@ -95,7 +95,7 @@ NODE_CASES = (
                {"spec.providerID": "a"}),
 )  # fmt: skip
 
-EVENT_CASES = (
+EVENT_CASES: Cases = (
     Broken("Event/involvedObject.namespace/invalid", EVENTS, {"involvedObject.namespace": "other"},
            'involvedObject.namespace: Invalid value: "other": does not match event.namespace'),
     Broken("Event/involvedObject.namespace/invalid", EVENTS, {"involvedObject.namespace": GONE},
@@ -121,7 +121,7 @@ EVENT_CASES = (
            f'namespace: Invalid value: "Shop": {SUBDOMAIN}'),
 )  # fmt: skip
 
-CONFIGMAP_CASES = (
+CONFIGMAP_CASES: Cases = (
     Broken("ConfigMap/data[]/invalid", CONFIGMAPS, {"data": {"a/b": ""}},
            f'data[a/b]: Invalid value: "a/b": {_CONFIG_KEY}'),
     Broken("ConfigMap/data[]/invalid/twice", CONFIGMAPS, {"binaryData": {"a": "AA=="}},
@@ -142,7 +142,7 @@ CONFIGMAP_CASES = (
                "secrets", [{"name": "s"}]),
 )  # fmt: skip
 
-LEASE_CASES = (
+LEASE_CASES: Cases = (
     Done("Lease/spec.strategy/dropped", LEASES, {"spec.strategy": "x"}, "spec.strategy", None),
     Done("Lease/spec.preferredHolder/dropped", LEASES, {"spec.preferredHolder": "x"}, "spec.preferredHolder", None),
     DoneByStep("Lease/spec.strategy/dropped", LEASES, {"spec.strategy": "x"}, "spec.strategy", None),
@@ -153,7 +153,7 @@ LEASE_CASES = (
 )  # fmt: skip
 
 _RESERVED = "priority class names with 'system-' prefix are reserved for system use only. error: "
-PRIORITY_CASES = (
+PRIORITY_CASES: Cases = (
     Done("PriorityClass/preemptionPolicy/default", PRIORITYCLASSES, {}, "preemptionPolicy",
          "PreemptLowerPriority"),
     Refused("PriorityClass/globalDefault/refused", PRIORITYCLASSES, {"globalDefault": True}, 403,
@@ -175,6 +175,6 @@ PRIORITY_CASES = (
                'preemptionPolicy: Invalid value: "Never": field is immutable'),
 )  # fmt: skip
 
-CASES = (
+CASES: Cases = (
     *NAMESPACE_CASES, *NODE_CASES, *EVENT_CASES, *CONFIGMAP_CASES, *LEASE_CASES, *PRIORITY_CASES,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from admission.case_types import Broken, BrokenStep, Done, DoneByStep
+from admission.case_types import Broken, BrokenStep, Cases, Done, DoneByStep
 from admission.cases_metadata import KEY, VALUE
 from admission.given import GONE
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, REPLICASETS
@@ -29,7 +29,7 @@ _REASON = (
     " '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')"
 )
 
-DEPLOYMENT_CASES = (
+DEPLOYMENT_CASES: Cases = (
     Done(f"{_D}spec.replicas/default", DEPLOYMENTS, {}, "spec.replicas", 1),
     Done(f"{_D}spec.strategy/default", DEPLOYMENTS, {}, "spec.strategy",
          {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}),
@@ -82,7 +82,7 @@ DEPLOYMENT_CASES = (
                "status"),
 )  # fmt: skip
 
-TEMPLATE_CASES = (
+TEMPLATE_CASES: Cases = (
     Broken(f"{_T}spec.selector/required", REPLICASETS, {"spec.selector": GONE}, "spec.selector: Required value"),
     Broken(f"{_T}spec.selector.matchLabels/invalid", DEPLOYMENTS, {"spec.selector.matchLabels.app": "!"},
            f'spec.selector.matchLabels: Invalid value: "!": {VALUE}'),
@@ -119,7 +119,7 @@ TEMPLATE_CASES = (
            " activeDeadlineSeconds in ReplicaSet is not Supported"),
 )  # fmt: skip
 
-REPLICASET_CASES = (
+REPLICASET_CASES: Cases = (
     Done(f"{_R}spec.replicas/default", REPLICASETS, {}, "spec.replicas", 1),
     Done(f"{_R}status/dropped", REPLICASETS, {"status": {"replicas": 3}}, "status", {"replicas": 0}),
     DoneByStep(f"{_R}metadata.generation/set", REPLICASETS, {"spec.replicas": 2}, "metadata.generation", 2),
@@ -141,7 +141,7 @@ REPLICASET_CASES = (
                {"status.replicas": 2}, "status"),
 )  # fmt: skip
 
-BUDGET_CASES = (
+BUDGET_CASES: Cases = (
     Done(f"{_P}status/dropped", PODDISRUPTIONBUDGETS, {"status": {"expectedPods": 9}}, "status.expectedPods", 0),
     DoneByStep(f"{_P}metadata.generation/set", PODDISRUPTIONBUDGETS, {"spec.minAvailable": 2},
                "metadata.generation", 2),
@@ -205,4 +205,4 @@ BUDGET_CASES = (
       for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")),
 )  # fmt: skip
 
-CASES = (*DEPLOYMENT_CASES, *TEMPLATE_CASES, *REPLICASET_CASES, *BUDGET_CASES)
+CASES: Cases = (*DEPLOYMENT_CASES, *TEMPLATE_CASES, *REPLICASET_CASES, *BUDGET_CASES)

@@ -107,7 +107,7 @@ def put(obj: Obj, path: str, value: Any) -> None:
     last = steps[-1]
     if value is GONE:
         del at[last]
-    elif isinstance(last, int) and last == len(at):
+    elif isinstance(last, int) and last == len(_list(at)):
         at.append(copy.deepcopy(value))
     else:
         at[last] = copy.deepcopy(value)
@@ -167,7 +167,13 @@ def _step(match: re.Match[str]) -> str | int:
 
 def _enter(at: Any, step: str | int, empty: Any) -> Any:
     if isinstance(step, int):
-        if step == len(at):
+        if step == len(_list(at)):
             at.append(empty)
         return at[step]
     return at.setdefault(step, empty)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return value

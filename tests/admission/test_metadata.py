@@ -111,6 +111,8 @@ def test_an_update_repeats_what_it_finds_twice() -> None:
     """kube-apiserver looks at an updated object's metadata in common and again by kind."""
     _, _, faults = stepped(kinds.PODS, {"metadata.uid": "other"})
     assert faults == ['metadata.uid: Invalid value: "other": field is immutable'] * 2
+    _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": ""})
+    assert faults == ["spec.containers[0].image: Required value"] * 2
     _, _, faults = stepped(kinds.DEPLOYMENTS, {"spec.replicas": -1})
     assert faults == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
 

@@ -26,9 +26,10 @@ SCALARS = (
     | st.text(max_size=8)
 )
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
-)  # fmt: skip
+)
 KINDS = st.sampled_from(STORED_KINDS)
 SUBRESOURCES = st.sampled_from(("", "status", "finalize"))
 # Every field that some strategy reads, so that wrong types meet the code that reads them.
@@ -68,7 +69,7 @@ def damaged(draw: st.DrawFn) -> tuple[Kind, Obj]:
     for path in draw(st.lists(st.sampled_from(FIELDS), max_size=5)):
         try:
             put(obj, path, draw(JSON))
-        except (TypeError, IndexError, AttributeError):
+        except (TypeError, LookupError, AttributeError):
             continue  # an earlier change left nothing to go through
     return kind, obj
 

@@ -9,7 +9,7 @@ import pytest
 
 from admission import cases_metadata, cases_pods, cases_rbac, cases_workloads
 from admission import cases_small as small
-from admission.case_types import Broken, BrokenStep, Done, DoneByStep, Refused
+from admission.case_types import Broken, BrokenStep, Case, Cases, Done, DoneByStep, Refused
 from admission.given import context, faults_of, found, made, stepped
 from vacate.admission.registry import all_rules
 from vacate.admission.rules import Rule
@@ -19,8 +19,7 @@ from vacate.errors import ApiError, Invalid
 
 pytestmark = pytest.mark.unit
 
-Case = Broken | BrokenStep | Done | DoneByStep | Refused
-CASES: tuple[Case, ...] = (
+CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
