@@ -20,7 +20,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.client import requests
 from vacate.client.client import Client
-from vacate.client.config import ClusterConfig
+from vacate.client.config import ClusterConfig, ExecPlugin
 from vacate.client.http import HttpTransport, Limits
 from vacate.client.watch import Watch
 from vacate.clock import SystemClock
@@ -155,6 +155,25 @@ async def test_a_refused_token_is_read_again(authority: Authority, tmp_path: Pat
             await client.get(PODS, "a", "b")
         token.write_text("new")
         assert (await client.get(PODS, "a", "b", into=Pod)).metadata.name == "a"
+
+
+async def test_a_plugin_that_fails_later_is_trouble_that_may_pass(
+    authority: Authority, tmp_path: Path
+) -> None:
+    script = tmp_path / "plugin"
+    status = '{"status":{"token":"t","expirationTimestamp":"2020-01-01T00:00:00Z"}}'
+    script.write_text(f"#!/bin/sh\necho '{status}'\n")
+    script.chmod(0o755)
+    async with serving(authority, tmp_path, echo) as config:
+        plugged = replace(config, exec_plugin=ExecPlugin(str(script)))
+        async with connected(plugged) as client:
+            await client.get(PODS, "a", "b")
+            script.unlink()
+            with pytest.raises(TransportError, match="no credentials: exec plugin"):
+                await client.get(PODS, "a", "b")
+        async with connected(plugged) as client:
+            with pytest.raises(ConfigError):
+                await client.get(PODS, "a", "b")
 
 
 async def test_refusals_and_no_answer(authority: Authority, tmp_path: Path) -> None:

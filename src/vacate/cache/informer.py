@@ -167,7 +167,8 @@ class Informer(Generic[T]):
             self._perform(effects)
 
     def _perform(self, effects: Sequence[Effect]) -> None:
-        for effect in effects:
+        """Do all that takes no time; the last effect is for the caller."""
+        for effect in effects[:-1]:
             match effect:
                 case machine.Apply(events, version):
                     self._apply(events, version)

@@ -12,9 +12,11 @@ a step exactly the last one is work that takes time; its outcome is the next inp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from vacate.client.codec import WatchEvent
 from vacate.errors import ApiError, BadRequest, Gone, Invalid, VacateError
@@ -23,6 +25,10 @@ from vacate.wire.framing import BOOKMARK
 PAGE_SIZE = 500
 SHORT_LIFE = 1.0
 """A stream that ends sooner than this, in seconds, without an event counts as a failure."""
+
+
+class Value(msgspec.Struct, frozen=True):
+    """Base of positions, inputs and effects: a watch makes several for each event, so they are light."""
 
 
 class Phase(Enum):
@@ -35,8 +41,7 @@ class Phase(Enum):
     WATCHING = "watching"  # changes arrive
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Value, frozen=True):
     """The machine's whole state."""
 
     phase: Phase = Phase.EMPTY
@@ -50,18 +55,15 @@ class Position:
 # Inputs: what happened.
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Value, frozen=True):
     """The machine was switched on, or a pause is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Value, frozen=True):
     """The server accepted the watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Value, frozen=True):
     """A page of a listing arrived."""
 
     items: Sequence[Any]
@@ -69,22 +71,19 @@ class Page:
     continue_token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Events:
+class Events(Value, frozen=True):
     """Part of a watch arrived, never empty."""
 
     events: Sequence[WatchEvent[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Value, frozen=True):
     """The server ended the watch in good order after so many seconds."""
 
     lasted: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value, frozen=True):
     """The server refused, or there was no answer, or the stream broke or fell silent."""
 
     error: VacateError
@@ -96,63 +95,54 @@ Input = Started | Opened | Page | Events | Ended | Failed
 # Effects: what is to be done. The first group is done at once, the second takes time.
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(Value, frozen=True):
     """Drop what was collected; a new listing begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collect:
+class Collect(Value, frozen=True):
     """Put items of a listing aside."""
 
     items: Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Amend:
+class Amend(Value, frozen=True):
     """Apply events to what was put aside: they belong to a streamed listing."""
 
     events: Sequence[WatchEvent[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Value, frozen=True):
     """The listing is whole as of this revision: show it to the readers."""
 
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Value, frozen=True):
     """Apply changes to what readers see, which is then whole as of this revision."""
 
     events: Sequence[WatchEvent[Any]]
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPage:
+class FetchPage(Value, frozen=True):
     """Ask for a page."""
 
     limit: int
     continue_token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenStream:
+class OpenStream(Value, frozen=True):
     """Open a watch, from a revision or with the present state first."""
 
     resource_version: str
     initial_events: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReadStream:
+class ReadStream(Value, frozen=True):
     """Wait for the next part of the open watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Value, frozen=True):
     """Wait before the next attempt: the longer the more failures, and at least so many seconds."""
 
     failures: int
@@ -166,14 +156,14 @@ Step = tuple[Position, tuple[Effect, ...]]
 def step(position: Position, input_: Input) -> Step:
     """The next position, and what to do to get further."""
     match input_:
+        case Events():
+            return _events(position, input_.events)
         case Started():
             return _start(position)
         case Opened():
             return _opened(position)
         case Page():
             return _page(position, input_)
-        case Events():
-            return _events(position, input_.events)
         case Ended():
             return _ended(position, input_)
         case Failed():

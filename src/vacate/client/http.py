@@ -15,7 +15,7 @@ from vacate.client.config import ClusterConfig
 from vacate.client.credentials import Credentials, source_of
 from vacate.client.tls import client_context
 from vacate.clock import PassiveClock
-from vacate.errors import TransportError
+from vacate.errors import ConfigError, TransportError
 from vacate.wire.message import Request, Response
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class HttpTransport:
         """Send, and read the whole answer, or for an accepted watch its beginning."""
         import aiohttp  # noqa: PLC0415  only those who use HTTP pay for it
 
-        credentials = await self._credentials.current()
+        credentials = await self._current_credentials()
         session = await self._session_for(credentials)
         watching = request.query.get("watch") in ("true", "1")
         try:
@@ -74,6 +74,15 @@ class HttpTransport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    async def _current_credentials(self) -> Credentials:
+        """Wrong from the start is for a person to mend; after a success it is trouble that may pass."""
+        try:
+            return await self._credentials.current()
+        except ConfigError as error:
+            if self._session is None:
+                raise
+            raise TransportError(f"no credentials: {error}") from error
 
     def _url(self, request: Request) -> str:
         return self._config.server + quote(request.path, safe="/:@-._~!$&'()*,;=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 from vacate.wire.message import Peer, Request, Response
@@ -25,7 +24,10 @@ class InProcessTransport:
 
     async def send(self, request: Request) -> Response:
         """Hand the request to the server with this transport's identity on it."""
-        return await self._server.handle(replace(request, peer=self._peer))
+        signed = Request(
+            request.method, request.path, request.query, request.headers, request.body, self._peer
+        )
+        return await self._server.handle(signed)
 
     async def aclose(self) -> None:
         """Nothing is held."""
