@@ -1,0 +1,28 @@
+"""Runs the embedded API server alone, without controllers and nodes, until it is killed.
+
+    python bench/serve.py FOLDER
+
+Prints the path of the kubeconfig once it listens.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from vacate.cli.run import run_until_signalled
+from vacate.wiring.local import LocalCluster, LocalSettings
+
+
+async def serve(folder: Path) -> None:
+    cluster = LocalCluster(LocalSettings(folder, port=0, nodes=0, controllers=False))
+    await cluster.start()
+    print(cluster.folder.kubeconfig, flush=True)
+    try:
+        await cluster.run()
+    finally:
+        await cluster.stop()
+
+
+if __name__ == "__main__":
+    run_until_signalled(lambda: serve(Path(sys.argv[1])))
