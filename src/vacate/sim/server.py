@@ -31,6 +31,8 @@ class SimServer:
         self._sim = sim
         self._network = network
         self._latency = disk_latency
+        # One source for all lives of the server: a restart must not give out the same uids again.
+        self._entropy = sim.stream("server")
         self._retention = retention
         self._disk: SimDisk | None = None
         self._up = asyncio.Event()
@@ -54,7 +56,7 @@ class SimServer:
         """Read the disk and begin to answer."""
         sim = self._sim
         disk = self._disk = SimDisk(self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace)
-        server = await open_server(ServerParts(disk, sim.clock, sim.stream("server"), self.metrics))
+        server = await open_server(ServerParts(disk, sim.clock, self._entropy, self.metrics))
         self._store = server.registry.store
         if self._retention is not None:
             compactor = Compactor(self._store, sim.clock, self._retention)
