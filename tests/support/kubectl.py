@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,11 @@ class Kubectl:
         self.kubeconfig = kubeconfig
         self.namespace = namespace
         self._home = home
-        self.environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+        self.environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(home),
+            "KUBECONFIG": str(kubeconfig),
+        }
 
     def __call__(self, command: str, stdin: Any = None, *, seconds: float = 30.0, **more: str) -> Ran:
         """Run `kubectl COMMAND`; objects given as standard input are sent as JSON, `more` is environment."""
@@ -107,7 +110,11 @@ class Kubectl:
     def start(self, command: str) -> subprocess.Popen[str]:
         """Begin a command that goes on until it is ended; use it in a `with` and end it there."""
         return subprocess.Popen(
-            self.argv(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
+            self.argv(command),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
         )
 
     def within(self, namespace: str) -> Kubectl:
@@ -125,11 +132,12 @@ def client_version(binary: str) -> tuple[int, int]:
 
 
 def as_text(given: Any) -> str | None:
-    """Standard input: text as it is, objects as JSON documents one after the other."""
+    """Standard input: text as it is, an object as JSON, several as a List."""
     if given is None or isinstance(given, str):
         return given
-    objects: Sequence[Obj] = [given] if isinstance(given, dict) else given
-    return "\n---\n".join(json.dumps(one) for one in objects)
+    if isinstance(given, dict):
+        return json.dumps(given)
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": given})
 
 
 def table_rows(text: str) -> list[Row]:
