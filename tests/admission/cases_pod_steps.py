@@ -57,12 +57,12 @@ BY_AUTHOR: Cases = (
                " only additions to spec.nodeSelector are allowed (no mutations or deletions)",
                {**_GATES, "spec.nodeSelector": {"a": "b"}}),
     BrokenStep(f"Pod/{_TERMS}/invalid", PODS, {_TERMS: [{"matchExpressions": [_SSD]}, {}]},
-               f'{_TERMS}: Invalid value: [{{"matchExpressions":[{{"key":"disk","operator":"In",'
-               '"values":["ssd"]}]},{}]: no additions/deletions to non-empty NodeSelectorTerms list are allowed',
-               _NARROW),
+               f'{_TERMS}: Invalid value: [{{"MatchExpressions":[{{"Key":"disk","Operator":"In",'
+               '"Values":["ssd"]}],"MatchFields":null},{"MatchExpressions":null,"MatchFields":null}]:'
+               " no additions/deletions to non-empty NodeSelectorTerms list are allowed", _NARROW),
     BrokenStep(f"Pod/{_TERMS}[]/invalid", PODS, {_TERMS: [{}]},
-               f"{_TERMS}[0]: Invalid value: {{}}: only additions are allowed (no mutations or deletions)",
-               _NARROW),
+               f'{_TERMS}[0]: Invalid value: {{"MatchExpressions":null,"MatchFields":null}}:'
+               " only additions are allowed (no mutations or deletions)", _NARROW),
     BrokenStep(f"{_P[:-1]}/forbidden", PODS, {"spec.nodeName": "node-1"},
                f"spec: Forbidden: {FORBIDDEN}\n+ nodeName: 'node-1'"),
     BrokenStep(f"{_P[:-1]}/forbidden", PODS, {"spec.terminationGracePeriodSeconds": 5},

@@ -35,6 +35,7 @@ TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecuti
         ({"spec.terminationGracePeriodSeconds": 1}, {"spec.terminationGracePeriodSeconds": -5}),
         ({"metadata.labels": {"a": "b"}, "metadata.annotations": {"a": "b"}}, {}),
         ({"spec.enableServiceLinks": GONE, "spec.priority": GONE}, {}),
+        ({"spec.hostNetwork": False, "spec.nodeSelector": {}, "spec.containers[0].stdin": False}, {}),
     ],
 )
 def test_allowed_updates(step: dict[str, Any], before: dict[str, Any]) -> None:
@@ -47,6 +48,7 @@ def test_allowed_updates(step: dict[str, Any], before: dict[str, Any]) -> None:
         {"spec.nodeName": "node-1"},
         {"spec.nodeSelector": {"a": "b"}},
         {"spec.priority": 7},
+        {"spec.securityContext.runAsUser": 0},
         {"spec.containers[0].command": ["x"]},
         {"spec.containers[0].resources": {"requests": {"cpu": "1"}}},
         {"spec.serviceAccountName": "other", "spec.serviceAccount": "other"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.admission.base import KindStrategy, count_generation
 from vacate.admission.conditions import condition_faults
-from vacate.admission.faults import not_negative, same, selector_faults
+from vacate.admission.faults import not_negative, same, selector_faults, shown_selector
 from vacate.admission.metadata import keep
 from vacate.admission.percentages import int_or_percent_faults, over_hundred_faults
 from vacate.admission.rules import Effect, table
@@ -112,7 +112,7 @@ def _spec_faults(spec: Obj, *, lenient_values: bool) -> list[FieldError]:
 def _shown(spec: Obj) -> Obj:
     return {
         "MinAvailable": spec.get("minAvailable"),
-        "Selector": spec.get("selector"),
+        "Selector": shown_selector(spec.get("selector")),
         "MaxUnavailable": spec.get("maxUnavailable"),
         "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
     }

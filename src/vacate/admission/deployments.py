@@ -6,7 +6,7 @@ from typing import Any
 
 from vacate.admission import template
 from vacate.admission.base import KindStrategy, count_generation
-from vacate.admission.faults import not_negative, same, unchanged, unsupported
+from vacate.admission.faults import not_negative, same, unsupported
 from vacate.admission.metadata import keep
 from vacate.admission.percentages import amount, int_or_percent_faults, over_hundred_faults
 from vacate.admission.replicasets import count_faults
@@ -102,8 +102,8 @@ class DeploymentStrategy(KindStrategy):
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again, with the same selector."""
-        selectors = (mapping(each.get("spec")).get("selector") for each in (new, old))
-        return step + self.faults(new, ctx) + unchanged("spec.selector", *selectors)
+        specs = (mapping(each.get("spec")) for each in (new, old))
+        return step + self.faults(new, ctx) + template.selector_change_faults(*specs)
 
     def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Counts that fit together."""
@@ -128,7 +128,7 @@ def _strategy_faults(strategy: Obj) -> list[FieldError]:
         if type(rolling) is not dict:
             return [required(where, "this should be defaulted and never be nil")]
         return _rolling_faults(rolling, where)
-    shown = {"Type": sort, "RollingUpdate": rolling}
+    shown = {"Type": sort, "RollingUpdate": None if rolling is None else _shown_rolling(mapping(rolling))}
     return [unsupported(_STRATEGY, shown, ("Recreate", "RollingUpdate"))]
 
 
@@ -140,6 +140,13 @@ def _rolling_faults(rolling: Obj, path: str) -> list[FieldError]:
         detail = "may not be 0 when `maxSurge` is 0"
         found.append(invalid(f"{path}.maxUnavailable", unavailable, detail))
     return found + over_hundred_faults(unavailable, f"{path}.maxUnavailable")
+
+
+def _shown_rolling(rolling: Obj) -> Obj:
+    return {
+        "MaxUnavailable": _amount_of(rolling, "maxUnavailable"),
+        "MaxSurge": _amount_of(rolling, "maxSurge"),
+    }
 
 
 def _amount_of(rolling: Obj, key: str) -> Any:

@@ -14,6 +14,12 @@ from vacate.errors import ApiError
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
+# Scalars that are no pointers in Kubernetes' own types: absent and false, zero or "" are the same there.
+_NO_POINTERS = frozenset({
+    "effect", "hostIP", "hostIPC", "hostNetwork", "hostPID", "hostPort", "hostname", "initialDelaySeconds",
+    "minReadySeconds", "name", "nodeName", "operator", "paused", "priorityClassName", "readOnly", "stdin",
+    "stdinOnce", "subPath", "subPathExpr", "subdomain", "tty", "value", "workingDir",
+})  # fmt: skip
 
 
 def complaints(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
@@ -39,15 +45,36 @@ def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def same(new: Any, old: Any) -> bool:
-    """Equal, where none and an empty list or object are one, as Kubernetes compares."""
+    """Equal, where what is empty and what is absent are one, as far as Kubernetes cannot tell them apart."""
     if new == old:
         return True
     if isinstance(new, dict | None) and isinstance(old, dict | None):
         one, other = new or {}, old or {}
-        return all(same(one.get(key), other.get(key)) for key in one.keys() | other.keys())
+        return all(_same_field(key, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other)))
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
         return all(map(same, new, old))
     return not new and not old and isinstance(new, list | None) and isinstance(old, list | None)
+
+
+def _same_field(key: str, new: Any, old: Any) -> bool:
+    return same(new, old) or (key in _NO_POINTERS and not new and not old)
+
+
+def sorted_map(labels: Any) -> Any:
+    """A map as Kubernetes shows it: in the order of its keys."""
+    return dict(sorted(labels.items())) if type(labels) is dict else labels
+
+
+def shown_selector(selector: Any) -> Any:
+    """A label selector as Kubernetes shows it."""
+    if type(selector) is not dict:
+        return selector
+    shown: Obj = {}
+    if labels := selector.get("matchLabels"):
+        shown["matchLabels"] = sorted_map(labels)
+    if expressions := selector.get("matchExpressions"):
+        shown["matchExpressions"] = expressions
+    return shown
 
 
 def labels_faults(labels: Any, path: str) -> list[FieldError]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.admission import template
 from vacate.admission.base import KindStrategy, count_generation
-from vacate.admission.faults import not_negative, same, unchanged
+from vacate.admission.faults import not_negative, same
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import child, integer, mapping
@@ -69,8 +69,8 @@ class ReplicaSetStrategy(KindStrategy):
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again, with the same selector."""
-        selectors = (mapping(each.get("spec")).get("selector") for each in (new, old))
-        return step + self.faults(new, ctx) + unchanged("spec.selector", *selectors)
+        specs = (mapping(each.get("spec")) for each in (new, old))
+        return step + self.faults(new, ctx) + template.selector_change_faults(*specs)
 
     def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Counts that fit together."""

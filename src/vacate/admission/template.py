@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import labels_faults, readable_selector, selector_faults, unsupported
+from vacate.admission.faults import (
+    IMMUTABLE,
+    labels_faults,
+    readable_selector,
+    same,
+    selector_faults,
+    shown_selector,
+    sorted_map,
+    unsupported,
+)
 from vacate.admission.metadata import annotation_faults
 from vacate.admission.pods import spec as pod_spec
 from vacate.admission.pods.defaults import default_spec
@@ -56,16 +65,24 @@ def selector_and_template_faults(spec: Obj, ctx: Context) -> list[FieldError]:
     else:
         found += selector_faults(selector, "spec.selector")
         if not any(mapping(selector).get(key) for key in ("matchLabels", "matchExpressions")):
-            found.append(invalid("spec.selector", selector, "empty selector is invalid for deployment"))
+            found.append(
+                invalid("spec.selector", shown_selector(selector), "empty selector is invalid for deployment")
+            )
     readable = readable_selector(selector)
     if readable is None:
-        return [*found, invalid("spec.selector", selector, "invalid label selector")]
+        return [*found, invalid("spec.selector", shown_selector(selector), "invalid label selector")]
     template = mapping(spec.get("template"))
     labels = mapping(mapping(template.get("metadata")).get("labels"))
     if not readable.everything and not readable.matches(_texts(labels)):
         detail = "`selector` does not match template `labels`"
-        found.append(invalid(f"{_PATH}.metadata.labels", labels or None, detail))
+        found.append(invalid(f"{_PATH}.metadata.labels", sorted_map(labels) or None, detail))
     return found + _template_faults(template, labels, ctx)
+
+
+def selector_change_faults(spec: Obj, before: Obj) -> list[FieldError]:
+    """The selector stays as it is: other pods would be the object's otherwise."""
+    new, old = spec.get("selector"), before.get("selector")
+    return [] if same(new, old) else [invalid("spec.selector", shown_selector(new), IMMUTABLE)]
 
 
 def _template_faults(template: Obj, labels: Obj, ctx: Context) -> list[FieldError]:

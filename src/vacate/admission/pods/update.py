@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import same
+from vacate.admission.faults import same, sorted_map
 from vacate.admission.pods.interceptors import FIELD, change_faults
 from vacate.admission.pods.placement import toleration_faults
 from vacate.admission.rules import table
@@ -22,6 +22,7 @@ _UPDATABLE = (
 )
 FORBIDDEN = f"pod updates may not change fields other than {','.join(_UPDATABLE)}"
 """How kube-apiserver begins its refusal; what differs follows on the next lines."""
+_ONLY_ADDITIONS = "only additions are allowed (no mutations or deletions)"
 _REQUIRED_NODES = "requiredDuringSchedulingIgnoredDuringExecution"
 
 RULES = table(
@@ -140,7 +141,7 @@ def _gated_faults(munged: Obj, before: Obj) -> list[FieldError]:
     if selector != old_selector:
         if any(selector.get(key) != value for key, value in old_selector.items()):
             detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            found.append(invalid("spec.nodeSelector", selector, detail))
+            found.append(invalid("spec.nodeSelector", sorted_map(selector), detail))
         munged["nodeSelector"] = before.get("nodeSelector")
     new_nodes, old_nodes = dig(munged, "affinity", "nodeAffinity"), dig(before, "affinity", "nodeAffinity")
     if not same(new_nodes, old_nodes):
@@ -157,14 +158,27 @@ def _narrowing_faults(new: Any, old: Any) -> list[FieldError]:
     new_terms = maps(dig(new, _REQUIRED_NODES, "nodeSelectorTerms"))
     if old_terms and len(old_terms) != len(new_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(path, new_terms, detail)]
+        return [invalid(path, [_shown_term(term) for term in new_terms] or None, detail)]
     return [
-        invalid(
-            f"{path}[{index}]", new_terms[index], "only additions are allowed (no mutations or deletions)"
-        )
+        invalid(f"{path}[{index}]", _shown_term(new_terms[index]), _ONLY_ADDITIONS)
         for index, term in enumerate(old_terms)
         if not _only_more(new_terms[index], term)
     ]
+
+
+def _shown_term(term: Obj) -> Obj:
+    return {
+        "MatchExpressions": _shown_requirements(term.get("matchExpressions")),
+        "MatchFields": _shown_requirements(term.get("matchFields")),
+    }
+
+
+def _shown_requirements(requirements: Any) -> list[Obj] | None:
+    shown = [
+        {"Key": entry.get("key"), "Operator": entry.get("operator"), "Values": entry.get("values")}
+        for entry in maps(requirements)
+    ]
+    return shown or None
 
 
 def _only_more(new: Obj, old: Obj) -> bool:
