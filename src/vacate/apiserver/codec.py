@@ -69,6 +69,13 @@ def read_object(request: Request, kind: Kind) -> Obj:
 
 def typed(value: Any, kind: Kind) -> Obj:
     """An object of the kind with fields of the right JSON types and no nulls, or BadRequest."""
+    obj = schema.decode(kind, identified(value, kind))
+    obj.setdefault("metadata", {})
+    return obj
+
+
+def identified(value: Any, kind: Kind) -> Obj:
+    """An object that says it is of the kind, or says nothing of the sort; BadRequest otherwise."""
     if not isinstance(value, dict):
         raise BadRequest(
             "couldn't get version/kind; json parse error: json: cannot unmarshal "
@@ -78,14 +85,6 @@ def typed(value: Any, kind: Kind) -> Obj:
     obj["apiVersion"] = _text(value, "apiVersion") or kind.api_version
     obj.update((key, item) for key, item in value.items() if key not in obj)
     _check_identity(obj, kind)
-    faults = schema.check_types(kind, obj)
-    if faults:
-        raise BadRequest(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {faults[0]}'
-        )
-    schema.normalise(kind, obj)
-    if not isinstance(obj.get("metadata"), dict):
-        obj["metadata"] = {}
     return obj
 
 

@@ -56,9 +56,9 @@ def versioned_table(call: Call, accepted: Accepted, objects: list[Obj], list_met
     include = call.request.query.get("includeObject") or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         raise errors.BadRequest(f"unrecognized includeObject value: {include!r}")
-    table: Obj = table_of(call.kind, objects, call.now, include=include, list_meta=list_meta)
-    table["apiVersion"] = f"meta.k8s.io/{accepted.version}"
-    return table
+    return table_of(
+        call.kind, objects, call.now, include=include, list_meta=list_meta, version=accepted.version
+    )
 
 
 def refusal(error: errors.ApiError) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.apiserver.codec import check_depth, typed
+from vacate.apiserver.codec import check_depth, identified
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import apply_patch
@@ -17,6 +17,7 @@ async def patch(registry: Registry, call: Call) -> Response:
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
     patched = apply_patch(kind_of_patch, call.kind, old, call.request.body)
     check_depth(patched)
-    new = typed(patched, call.kind)
+    new = identified(patched, call.kind)
+    new.setdefault("metadata", {})
     check_address(new, call)
     return await replace(registry, call, new, entry, old)
