@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vacate.store.log import Log, Record
 from vacate.store.memory import MemoryLog
+from vacate.store.sqlite import SqliteLog
 from vacate.store.store import Store
 from vacate.store.types import Attributes, Change, Encode, Key
 from vacate.store.watch import Watch
@@ -59,22 +60,18 @@ async def available(watch: Watch) -> list[Change]:
         taken += attempt.result()
 
 
-class GatedLog(MemoryLog):
-    """Appends wait until they are let through, one by one."""
+class Gate:
+    """Lets appends wait until they are let through, one by one."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.open_gate = True
-        self.batches: list[int] = []
+        self._is_open = True
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def append(self, records: Sequence[Record]) -> None:
-        if not self.open_gate:
+    async def turn(self) -> None:
+        if not self._is_open:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
-        await super().append(records)
-        self.batches.append(len(records))
 
     def let_through(self) -> None:
         """The append that waits, if one does."""
@@ -82,9 +79,52 @@ class GatedLog(MemoryLog):
             self._waiting.pop(0).set_result(None)
 
     def set_open(self, is_open: bool) -> None:
-        self.open_gate = is_open
+        self._is_open = is_open
         while is_open and self._waiting:
             self.let_through()
+
+
+class GatedLog(MemoryLog):
+    """A log in memory with a gate, which counts the records of each append."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate()
+        self.batches: list[int] = []
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self.gate.turn()
+        await super().append(records)
+        self.batches.append(len(records))
+
+    async def quiet(self) -> None:
+        """Nothing goes on behind the back of the loop."""
+
+
+class GatedFile(SqliteLog):
+    """A log in a file with a gate, which can wait for its thread: then everything that could happen has."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.gate = Gate()
+        self._running = 0
+        self._idle = asyncio.Event()
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self.gate.turn()
+        self._running += 1
+        self._idle.clear()
+        try:
+            await super().append(records)
+        finally:
+            self._running -= 1
+            self._idle.set()
+
+    async def quiet(self) -> None:
+        await breathe()
+        while self._running:
+            await self._idle.wait()
+            await breathe()
 
 
 class HandClock:

@@ -69,7 +69,7 @@ class FailingMachine(RuleBasedStateMachine):
 
     @rule(is_open=st.booleans())
     def gate(self, is_open: bool) -> None:
-        self.log.set_open(is_open)
+        self.log.gate.set_open(is_open)
 
     @rule(turns=st.integers(1, 8))
     def pass_time(self, turns: int) -> None:
@@ -77,7 +77,7 @@ class FailingMachine(RuleBasedStateMachine):
 
     @rule()
     def let_through(self) -> None:
-        self.log.let_through()
+        self.log.gate.let_through()
         self.run(breathe())
 
     @invariant()
@@ -114,7 +114,7 @@ class FailingMachine(RuleBasedStateMachine):
 
     def restart(self) -> None:
         """What a new store finds is what was acknowledged, and at most the one batch of unknown fate."""
-        self.log.set_open(True)
+        self.log.gate.set_open(True)
         self.run(self.store.aclose())
         self.run(breathe())
         for _, task in self.waiters:

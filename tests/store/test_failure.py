@@ -21,7 +21,7 @@ async def test_a_failed_batch_takes_everything_behind_it_along() -> None:
     store = await opened(log)
     watch = store.watch(Scope("pods"), 1)
     good = await store.put(pod("a"), body(text="good")).done()
-    log.set_open(False)
+    log.gate.set_open(False)
     log.fail_after(0, "no space left")
     failing = store.put(pod("a"), body(text="bad"))
     await breathe()
@@ -30,7 +30,7 @@ async def test_a_failed_batch_takes_everything_behind_it_along() -> None:
     waiters = [asyncio.create_task(w.done()) for w in (failing, dependant, unrelated)]
     late = asyncio.create_task(store.wait_for(3))
     await breathe()
-    log.set_open(True)
+    log.gate.set_open(True)
     await breathe()
     for waiter in (*waiters, late):
         with pytest.raises(StoreReadOnly, match="read-only, its log failed: no space left"):

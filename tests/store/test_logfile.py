@@ -14,6 +14,7 @@ from vacate.store.log import Record
 from vacate.store.logfile import ROWS_OF_AN_INSERT, LogFile
 from vacate.store.sqlite import SqliteLog
 from vacate.store.store import Store
+from vacate.store.thread import WorkerThread
 
 pytestmark = pytest.mark.unit
 
@@ -197,6 +198,20 @@ async def test_one_thread_from_opening_to_closing(tmp_path: Path) -> None:
     assert len(threads) == 1
     assert threading.get_ident() not in threads
     assert not [t for t in threading.enumerate() if t.name == "store log"]
+
+
+async def test_a_thread_that_does_not_run_takes_no_calls() -> None:
+    thread = WorkerThread("idle")
+    with pytest.raises(RuntimeError, match="'idle' does not run"):
+        await thread.call(threading.get_ident)
+    thread.start()
+    assert await thread.call(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await thread.call(lambda: 1 // 0)
+    await thread.stop()
+    await thread.stop()
+    with pytest.raises(RuntimeError):
+        await thread.call(threading.get_ident)
 
 
 async def test_closing_waits_for_what_was_handed_over(tmp_path: Path) -> None:

@@ -14,12 +14,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from store.harness import FAST_DISK, GatedLog, available, body, breathe, project
+from store.harness import FAST_DISK, GatedFile, GatedLog, available, body, breathe, project
 from store.model import Model, same_change, same_entry
 from vacate.errors import KeyChanged, KeyExists, RevisionCompacted, WatchOverrun
 from vacate.store.commit import Write
-from vacate.store.log import Log
-from vacate.store.sqlite import SqliteLog
 from vacate.store.store import Store
 from vacate.store.types import Change, Key, Scope
 from vacate.store.watch import Watch
@@ -83,14 +81,22 @@ class StoreMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         """Make the place where the log is kept."""
 
-    def log(self) -> Log:
+    def log(self) -> GatedLog | GatedFile:
+        """The log to open the store on, now or again."""
         raise NotImplementedError
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(self.quietly(work), 20))
+
+    async def quietly(self, work: Coroutine[Any, Any, T]) -> T:
+        await self.gated.quiet()
+        result = await work
+        await self.gated.quiet()
+        return result
 
     def reopened(self) -> Store:
-        store = Store(self.log(), project)
+        self.gated = self.log()
+        store = Store(self.gated, project)
         self.run(store.open())
         return store
 
@@ -101,6 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.loop.close()
 
     def close(self) -> None:
+        self.gated.gate.set_open(True)
         self.run(self.store.aclose())
         assert self.store.revision == self.model.revision
         for follower in self.open_followers:
@@ -147,6 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
+        self.gated.gate.set_open(True)
         for write in self.writes:
             assert self.run(write.done()) is write.entry
         self.writes.clear()
@@ -162,6 +170,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(turns=st.integers(1, 6))
     def pass_time(self, turns: int) -> None:
         self.run(breathe(turns))
+
+    @rule()
+    def shut_gate(self) -> None:
+        self.gated.gate.set_open(False)
+
+    @rule()
+    def let_through(self) -> None:
+        self.gated.gate.let_through()
+        self.run(breathe())
 
     # Reading
 
@@ -284,41 +301,23 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 class MemoryMachine(StoreMachine):
-    """With a gate in front of the log, so that writes are under way for as long as the machine likes."""
+    """The log stays, the store on it is another one after a restart."""
 
     def begin(self) -> None:
-        self.gated = GatedLog()
+        self.memory = GatedLog()
 
-    def log(self) -> Log:
-        return self.gated
-
-    @rule()
-    def shut_gate(self) -> None:
-        self.gated.set_open(False)
-
-    @rule()
-    def let_through(self) -> None:
-        self.gated.let_through()
-        self.run(breathe())
-
-    def close(self) -> None:
-        self.gated.set_open(True)
-        super().close()
-
-    @rule()
-    def settle(self) -> None:
-        self.gated.set_open(True)
-        super().settle()
+    def log(self) -> GatedLog:
+        return self.memory
 
 
 class SqliteMachine(StoreMachine):
-    """With a real file, and a thread that commits whenever it gets to it."""
+    """A real file and its thread, which is waited for, so that an example runs the same way every time."""
 
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory(dir=FAST_DISK)
 
-    def log(self) -> Log:
-        return SqliteLog(Path(self.folder.name) / "log.db")
+    def log(self) -> GatedFile:
+        return GatedFile(Path(self.folder.name) / "log.db")
 
     def teardown(self) -> None:
         try:

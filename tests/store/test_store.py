@@ -93,7 +93,7 @@ async def test_writes_under_way_show_at_the_tip_and_nowhere_else() -> None:
     log = GatedLog()
     store = await opened(log)
     await store.put(pod("a"), body(text="old")).done()
-    log.set_open(False)
+    log.gate.set_open(False)
     created = store.put(pod("b"), body(), expect=0)
     replaced = store.put(pod("a"), body(text="new"), expect=2)
     again = store.put(pod("a"), body(text="newer"), expect=replaced.entry.revision)
@@ -109,7 +109,7 @@ async def test_writes_under_way_show_at_the_tip_and_nowhere_else() -> None:
     assert store.get(pod("b")) is None
     assert list(store.list("pods").entries) == [old]
     assert (store.revision, store.tip_revision) == (2, 6)
-    log.set_open(True)
+    log.gate.set_open(True)
     assert (await gone.done()).revision == 6
     assert list(store.list("pods").entries) == [again.entry]
     assert list(store.list("pods", at=3).entries) == [old, created.entry]
@@ -119,16 +119,16 @@ async def test_writes_under_way_show_at_the_tip_and_nowhere_else() -> None:
 async def test_what_queues_during_a_sync_is_the_next_batch() -> None:
     log = GatedLog()
     store = await opened(log)
-    log.set_open(False)
+    log.gate.set_open(False)
     first = store.put(pod("a"), body())
     await breathe()
     rest = [store.put(pod(str(n)), body()) for n in range(5)]
     await breathe()
-    log.let_through()
+    log.gate.let_through()
     await first.done()
     assert store.revision == 2
     assert not log.batches[1:]
-    log.set_open(True)
+    log.gate.set_open(True)
     await asyncio.gather(*(w.done() for w in rest))
     assert log.batches == [1, 5]
     await store.aclose()
@@ -146,12 +146,12 @@ async def test_batches_have_a_limit() -> None:
 async def test_a_cancelled_waiter_is_nothing_to_the_others_nor_to_the_write() -> None:
     log = GatedLog()
     store = await opened(log)
-    log.set_open(False)
+    log.gate.set_open(False)
     write = store.put(pod("a"), body())
     waiters = [asyncio.create_task(write.done()) for _ in range(3)]
     await breathe()
     waiters[1].cancel()
-    log.set_open(True)
+    log.gate.set_open(True)
     outcomes = await asyncio.gather(*waiters, return_exceptions=True)
     assert outcomes[0] is outcomes[2] is write.entry
     assert isinstance(outcomes[1], asyncio.CancelledError)
@@ -226,16 +226,16 @@ async def test_waiting_for_a_revision() -> None:
     log = GatedLog()
     store = await opened(log)
     await store.wait_for(1)
-    log.set_open(False)
+    log.gate.set_open(False)
     waiters = [asyncio.create_task(store.wait_for(revision)) for revision in (3, 2, 9)]
     store.put(pod("a"), body())
     await breathe()
     assert not any(w.done() for w in waiters)
-    log.let_through()
+    log.gate.let_through()
     await breathe()
     assert [w.done() for w in waiters] == [False, True, False]
     waiters[2].cancel()
-    log.set_open(True)
+    log.gate.set_open(True)
     await store.put(pod("a"), body()).done()
     await waiters[0]
     last = asyncio.create_task(store.wait_for(99))
@@ -245,6 +245,24 @@ async def test_waiting_for_a_revision() -> None:
         await last
     with pytest.raises(StoreReadOnly, match="closed"):
         await store.wait_for(99)
+
+
+async def test_those_who_gave_up_waiting_are_forgotten() -> None:
+    store = await opened(MemoryLog())
+    waiters = [asyncio.create_task(store.wait_for(revision)) for revision in (9, 5, 2, 7)]
+    await breathe()
+    waiters[1].cancel()
+    await breathe()
+    assert [revision for revision, _, _ in sorted(store._progress._waiters)] == [2, 7, 9]
+    waiters[2].cancel()
+    store._progress.reached(2)  # just as it gives up
+    await breathe()
+    waiters[3].cancel()
+    await breathe()
+    assert [revision for revision, _, _ in store._progress._waiters] == [9]
+    await store.aclose()
+    with pytest.raises(StoreReadOnly):
+        await waiters[0]
 
 
 async def test_closing_commits_what_is_queued_and_takes_no_more() -> None:

@@ -124,12 +124,12 @@ async def test_a_commit_arrives_as_one_list() -> None:
 async def test_nothing_is_told_before_the_log_has_it() -> None:
     log = GatedLog()
     store = await opened(log)
-    log.set_open(False)
+    log.gate.set_open(False)
     watch = store.watch(Scope("pods"), 1)
     write = store.put(pod("a"), body())
     assert await available(watch) == []
     assert watch.revision == 1
-    log.set_open(True)
+    log.gate.set_open(True)
     await write.done()
     assert [c.after for c in await available(watch)] == [write.entry]
     await store.aclose()

@@ -20,7 +20,7 @@ from vacate.store.log import FIRST_REVISION, Record
 
 APPLICATION_ID = 0x56414354  # "VACT", in the header of the file
 VERSION = 1
-ROWS_OF_AN_INSERT = 200
+ROWS_OF_AN_INSERT = 128  # times seven columns: SQLite before 3.32 takes 999 values
 
 _SCHEMA = """
 BEGIN IMMEDIATE;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from vacate.errors import StoreReadOnly
@@ -13,30 +13,40 @@ class Progress:
     """Waiters by revision."""
 
     def __init__(self) -> None:
-        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap
+        # A heap. The future tells whether the revision was reached.
+        self._waiters: list[tuple[int, int, asyncio.Future[bool]]] = []
         self._order = count()
         self._ended: str | None = None  # why no more revisions come
 
     async def wait_for(self, revision: int) -> None:
         """Return when `reached` was called with that revision or a later one."""
-        if self._ended is not None:
+        if self._ended is not None or not await self._turn(revision):
             raise StoreReadOnly(self._ended)
-        waiter = asyncio.get_running_loop().create_future()
-        heappush(self._waiters, (revision, next(self._order), waiter))
-        await waiter
+
+    async def _turn(self, revision: int) -> bool:
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        waiting = (revision, next(self._order), waiter)
+        heappush(self._waiters, waiting)
+        try:
+            return await waiter
+        finally:
+            # Whoever gives up leaves: those who ask for revisions that never come must not pile up.
+            if waiter.cancelled() and waiting in self._waiters:
+                self._waiters.remove(waiting)
+                heapify(self._waiters)
 
     def reached(self, revision: int) -> None:
         """Wake those who wait for this revision or an earlier one."""
-        waiters = self._waiters
-        while waiters and waiters[0][0] <= revision:
-            waiter = heappop(waiters)[2]
-            if not waiter.done():
-                waiter.set_result(None)
+        while self._waiters and self._waiters[0][0] <= revision:
+            _settle(heappop(self._waiters)[2], True)
 
     def fail(self, reason: str) -> None:
         """Tell all who wait, and all who come, that no more revisions come."""
         self._ended = self._ended or reason
-        waiters, self._waiters = self._waiters, []
-        for _, _, waiter in waiters:
-            if not waiter.done():
-                waiter.set_exception(StoreReadOnly(self._ended))
+        while self._waiters:
+            _settle(heappop(self._waiters)[2], False)
+
+
+def _settle(waiter: asyncio.Future[bool], reached: bool) -> None:
+    if not waiter.done():
+        waiter.set_result(reached)

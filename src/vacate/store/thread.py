@@ -32,19 +32,24 @@ class WorkerThread:
 
         Cancelling the caller does not stop the function: whoever does it no longer knows the outcome.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put((function, loop, future))
-        return await future
+        if self._thread is None:
+            raise RuntimeError(f"the thread {self._name!r} does not run")
+        return await self._submit(function)
 
     async def stop(self) -> None:
         """Finish all calls and end the thread. May be called any number of times."""
         if self._thread is None:
             return
         thread, self._thread = self._thread, None
-        await self.call(_nothing)  # so that the join below finds the thread with nothing left to do
+        await self._submit(_nothing)  # so that the join below finds the thread with nothing left to do
         self._jobs.put(None)
         thread.join()
+
+    def _submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put((function, loop, future))
+        return future
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
