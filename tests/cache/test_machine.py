@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -173,6 +173,7 @@ def run(data: st.DataObject, steps: int) -> Iterator[tuple[Position, tuple[Effec
         position, effects = step(position, data.draw(inputs_after(effects[-1])))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_in_any_history(data: st.DataObject) -> None:
     collecting = False

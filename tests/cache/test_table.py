@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vacate.api.types import ObjectMeta, Pod
@@ -41,6 +41,7 @@ operations = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(operations, max_size=30))
 def test_readers_see_what_a_plain_model_has(history: list[tuple[str, object, bool]]) -> None:
     written, reader = table()

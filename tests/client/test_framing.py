@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vacate.errors import TransportError
@@ -13,6 +13,7 @@ from vacate.wire.framing import LineSplitter, decode_frame, frame
 pytestmark = pytest.mark.unit
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5), max_size=3), max_size=8), st.data())
 def test_any_cutting_gives_the_same_lines(objects: list[dict[str, str]], data: st.DataObject) -> None:
     wire = b"".join(frame("ADDED", orjson.dumps(obj)) for obj in objects)

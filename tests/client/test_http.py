@@ -157,9 +157,7 @@ async def test_a_refused_token_is_read_again(authority: Authority, tmp_path: Pat
         assert (await client.get(PODS, "a", "b", into=Pod)).metadata.name == "a"
 
 
-async def test_a_plugin_that_fails_later_is_trouble_that_may_pass(
-    authority: Authority, tmp_path: Path
-) -> None:
+async def test_a_plugin_that_fails_later_may_recover(authority: Authority, tmp_path: Path) -> None:
     script = tmp_path / "plugin"
     status = '{"status":{"token":"t","expirationTimestamp":"2020-01-01T00:00:00Z"}}'
     script.write_text(f"#!/bin/sh\necho '{status}'\n")

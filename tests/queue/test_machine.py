@@ -67,6 +67,13 @@ class QueueMachine(RuleBasedStateMachine):
         elif key not in self.ready:
             self.ready.append(key)
 
+    def _ask(self, key: str, seconds: float) -> None:
+        """An earlier moment replaces a later one; equal moments are served in the order of asking."""
+        moment = self.sim.clock.monotonic() + seconds
+        if key not in self.later or moment < self.later[key]:
+            self.later.pop(key, None)
+            self.later[key] = moment
+
     def _collect(self) -> None:
         received = [task.result() for task in self.gets if task.done()]
         self.gets = [task for task in self.gets if not task.done()]
@@ -90,8 +97,7 @@ class QueueMachine(RuleBasedStateMachine):
     def add_after(self, delays: list[tuple[str, float]]) -> None:
         for key, seconds in delays:
             if not self.closed:
-                moment = self.sim.clock.monotonic() + seconds
-                self.later[key] = min(self.later.get(key, moment), moment)
+                self._ask(key, seconds)
             self.call(self.queue.add_after, key, seconds)
 
     @rule(key=keys)
@@ -99,8 +105,7 @@ class QueueMachine(RuleBasedStateMachine):
         before = self.failures.get(key, 0)
         self.failures[key] = before + 1
         if not self.closed:
-            moment = self.sim.clock.monotonic() + 0.005 * 2**before
-            self.later[key] = min(self.later.get(key, moment), moment)
+            self._ask(key, 0.005 * 2**before)
         self.call(self.queue.add_failed, key)
 
     @rule(key=keys)
