@@ -43,6 +43,10 @@ class Kind:
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        # Kinds are keys of many tables; the generated hash would walk all fields at every look-up.
+        return hash((self.group, self.plural))
+
     @property
     def api_version(self) -> str:
         """`v1` or `apps/v1`: what an object's `apiVersion` says."""
@@ -117,7 +121,7 @@ DEPLOYMENTS = Kind(
 )  # fmt: skip
 REPLICASETS = Kind(
     "apps", "v1", "ReplicaSet", "replicasets", "replicaset", namespaced=True, short_names=("rs",),
-    categories=("all",), subresources=(_SCALE, _STATUS), selectable_fields=("status.replicas",),
+    categories=("all",), subresources=(_SCALE, _STATUS),
 )  # fmt: skip
 PODDISRUPTIONBUDGETS = Kind(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", namespaced=True,

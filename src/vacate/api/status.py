@@ -51,11 +51,21 @@ def forbidden(kind: Kind, name: str, why: str, *, causes: Sequence[Obj] = ()) ->
 
 def invalid(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
     """422 with every fault."""
+    return invalid_as(kind.group, kind.kind, name, faults)
+
+
+def invalid_resource(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
+    """422 from below the strategies, where objects are known by their resource."""
+    return invalid_as(kind.group, kind.plural, name, faults)
+
+
+def invalid_as(group: str, kind: str, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
+    """422 about something that need not be a served kind, such as the options of a request."""
     listed = [str(fault) for fault in dict.fromkeys(map(str, faults))]
     body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    details: dict[str, Any] = {"name": name, "group": kind.group, "kind": kind.kind}
+    details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details["causes"] = [fault.cause() for fault in faults]
-    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    qualified = f"{kind}.{group}" if group else kind
     return errors.Invalid(
         f'{qualified} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
     )

@@ -15,7 +15,7 @@ from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.store.types import Attributes, Key
 
 # What Kubernetes' typed structs say where a field is missing; everything else is an empty string.
-_ABSENT = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0"}
+_ABSENT = {"spec.unschedulable": "false", "spec.hostNetwork": "false"}
 
 _KINDS = {kind.resource: kind for kind in SERVED_KINDS}
 
@@ -27,7 +27,9 @@ def project(key: Key, value: bytes) -> Attributes:
 
 def selectable(kind: Kind) -> frozenset[str]:
     """The fields that a field selector of this kind may name."""
-    common = {"metadata.name"} | ({"metadata.namespace"} if kind.namespaced else set())
+    # Kinds with fields of their own say whether they have a namespace; all others are asked for both.
+    named = kind.namespaced or not kind.selectable_fields
+    common = {"metadata.name"} | ({"metadata.namespace"} if named else set())
     return frozenset(common | set(kind.selectable_fields))
 
 

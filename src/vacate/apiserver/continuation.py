@@ -81,4 +81,4 @@ def expired(token: Continuation, scope_namespace: str) -> Gone:
 
 
 def _bad(message: str) -> BadRequest:
-    return BadRequest(message)
+    return BadRequest(f"invalid continue token: {message}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vacate import errors
 from vacate.api import field as f
+from vacate.api import status
 from vacate.api.fields import FieldSelector, parse_field_selector
 from vacate.api.kinds import Kind
 from vacate.api.labels import Selector, parse_selector
@@ -84,17 +85,34 @@ def check_fields(kind: Kind, fields: FieldSelector) -> None:
     """Refuse a field that cannot be selected by."""
     known = selectable(kind)
     for requirement in fields.requirements:
-        if requirement.field not in known:
+        if requirement.field in known:
+            continue
+        if kind.selectable_fields:
             raise errors.BadRequest(f"field label not supported: {requirement.field}")
+        named = 'only "metadata.name", "metadata.namespace"'
+        raise errors.BadRequest(f'"{requirement.field}" is not a known field selector: {named}')
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion as a number, or Invalid."""
-    if not text.isascii() or not text.isdigit() or len(text) > 19:
-        raise errors.BadRequest(
-            f'Invalid value: "{text[:64]}": strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
-        )
+    """A resourceVersion as a number, or BadRequest."""
+    fault = _revision_fault(text)
+    if fault is not None:
+        raise errors.BadRequest(f"invalid resource version: {fault}")
     return int(text)
+
+
+def check_watch_revision(kind: Kind, text: str) -> None:
+    """As for lists, except that watches are refused in the storage's own words."""
+    fault = _revision_fault(text) if text else None
+    if fault is not None:
+        raise status.invalid_resource(kind, "", [fault])
+
+
+def _revision_fault(text: str) -> f.FieldError | None:
+    if text.isascii() and text.isdigit() and len(text) <= 19:
+        return None
+    shown = text[:64]
+    return f.invalid("resourceVersion", shown, f'strconv.ParseUint: parsing "{shown}": invalid syntax')
 
 
 async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
@@ -108,7 +126,7 @@ async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
     except TimeoutError:
         current = registry.store.revision
         raise errors.Timeout(
-            f"Too large resource version: {wanted}, current: {current}",
+            f"Timeout: Too large resource version: {wanted}, current: {current}",
             details={
                 "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
                 "retryAfterSeconds": 1,
@@ -155,16 +173,7 @@ def _match(detail: str) -> f.FieldError:
 
 
 def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
-    listed = ", ".join(str(fault) for fault in faults)
-    body = listed if len(faults) == 1 else f"[{listed}]"
-    return errors.Invalid(
-        f'ListOptions.meta.k8s.io "" is invalid: {body}',
-        details={
-            "group": "meta.k8s.io",
-            "kind": "ListOptions",
-            "causes": [fault.cause() for fault in faults],
-        },
-    )
+    return status.invalid_as("meta.k8s.io", "ListOptions", "", faults)
 
 
 def _number(query: Query, name: str) -> int:

@@ -31,6 +31,9 @@ async def create(registry: Registry, call: Call) -> Response:
         if registry.store.tip(key_of(call.kind, obj)) is not None:
             raise status.already_exists(call.kind, obj["metadata"]["name"])
         return respond.unstored(call, obj, 201)
+    if _names_a_version(obj):
+        admit(registry, call, obj)
+        raise errors.ApiError("resourceVersion should not be set on objects to be created", code=500)
     return respond.stored(call, await stage(registry, call, obj).done(), 201)
 
 
@@ -60,6 +63,12 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
         raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
     guard(registry, call, obj, None)
     return generated
+
+
+def _names_a_version(obj: Obj) -> bool:
+    """Whether the client took something that exists for something new; the storage would refuse it."""
+    version = obj["metadata"].get("resourceVersion", "")
+    return bool(version.isascii() and version.isdigit() and int(version))
 
 
 def match_namespace(obj: Obj, call: Call) -> None:

@@ -50,7 +50,7 @@ async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: O
     admit(registry, call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
-    if removed_by_update(call.kind, new, old):
+    if removed_by_update(new, old):
         await registry.write_delete(call.kind, old, entry)
         return respond.unstored(call, new)
     return respond.stored(call, await registry.write_update(call.kind, new, entry))
@@ -83,7 +83,7 @@ def _check_preconditions(kind: Kind, new: Obj, old: Obj) -> None:
     if revision in ("", "0"):
         if kind.plural in _CONDITIONAL:
             fault = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise status.invalid(kind, before["name"], [fault])
+            raise status.invalid_resource(kind, before["name"], [fault])
         meta["resourceVersion"] = before["resourceVersion"]
     elif revision != before["resourceVersion"]:
         raise status.modified(kind, before["name"])
@@ -97,6 +97,7 @@ def _brings_into_being(registry: Registry, call: Call) -> bool:
 
 async def _create(registry: Registry, call: Call, new: Obj) -> Response:
     require(registry, call, "create")
+    new["metadata"].pop("resourceVersion", None)
     if call.dry_run:
         creating.admit(registry, call, new)
         return respond.unstored(call, new, 201)

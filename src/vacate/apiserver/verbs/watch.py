@@ -12,7 +12,13 @@ from collections.abc import AsyncIterator
 from vacate import errors
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import Form, negotiate
-from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
+from vacate.apiserver.options import (
+    ListOptions,
+    check_watch_revision,
+    list_options,
+    parse_revision,
+    wait_until_fresh,
+)
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.watchframes import Framer
 from vacate.store.types import Change, Entry, Scope
@@ -28,6 +34,7 @@ async def watch(registry: Registry, call: Call) -> Response:
     """Open the stream; the first events are taken before anything else can happen."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     options = list_options(call, watch=True)
+    check_watch_revision(call.kind, options.resource_version)
     if options.send_initial_events and options.resource_version not in ("", "0"):
         await wait_until_fresh(registry, options.resource_version)
     framer = Framer(call, accepted)
