@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+
 from support.arms import Arm
 from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
 from support.arms_scene import Scene
 from support.arms_servers import REAL, open_arm
-
 from vacate.entropy import system_entropy
 
 DEVIATIONS = Path(__file__).with_name("deviations.toml")

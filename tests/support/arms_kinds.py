@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from support import arms_objects as make
 from support.arms import Obj
-
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 

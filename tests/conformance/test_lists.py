@@ -1,0 +1,240 @@
+"""Lists: pages, revisions, and the options that do not fit together."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import config_map
+from support.arms_scene import Scene, names
+from vacate.api.kinds import CONFIGMAPS
+
+pytestmark = CONFORMANCE
+
+# Real clusters put a config map of their own into every namespace; ours are told apart by a label.
+MINE = {"labelSelector": "mine"}
+
+
+async def some(scene: Scene, *wanted: str) -> list[dict[str, object]]:
+    return [await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"})) for name in wanted]
+
+
+def token(**changes: object) -> str:
+    content = {"v": "meta.k8s.io/v1", "rv": 1, "start": "a\0", **changes}
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+async def test_items_come_in_order_of_names(scene: Scene) -> None:
+    await some(scene, "b", "a", "a-b", "a.b", "c")
+    assert names(await scene.listed(CONFIGMAPS, MINE)) == ["a", "a-b", "a.b", "b", "c"]
+
+
+async def test_items_have_no_kind_of_their_own(scene: Scene) -> None:
+    await some(scene, "a")
+    (item,) = (await scene.listed(CONFIGMAPS, MINE))["items"]
+    assert "kind" not in item
+    assert "apiVersion" not in item
+
+
+async def test_an_empty_list_has_items(scene: Scene) -> None:
+    listed = await scene.listed(CONFIGMAPS, {"labelSelector": "nobodys"})
+    assert listed["items"] == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+async def test_pages(scene: Scene, size: int) -> None:
+    await some(scene, "a", "b", "c", "d")
+    found: list[str] = []
+    query = {"limit": str(size), **MINE}
+    versions = set()
+    while True:
+        page = await scene.listed(CONFIGMAPS, query)
+        found += names(page)
+        versions.add(page["metadata"]["resourceVersion"])
+        if not page["metadata"].get("continue"):
+            break
+        assert len(page["items"]) == size
+        query["continue"] = page["metadata"]["continue"]
+    assert found == ["a", "b", "c", "d"]
+    assert len(versions) == 1
+
+
+async def test_pages_show_one_moment(scene: Scene) -> None:
+    await some(scene, "a", "b", "c")
+    first = await scene.listed(CONFIGMAPS, {"limit": "1", **MINE})
+    await scene.arm.drop(scene.at(CONFIGMAPS, "b"))
+    await some(scene, "bb")
+    rest = await scene.listed(CONFIGMAPS, {"continue": first["metadata"]["continue"], **MINE})
+    assert names(first) + names(rest) == ["a", "b", "c"]
+    assert first["metadata"]["resourceVersion"] == rest["metadata"]["resourceVersion"]
+
+
+async def test_remaining_items_are_counted_without_a_selector(scene: Scene) -> None:
+    await some(scene, "a", "b", "c")
+    whole = await scene.listed(CONFIGMAPS)
+    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
+    assert page["metadata"]["remainingItemCount"] == len(whole["items"]) - 1
+
+
+async def test_remaining_items_are_not_counted_with_a_selector(scene: Scene) -> None:
+    await some(scene, "a", "b", "c")
+    page = await scene.listed(CONFIGMAPS, {"limit": "1", **MINE})
+    assert page["metadata"]["continue"]
+    assert "remainingItemCount" not in page["metadata"]
+
+
+async def test_exactly_at_a_revision(scene: Scene) -> None:
+    _, second = await some(scene, "a", "b")
+    await some(scene, "c")
+    version = str(second["metadata"]["resourceVersion"])  # type: ignore[index]
+    query = {"resourceVersion": version, "resourceVersionMatch": "Exact", **MINE}
+    listed = await scene.listed(CONFIGMAPS, query)
+    assert names(listed) == ["a", "b"]
+    assert listed["metadata"]["resourceVersion"] == version
+
+
+async def test_exactly_at_a_revision_shows_old_states(scene: Scene) -> None:
+    (first,) = await some(scene, "a")
+    await scene.given_patch(CONFIGMAPS, "a", {"data": {"k": "new"}})
+    version = str(first["metadata"]["resourceVersion"])  # type: ignore[index]
+    listed = await scene.listed(
+        CONFIGMAPS, {"resourceVersion": version, "resourceVersionMatch": "Exact", **MINE}
+    )
+    assert "data" not in listed["items"][0]
+
+
+async def test_not_older_than_a_revision(scene: Scene) -> None:
+    (first,) = await some(scene, "a")
+    version = str(first["metadata"]["resourceVersion"])  # type: ignore[index]
+    query = {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan", **MINE}
+    listed = await scene.listed(CONFIGMAPS, query)
+    assert names(listed) == ["a"]
+    assert int(listed["metadata"]["resourceVersion"]) >= int(version)
+
+
+@pytest.mark.parametrize("match", ["", "NotOlderThan"], ids=["plain", "not-older"])
+async def test_any_revision(scene: Scene, match: str) -> None:
+    await some(scene, "a")
+    query = {"resourceVersion": "0", **({"resourceVersionMatch": match} if match else {})}
+    assert (await scene.listed(CONFIGMAPS, {**query, **MINE}))["kind"] == "ConfigMapList"
+
+
+@without("kubectl", because="kubectl tries again for a long time when it is told to come back in a second")
+async def test_a_revision_of_the_future(scene: Scene) -> None:
+    future = str(int(await scene.version(CONFIGMAPS)) + 1_000_000)
+    answer = await scene.ask("GET", CONFIGMAPS, query={"resourceVersion": future})
+    answer.refused(504, "Timeout", starting=f"Timeout: Too large resource version: {future}, current: ")
+    answer.caused_by(("ResourceVersionTooLarge", "Too large resource version"))
+    assert answer.header("Retry-After") == "1"
+
+
+async def test_a_revision_that_is_no_number(scene: Scene) -> None:
+    answer = await scene.ask("GET", CONFIGMAPS, query={"resourceVersion": "x"})
+    fault = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    answer.refused(400, "BadRequest", f"invalid resource version: {fault}")
+
+
+FORBIDDEN = "resourceVersionMatch: Forbidden: "
+WRONG_OPTIONS = {
+    "match-alone": (
+        {"resourceVersionMatch": "Exact"},
+        [f"{FORBIDDEN}resourceVersionMatch is forbidden unless resourceVersion is provided"],
+    ),
+    "exact-zero": (
+        {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
+        [f'{FORBIDDEN}resourceVersionMatch "exact" is forbidden for resourceVersion "0"'],
+    ),
+    "unknown-match": (
+        {"resourceVersionMatch": "Latest", "resourceVersion": "1"},
+        ['resourceVersionMatch: Unsupported value: "Latest": supported values: "Exact", "NotOlderThan", ""'],
+    ),
+    "match-and-continue": (
+        {"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1", "continue": "x"},
+        [f"{FORBIDDEN}resourceVersionMatch is forbidden when continue is provided"],
+    ),
+    "initial-events": (
+        {"sendInitialEvents": "true"},
+        ["sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
+    ),
+    "two-at-once": (
+        {"resourceVersionMatch": "Latest"},
+        [
+            f"{FORBIDDEN}resourceVersionMatch is forbidden unless resourceVersion is provided",
+            'resourceVersionMatch: Unsupported value: "Latest": '
+            'supported values: "Exact", "NotOlderThan", ""',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPTIONS)
+async def test_options_that_do_not_fit(scene: Scene, case: str) -> None:
+    query, faults = WRONG_OPTIONS[case]
+    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+    answer.refused(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', faults=faults)
+
+
+BAD_TOKEN = "invalid continue token: continue key is not valid"
+BAD_TOKENS = {
+    "no-base64": ("!", BAD_TOKEN),
+    "no-json": ("eA", BAD_TOKEN),
+    "no-revision": (
+        token(rv=0),
+        f"{BAD_TOKEN}: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+    ),
+    "no-start": (token(start=""), f"{BAD_TOKEN}: encoded start key empty (version meta.k8s.io/v1)"),
+    "other-version": (
+        token(v="meta.k8s.io/v9"),
+        f"{BAD_TOKEN}: server does not recognize this encoded version",
+    ),
+    "upwards": (token(start="../../secrets/x"), f"{BAD_TOKEN}: ../../secrets/x"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TOKENS)
+async def test_bad_continue_tokens(scene: Scene, case: str) -> None:
+    text, message = BAD_TOKENS[case]
+    answer = await scene.ask("GET", CONFIGMAPS, query={"limit": "1", "continue": text})
+    answer.refused(400, "BadRequest", starting=message)
+
+
+async def test_continue_with_a_revision(scene: Scene) -> None:
+    await some(scene, "a", "b")
+    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
+    query = {"continue": page["metadata"]["continue"], "resourceVersion": page["metadata"]["resourceVersion"]}
+    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    answer.refused(400, "BadRequest", "specifying resource version is not allowed when using continue")
+
+
+@without("kube", because="nobody can tell a real server when to compact")
+async def test_an_expired_continue_token(scene: Scene) -> None:
+    await some(scene, "a", "b", "c")
+    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
+    await some(scene, "d")
+    await scene.arm.forget_history()
+    answer = await scene.ask("GET", CONFIGMAPS, query={"continue": page["metadata"]["continue"]})
+    answer.refused(
+        410, "Expired", starting="The provided continue parameter is too old to display a consistent list"
+    )
+    if answer.obj:
+        rest = await scene.listed(CONFIGMAPS, {"continue": answer.obj["metadata"]["continue"]})
+        assert names(rest) == ["b", "c", "d"]
+
+
+@without("kube", because="nobody can tell a real server when to compact")
+async def test_an_expired_revision(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    await some(scene, "a")
+    await scene.arm.forget_history()
+    query = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    answer.refused(410, "Expired", "The resourceVersion for the provided list is too old.")
+
+
+async def test_limit_that_is_no_number(scene: Scene) -> None:
+    answer = await scene.ask("GET", CONFIGMAPS, query={"limit": "many"})
+    answer.refused(400, "BadRequest", 'strconv.ParseInt: parsing "many": invalid syntax')

@@ -1,0 +1,132 @@
+"""resourceVersion: who may overwrite whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.arms import JSON_PATCH
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import budget, config_map, named
+from support.arms_scene import Scene
+from vacate.api.kinds import CONFIGMAPS, LEASES, PODDISRUPTIONBUDGETS, ROLES, Kind
+
+pytestmark = CONFORMANCE
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: str, name: str, why: str = MODIFIED) -> str:
+    return f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+
+
+async def test_put_with_the_newest_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    old["data"] = {"a": "2"}
+    new = (await scene.put(CONFIGMAPS, old)).ok()
+    assert new["data"] == {"a": "2"}
+
+
+async def test_put_with_a_stale_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+    old["data"] = {"a": "3"}
+    (await scene.put(CONFIGMAPS, old)).refused(409, "Conflict", conflict("configmaps", "m"))
+    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "2"}
+
+
+async def test_put_without_a_version_wins(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+    new = (await scene.put(CONFIGMAPS, config_map("m", a="3"))).ok()
+    assert new["data"] == {"a": "3"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj"),
+    [(PODDISRUPTIONBUDGETS, budget("x")), (LEASES, named("x", spec={"holderIdentity": "me"}))],
+    ids=["poddisruptionbudgets", "leases"],
+)
+async def test_put_without_a_version_refused(scene: Scene, kind: Kind, obj: dict[str, object]) -> None:
+    await scene.given(kind, obj)
+    answer = await scene.put(kind, obj)
+    fault = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    answer.refused(422, "Invalid", f'{kind.resource} "x" is invalid: {fault}', faults=[fault])
+
+
+async def test_put_that_changes_nothing_keeps_the_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    new = (await scene.put(CONFIGMAPS, old)).ok()
+    assert new["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+
+
+async def test_patch_that_changes_nothing_keeps_the_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    new = (await scene.patch(CONFIGMAPS, "m", {"data": {"a": "1"}})).ok()
+    assert new["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+
+
+async def test_patch_with_a_stale_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+    stale = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "data": {"a": "3"}}
+    (await scene.patch(CONFIGMAPS, "m", stale)).refused(409, "Conflict", conflict("configmaps", "m"))
+
+
+async def test_patch_with_the_newest_version(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    fresh = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "data": {"a": "3"}}
+    assert (await scene.patch(CONFIGMAPS, "m", fresh)).ok()["data"] == {"a": "3"}
+
+
+async def test_put_with_another_uid(scene: Scene) -> None:
+    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    uid = old["metadata"]["uid"]
+    new = config_map("m", a="2")
+    new["metadata"]["uid"] = "other"
+    why = f"Precondition failed: UID in precondition: other, UID in object meta: {uid}"
+    (await scene.put(CONFIGMAPS, new)).refused(409, "Conflict", conflict("configmaps", "m", why))
+
+
+async def test_put_of_something_that_is_not_there(scene: Scene) -> None:
+    answer = await scene.put(CONFIGMAPS, config_map("m"))
+    answer.refused(404, "NotFound", 'configmaps "m" not found')
+
+
+async def test_put_creates_kinds_that_allow_it(scene: Scene) -> None:
+    created = (await scene.put(ROLES, named("r", rules=[]))).ok(201)
+    assert created["metadata"]["uid"]
+
+
+async def test_create_with_a_version_is_refused(scene: Scene) -> None:
+    obj = config_map("m")
+    obj["metadata"]["resourceVersion"] = "1"
+    answer = await scene.post(CONFIGMAPS, obj)
+    answer.refused(500, "", "resourceVersion should not be set on objects to be created")
+
+
+@without(
+    "kubectl", because="kubectl patch reads the object first and has no word for a test operation's code"
+)
+async def test_json_patch_test_operation_fails(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    patch = [
+        {"op": "test", "path": "/data/a", "value": "2"},
+        {"op": "replace", "path": "/data/a", "value": "3"},
+    ]
+    (await scene.patch(CONFIGMAPS, "m", patch, JSON_PATCH)).refused(422, "Invalid")
+    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
+
+
+async def test_versions_grow_across_kinds(scene: Scene) -> None:
+    first = await scene.create(CONFIGMAPS, config_map("a"))
+    second = await scene.create(ROLES, named("b", rules=[]))
+    third = await scene.create(CONFIGMAPS, config_map("c"))
+    versions = [int(obj["metadata"]["resourceVersion"]) for obj in (first, second, third)]
+    assert versions == sorted(set(versions))
+
+
+async def test_get_not_older_than_a_version(scene: Scene) -> None:
+    created = await scene.create(CONFIGMAPS, config_map("m", a="1"))
+    query = {"resourceVersion": created["metadata"]["resourceVersion"]}
+    assert (await scene.get(CONFIGMAPS, "m", query=query))["data"] == {"a": "1"}
+    assert (await scene.get(CONFIGMAPS, "m", query={"resourceVersion": "0"}))["data"] == {"a": "1"}

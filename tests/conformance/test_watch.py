@@ -1,0 +1,205 @@
+"""Watches: from where, what, and until when."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import config_map, pod
+from support.arms_scene import Scene, told
+from vacate.api.kinds import CONFIGMAPS, PODS
+
+pytestmark = CONFORMANCE
+
+MINE = {"labelSelector": "mine"}
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
+STREAMED = {
+    "sendInitialEvents": "true",
+    "resourceVersionMatch": "NotOlderThan",
+    "allowWatchBookmarks": "true",
+}
+
+
+async def make(scene: Scene, *names: str) -> list[dict[str, object]]:
+    return [await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"})) for name in names]
+
+
+async def test_from_a_revision(scene: Scene) -> None:
+    await make(scene, "a")
+    version = await scene.version(CONFIGMAPS)
+    await make(scene, "b", "c")
+    events = await scene.watch(CONFIGMAPS, {"resourceVersion": version, **MINE}, 2)
+    assert told(events) == [("ADDED", "b"), ("ADDED", "c")]
+
+
+async def test_without_a_revision_begins_with_what_is(scene: Scene) -> None:
+    await make(scene, "a", "b")
+    events = await scene.watch(CONFIGMAPS, MINE, 2)
+    assert sorted(told(events)) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+async def test_from_any_revision_begins_with_what_is(scene: Scene) -> None:
+    await make(scene, "a")
+    events = await scene.watch(CONFIGMAPS, {"resourceVersion": "0", **MINE}, 1)
+    assert told(events) == [("ADDED", "a")]
+
+
+async def test_goes_on_with_what_happens(scene: Scene) -> None:
+    await make(scene, "a")
+    stream = await scene.arm.open_watch(scene.at(CONFIGMAPS), MINE)
+    try:
+        first = await stream.next()
+        await scene.given_patch(CONFIGMAPS, "a", {"data": {"k": "v"}})
+        second = await stream.next()
+        await scene.arm.drop(scene.at(CONFIGMAPS, "a"))
+        third = await stream.next()
+    finally:
+        await stream.aclose()
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert told([first, second, third]) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+
+
+async def test_deleted_shows_the_last_state_at_a_new_revision(scene: Scene) -> None:
+    (created,) = await make(scene, "a")
+    version = str(created["metadata"]["resourceVersion"])  # type: ignore[index]
+    await scene.arm.drop(scene.at(CONFIGMAPS, "a"))
+    (event,) = await scene.watch(CONFIGMAPS, {"resourceVersion": version}, 1)
+    assert (event.type, event.name) == ("DELETED", "a")
+    assert event.obj["metadata"]["uid"] == created["metadata"]["uid"]  # type: ignore[index]
+    assert event.version > int(version)
+    assert (event.obj["kind"], event.obj["apiVersion"]) == ("ConfigMap", "v1")
+
+
+async def test_label_selector_with_enter_and_leave(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    await scene.given(CONFIGMAPS, config_map("a", {"mine": "no"}))
+    for value in ("yes", "yes", "no", "yes"):
+        patch = {"metadata": {"labels": {"mine": value}}, "data": {"last": value}}
+        await scene.given_patch(CONFIGMAPS, "a", patch)
+    await scene.given_patch(CONFIGMAPS, "a", {"data": {"more": "x"}})
+    await scene.arm.drop(scene.at(CONFIGMAPS, "a"))
+    query = {"resourceVersion": version, "labelSelector": "mine=yes"}
+    events = await scene.watch(CONFIGMAPS, query, 5)
+    assert [event.type for event in events] == ["ADDED", "DELETED", "ADDED", "MODIFIED", "DELETED"]
+
+
+async def test_leaving_shows_the_state_before_at_a_new_revision(scene: Scene) -> None:
+    (created,) = await make(scene, "a")
+    version = str(created["metadata"]["resourceVersion"])  # type: ignore[index]
+    left = await scene.given_patch(CONFIGMAPS, "a", {"metadata": {"labels": {"mine": None}}})
+    (event,) = await scene.watch(CONFIGMAPS, {"resourceVersion": version, **MINE}, 1)
+    assert event.type == "DELETED"
+    assert event.obj["metadata"]["labels"] == {"mine": "yes"}
+    assert event.version == int(left["metadata"]["resourceVersion"])
+
+
+async def test_field_selector_with_enter_and_leave(scene: Scene) -> None:
+    version = await scene.version(PODS)
+    await scene.given(PODS, pod("a", node="n1"))
+    await scene.given_status(PODS, "a", {"phase": "Running"})
+    await scene.given_status(PODS, "a", {"phase": "Succeeded"})
+    query = {"resourceVersion": version, "fieldSelector": "status.phase=Running"}
+    events = await scene.watch(PODS, query, 2)
+    assert told(events) == [("ADDED", "a"), ("DELETED", "a")]
+    assert events[1].obj["status"]["phase"] == "Running"
+
+
+async def test_one_name(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    await make(scene, "a", "b")
+    await scene.given_patch(CONFIGMAPS, "b", {"data": {"k": "v"}})
+    query = {"resourceVersion": version, "fieldSelector": "metadata.name=b"}
+    events = await scene.watch(CONFIGMAPS, query, 2)
+    assert told(events) == [("ADDED", "b"), ("MODIFIED", "b")]
+
+
+async def test_one_namespace_sees_nothing_of_others(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    other = {"metadata": {"name": scene.unique("x"), "labels": {"mine": "yes"}}}
+    await scene.arm.given("POST", CONFIGMAPS.collection_path("default"), other)
+    await make(scene, "mine")
+    events = await scene.watch(CONFIGMAPS, {"resourceVersion": version, **MINE}, 1)
+    await scene.arm.drop(CONFIGMAPS.object_path(scene.unique("x"), "default"))
+    assert told(events) == [("ADDED", "mine")]
+
+
+async def test_streamed_list(scene: Scene) -> None:
+    created = await make(scene, "b", "a")
+    events = await scene.watch(CONFIGMAPS, {**STREAMED, **MINE}, 3)
+    assert sorted(told(events[:2])) == [("ADDED", "a"), ("ADDED", "b")]
+    end = events[2]
+    assert end.type == "BOOKMARK"
+    assert end.obj["metadata"]["annotations"] == INITIAL_END
+    assert end.version >= max(int(obj["metadata"]["resourceVersion"]) for obj in created)  # type: ignore[index]
+    assert end.obj["kind"] == "ConfigMap"
+
+
+async def test_streamed_list_not_older_than(scene: Scene) -> None:
+    (created,) = await make(scene, "a")
+    version = str(created["metadata"]["resourceVersion"])  # type: ignore[index]
+    events = await scene.watch(CONFIGMAPS, {**STREAMED, "resourceVersion": version, **MINE}, 2)
+    assert [event.type for event in events] == ["ADDED", "BOOKMARK"]
+
+
+async def test_ends_at_its_timeout(scene: Scene) -> None:
+    await make(scene, "a")
+    events = await scene.watch(CONFIGMAPS, {"timeoutSeconds": "1", **MINE})
+    assert told(events) == [("ADDED", "a")]
+
+
+async def test_no_bookmarks_unless_asked_for(scene: Scene) -> None:
+    await make(scene, "a")
+    query = {"timeoutSeconds": "1", "resourceVersion": await scene.version(CONFIGMAPS), **MINE}
+    assert await scene.watch(CONFIGMAPS, query) == []
+
+
+@without("kube", because="nobody can tell a real server when to compact")
+async def test_a_revision_that_is_gone(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    await make(scene, "a", "b")
+    await scene.arm.forget_history()
+    (event,) = await scene.watch(CONFIGMAPS, {"resourceVersion": version})
+    assert event.type == "ERROR"
+    assert (event.obj["kind"], event.obj["code"], event.obj["reason"]) == ("Status", 410, "Expired")
+    assert event.obj["message"].startswith("too old resource version: ")
+
+
+async def test_a_revision_that_is_no_number(scene: Scene) -> None:
+    answer = await scene.ask("GET", CONFIGMAPS, query={"watch": "true", "resourceVersion": "x"})
+    fault = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    answer.refused(422, "Invalid", f'configmaps "" is invalid: {fault}', faults=[fault])
+
+
+FORBIDDEN = "resourceVersionMatch: Forbidden: "
+WRONG_OPTIONS = {
+    "match-without-initial-events": (
+        {"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1"},
+        [f"{FORBIDDEN}resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"],
+    ),
+    "initial-events-without-match": (
+        {"sendInitialEvents": "true"},
+        [f"{FORBIDDEN}sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"],
+    ),
+    "exact": (
+        {"sendInitialEvents": "true", "resourceVersionMatch": "Exact"},
+        [
+            f"{FORBIDDEN}sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            'resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"',
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPTIONS)
+async def test_options_that_do_not_fit(scene: Scene, case: str) -> None:
+    query, faults = WRONG_OPTIONS[case]
+    answer = await scene.ask("GET", CONFIGMAPS, query={"watch": "true", **query})
+    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+    answer.refused(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', faults=faults)
+
+
+async def test_a_bad_selector(scene: Scene) -> None:
+    answer = await scene.ask("GET", CONFIGMAPS, query={"watch": "true", "labelSelector": "a=b,"})
+    answer.refused(400, "BadRequest", "found '', expected: identifier after ','")
