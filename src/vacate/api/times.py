@@ -7,12 +7,12 @@ import datetime as dt
 
 def format_time(moment: dt.datetime) -> str:
     """Whole seconds, as `metav1.Time` has them."""
-    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(dt.UTC).isoformat(timespec="seconds")[:-6] + "Z"
 
 
 def format_micro_time(moment: dt.datetime) -> str:
     """Six digits of a second, as `metav1.MicroTime` has them."""
-    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def parse_time(text: str) -> dt.datetime:
