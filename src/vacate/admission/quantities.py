@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from vacate.admission.faults import NEGATIVE
@@ -32,7 +33,16 @@ def canonical_list(amounts: Any, kind: Kind) -> None:
 
 
 def _canonical(written: Any) -> str:
-    quantity = parse_quantity(written if isinstance(written, str | int | float) else "")
+    return _canonical_text(written if type(written) is str else _number(written))
+
+
+def _number(written: Any) -> str:
+    return str(written) if type(written) in (int, float) else ""
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text(written: str) -> str:
+    quantity = parse_quantity(written)
     if quantity.exponent < _MILLI:
         quantity = Quantity(quantity.milli(), _MILLI, quantity.format)
     return str(quantity)
