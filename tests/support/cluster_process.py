@@ -20,7 +20,7 @@ FAST_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
 
 
 class ClusterProcess:
-    """Started by `start`; what it prints is collected all the time, so that it never blocks on a full pipe."""
+    """What it prints is collected all the time, so that it never blocks on a full pipe."""
 
     def __init__(
         self, folder: Path, *options: str, port: int = 0, before_exec: Callable[[], None] | None = None

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,15 +91,15 @@ class Kubectl:
             "KUBECONFIG": str(kubeconfig),
         }
 
-    def __call__(self, command: str, stdin: Any = None, *, seconds: float = 30.0, **more: str) -> Ran:
-        """Run `kubectl COMMAND`; objects given as standard input are sent as JSON, `more` is environment."""
+    def __call__(self, command: str, stdin: Any = None, *, around: Mapping[str, str] | None = None) -> Ran:
+        """Run `kubectl COMMAND`; objects given as standard input are sent as JSON, `around` is environment."""
         done = subprocess.run(
             self.argv(command),
             input=as_text(stdin),
             capture_output=True,
             text=True,
-            timeout=seconds,
-            env={**self.environment, **more},
+            timeout=30,
+            env={**self.environment, **(around or {})},
             check=False,
         )
         return Ran(f"kubectl {command}", done.returncode, done.stdout, done.stderr)

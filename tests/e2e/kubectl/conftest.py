@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Https
 from support.kubectl import Kubectl, client_version, find_kubectl

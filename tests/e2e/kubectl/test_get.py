@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+
 from support.kubectl import Kubectl
 from support.manifests import config_map, deployment, pod
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+
 from support.kubectl import Kubectl
 from support.manifests import config_map, pod
 
@@ -52,7 +53,7 @@ def test_a_watch_prints_what_is_there_and_then_every_change(k: Kubectl) -> None:
     with watching(k, "get configmap a -w --output-watch-events") as seen:
         assert seen.cells()[:2] == ["EVENT", "NAME"]
         assert seen.cells()[:3] == ["ADDED", "a", "1"]
-        k("patch configmap a --type=merge -p '{\"data\":{\"y\":\"2\"}}'").ok()
+        k('patch configmap a --type=merge -p \'{"data":{"y":"2"}}\'').ok()
         assert seen.cells()[:3] == ["MODIFIED", "a", "2"]
         k("delete configmap a").ok()
         assert seen.cells()[:3] == ["DELETED", "a", "2"]
@@ -101,5 +102,5 @@ def test_whole_objects_can_be_watched(k: Kubectl) -> None:
     k("create configmap a --from-literal=x=1").ok()
     with watching(k, "get configmap a -w -o jsonpath='{.metadata.name}={.data.x}{\"\\n\"}'") as seen:
         assert seen.cells() == ["a=1"]
-        k("patch configmap a -p '{\"data\":{\"x\":\"2\"}}'").ok()
+        k('patch configmap a -p \'{"data":{"x":"2"}}\'').ok()
         assert seen.cells() == ["a=2"]
