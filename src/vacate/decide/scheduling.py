@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.types import Node, Pod, Taint
-from vacate.decide.placement.node_affinity import wants_node
+from vacate.decide.placement.node_affinity import is_choosy, wants_node
 from vacate.decide.placement.pod_affinity import broken_affinity, neighbours
 from vacate.decide.placement.requests import Amounts, Port, host_ports, pod_requests, ports_collide
 from vacate.decide.placement.scores import best
@@ -85,13 +85,12 @@ def refusal(view: NodeView, rules: Iterable[Rule]) -> Sequence[str]:
 def rules_for(pod: Pod, view: ClusterView) -> list[Rule]:
     """The rules that this pod brings, cheap ones first; what looks at other pods is worked out once."""
     requests, ports = pod_requests(pod), host_ports(pod)
-    rules: list[Rule] = [
-        lambda one: _cordoned(pod, _node(one)),
-        lambda one: _tainted(pod, _node(one)),
-        lambda one: () if wants_node(pod, _node(one)) else (UNWANTED,),
-        lambda one: _ports(ports, one),
-        lambda one: _resources(requests, one),
-    ]
+    rules: list[Rule] = [lambda one: _closed(pod, _node(one))]
+    if is_choosy(pod):
+        rules.append(lambda one: () if wants_node(pod, _node(one)) else (UNWANTED,))
+    if ports:
+        rules.append(lambda one: _ports(ports, one))
+    rules.append(lambda one: _resources(requests, one))
     if constraints := hard_constraints(pod, view):
         rules.append(lambda one: _reason(broken_constraint(constraints, one.labels)))
     if pod.spec.affinity or view.guarded:
@@ -119,17 +118,17 @@ def _reason(text: str | None) -> Sequence[str]:
     return () if text is None else (text,)
 
 
-def _cordoned(pod: Pod, node: Node) -> Sequence[str]:
-    closed = node.spec.unschedulable and not tolerated(pod.spec.tolerations, UNSCHEDULABLE)
-    return (CORDONED,) if closed else ()
-
-
-def _tainted(pod: Pod, node: Node) -> Sequence[str]:
-    return (TAINTED,) if untolerated(pod.spec.tolerations, node.spec.taints, HARD_EFFECTS) else ()
+def _closed(pod: Pod, node: Node) -> Sequence[str]:
+    spec = node.spec
+    if spec.unschedulable and not tolerated(pod.spec.tolerations, UNSCHEDULABLE):
+        return (CORDONED,)
+    if spec.taints and untolerated(pod.spec.tolerations, spec.taints, HARD_EFFECTS):
+        return (TAINTED,)
+    return ()
 
 
 def _ports(wanted: Sequence[Port], view: NodeView) -> Sequence[str]:
-    return (PORTS_TAKEN,) if wanted and ports_collide(wanted, view.taken_ports()) else ()
+    return (PORTS_TAKEN,) if ports_collide(wanted, view.taken_ports()) else ()
 
 
 def _resources(requests: Amounts, view: NodeView) -> Sequence[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -28,15 +29,20 @@ def guarded(meta: ObjectMeta, patch: Obj) -> Obj:
 def status_difference(old: msgspec.Struct, new: msgspec.Struct) -> Obj:
     """What must be written to get from one status to the next; empty where they say the same."""
     changed: Obj = {}
-    for field in msgspec.structs.fields(new):
-        before, after = getattr(old, field.name), getattr(new, field.name)
+    for name, written in _fields(type(new)):
+        before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
-        if field.name == "conditions":
+        if name == "conditions":
             changed["conditions"] = condition_differences(before, after)
         else:
-            changed[field.encode_name] = _plain(after)
+            changed[written] = _plain(after)
     return changed
+
+
+@lru_cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
 def condition_differences(old: Sequence[Condition], new: Sequence[Condition]) -> list[Obj]:

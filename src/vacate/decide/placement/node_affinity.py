@@ -12,6 +12,16 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+def is_choosy(pod: Pod) -> bool:
+    """Whether the pod requires anything of its node's labels or name."""
+    return bool(pod.spec.node_selector) or dig(pod.spec.affinity, "nodeAffinity", _REQUIRED) is not None
+
+
+def has_preferences(pod: Pod) -> bool:
+    """Whether the pod likes some nodes better than others."""
+    return bool(dig(pod.spec.affinity, "nodeAffinity", _PREFERRED))
+
+
 def wants_node(pod: Pod, node: Node) -> bool:
     """Whether the node meets all that the pod requires of it."""
     labels = node.metadata.labels

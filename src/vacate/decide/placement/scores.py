@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.types import Pod
-from vacate.decide.placement.node_affinity import preference
+from vacate.api.types import Node, Pod
+from vacate.decide.placement.node_affinity import has_preferences, preference
 from vacate.decide.placement.requests import Amounts, assumed_requests
 from vacate.decide.placement.spread import spread_costs
 from vacate.decide.placement.view import ClusterView, NodeView
@@ -26,23 +26,24 @@ def scores(pod: Pod, candidates: Sequence[NodeView], view: ClusterView) -> list[
     """The total of each candidate, in their order."""
     if len(candidates) == 1:
         return [0.0]
-    parts = (
-        (_TAINTS, _fewest([_disliked(pod, one) for one in candidates])),
-        (_AFFINITY, _most([_liking(pod, one) for one in candidates])),
-        (_ROOM, _room(pod, candidates)),
-        (_SPREAD, _spread(spread_costs(pod, candidates, view), len(candidates))),
-    )
+    parts = [(_ROOM, _room(pod, candidates))]
+    if any(_node(one).spec.taints for one in candidates):
+        parts.append((_TAINTS, _fewest([_disliked(pod, one) for one in candidates])))
+    if has_preferences(pod):
+        parts.append((_AFFINITY, _most([preference(pod, _node(one)) for one in candidates])))
+    costs = spread_costs(pod, candidates, view)
+    if costs is not None:
+        parts.append((_SPREAD, _spread(costs)))
     return [sum(weight * part[index] for weight, part in parts) for index in range(len(candidates))]
 
 
+def _node(view: NodeView) -> Node:
+    assert view.node is not None, "only nodes that exist are asked"
+    return view.node
+
+
 def _disliked(pod: Pod, view: NodeView) -> int:
-    assert view.node is not None
-    return len(untolerated(pod.spec.tolerations, view.node.spec.taints, ("PreferNoSchedule",)))
-
-
-def _liking(pod: Pod, view: NodeView) -> int:
-    assert view.node is not None
-    return preference(pod, view.node)
+    return len(untolerated(pod.spec.tolerations, _node(view).spec.taints, ("PreferNoSchedule",)))
 
 
 def _most(counts: Sequence[int]) -> list[float]:
@@ -71,9 +72,7 @@ def room_left(wanted: Amounts, view: NodeView) -> float:
     return sum(shares) / len(shares) if shares else 0.0
 
 
-def _spread(costs: Sequence[float] | None, count: int) -> list[float]:
-    if costs is None:
-        return [0.0] * count
+def _spread(costs: Sequence[float]) -> list[float]:
     fit = [cost for cost in costs if cost >= 0]
     low, high = min(fit, default=0.0), max(fit, default=0.0)
     if high == 0:

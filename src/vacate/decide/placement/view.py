@@ -109,10 +109,14 @@ class ClusterView:
     guarded: dict[str, Pod] = field(default_factory=dict)
     # Labels of namespaces, for affinity terms that select namespaces by them.
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    # The nodes that exist, by name; made anew after one came or went.
+    _known: list[NodeView] | None = None
 
     def set_node(self, node: Node) -> None:
         """Take over a node's newest state."""
         view = self._node(node.metadata.name)
+        if view.node is None:
+            self._known = None
         view.node = node
         view.allocatable = amounts(node.status.allocatable or node.status.capacity)
 
@@ -121,6 +125,7 @@ class ClusterView:
         view = self.nodes.get(name)
         if view is not None:
             view.node = None
+            self._known = None
             self._forget_if_empty(view)
 
     def set_pod(self, pod: Pod, node: str = "") -> None:
@@ -148,7 +153,11 @@ class ClusterView:
 
     def known_nodes(self) -> list[NodeView]:
         """The nodes that exist, by name."""
-        return [self.nodes[name] for name in sorted(self.nodes) if self.nodes[name].node is not None]
+        if self._known is None:
+            self._known = [
+                self.nodes[name] for name in sorted(self.nodes) if self.nodes[name].node is not None
+            ]
+        return self._known
 
     def tenants(self) -> Iterator[tuple[NodeView, Pod]]:
         """Every pod with its node."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
-from vacate.api.labels import selector_of
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet
 from vacate.decide.budget import BudgetStatus, budget_status, expected_pods
 from vacate.decide.budgetpatch import status_patch
@@ -17,6 +16,7 @@ from vacate.workloads.disruption import events
 from vacate.workloads.disruption.scales import Scales
 from vacate.workloads.indexes import LABELLED, selected
 from vacate.workloads.patches import STRATEGIC
+from vacate.workloads.selectors import Selectors
 
 Sized = Deployment | ReplicaSet
 
@@ -31,7 +31,7 @@ def build(deps: Deps) -> Controller:
     pods.subscribe(controller.see_pod)
     sources = (
         Source(budgets),
-        Source(pods, keys=controller.budgets_of),
+        Source(pods, keys=controller.budgets_of, when=_counts_otherwise),
         Source(deployments, keys=controller.budgets_near, when=_resized),
         Source(replica_sets, keys=controller.budgets_near, when=_resized),
     )
@@ -42,11 +42,24 @@ def _resized(old: Sized | None, new: Sized | None) -> bool:
     return old is None or new is None or old.spec.replicas != new.spec.replicas
 
 
+def _counts_otherwise(old: Pod | None, new: Pod | None) -> bool:
+    """Whether any budget could count the pod in another way than before."""
+    if old is None or new is None or old.metadata.uid != new.metadata.uid:
+        return True
+    return (
+        old.ready != new.ready
+        or old.terminating != new.terminating
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
 class DisruptionController:
     """Counts pods for budgets."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
+        self._selectors = Selectors()
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
         self._scales = Scales(
@@ -60,7 +73,7 @@ class DisruptionController:
         return [
             Key(one.metadata.namespace, one.metadata.name)
             for one in self._budgets.list(pod.metadata.namespace)
-            if selector_of(one.spec.selector).matches(pod.metadata.labels)
+            if self._selectors.of(one.metadata, one.spec.selector).matches(pod.metadata.labels)
         ]
 
     def budgets_near(self, obj: Sized) -> Iterable[Key]:
@@ -79,8 +92,10 @@ class DisruptionController:
         """Count anew, write what changed, and come back when a believed disruption runs out."""
         budget = self._budgets.get(*key)
         if budget is None:
+            self._selectors.forget(key)
             return Done()
-        pods = selected(self._pods, key.namespace, selector_of(budget.spec.selector))
+        selector = self._selectors.of(budget.metadata, budget.spec.selector)
+        pods = selected(self._pods, key.namespace, selector)
         scale_of = await self._scales.behind(pods)
         now = self._deps.clock.now()
         result = budget_status(budget, pods, expected_pods(budget, pods, scale_of), now)

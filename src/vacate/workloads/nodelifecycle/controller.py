@@ -30,9 +30,10 @@ def build(deps: Deps) -> Controller:
     nodes.subscribe(hearing.see_node)
     leases.subscribe(hearing.see_lease)
     controller = NodeLifecycleController(deps, hearing)
+    nodes.subscribe(controller.count_ready)
     sources = (
         Source(nodes, when=_matters),
-        Source(nodes, keys=controller.all_nodes, when=_readiness_changed),
+        Source(nodes, keys=controller.all_nodes, when=lambda *_: controller.tide_turned),
     )
     return Controller("node-lifecycle", controller, sources, deps, workers=2)
 
@@ -43,8 +44,8 @@ def _matters(old: Node | None, new: Node | None) -> bool:
     return old.spec != new.spec or old.status.conditions != new.status.conditions
 
 
-def _readiness_changed(old: Node | None, new: Node | None) -> bool:
-    return old is None or new is None or readiness(old) != readiness(new)
+def _is_ready(node: Node | None) -> bool:
+    return node is not None and readiness(node) == "True"
 
 
 class NodeLifecycleController:
@@ -55,6 +56,15 @@ class NodeLifecycleController:
         self._hearing = hearing
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
+        self._ready = 0
+        # Whether the last change took the last ready node away or brought the first one.
+        self.tide_turned = False
+
+    def count_ready(self, old: Node | None, new: Node | None) -> None:
+        """Keep count of the nodes that are ready."""
+        before = self._ready
+        self._ready += _is_ready(new) - _is_ready(old)
+        self.tide_turned = (before == 0) != (self._ready == 0)
 
     def all_nodes(self, _: Node) -> Iterable[Key]:
         """Whether anybody is evicted depends on whether any node is ready."""
@@ -92,8 +102,7 @@ class NodeLifecycleController:
         return Done()  # the change comes back here and brings taints and pods
 
     async def _set_taints(self, node: Node, now: dt.datetime) -> None:
-        everyone_down = all(readiness(one) != "True" for one in self._nodes.list())
-        taints = next_taints(node, everyone_down, now)
+        taints = next_taints(node, self._ready == 0, now)
         if taints != node.spec.taints:
             spec = {"taints": [_taint(one) for one in taints] or None}
             await self._patch(node.metadata.name, guarded(node.metadata, {"spec": spec}), "")
