@@ -3,60 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from weakref import WeakKeyDictionary
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.apiserver import respond
 from vacate.apiserver.codec import MAX_BODY_BYTES
+from vacate.apiserver.connection import Limits, Listener, whole
 from vacate.apiserver.pki_tls import peer_of
 from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
 from vacate.wire.message import Peer, Request, Response
 
 Handle = Callable[[Request], Awaitable[Response]]
 
-_BODY_SECONDS = 60.0
-_STALLED_SECONDS = 60.0
-_STOP_SECONDS = 2.0
-_log = logging.getLogger(__name__)
-
 
 class Edge:
     """A listening HTTPS server."""
 
-    def __init__(self, handle: Handle, context: ssl.SSLContext | None) -> None:
+    def __init__(self, handle: Handle, context: ssl.SSLContext | None, limits: Limits | None = None) -> None:
         self._handle = handle
         self._context = context
+        self._limits = limits or Limits()
         self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
-        self._server = web.Server(self._serve, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(self._server, shutdown_timeout=_STOP_SECONDS)
+        self._listener = Listener(self._serve, self._limits)
+        self._server: asyncio.Server | None = None
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
         """Listen; OSError where the port is taken."""
-        await self._runner.setup()
         # A name of the address that a restarted server may take over at once, but no second one.
-        site = web.TCPSite(self._runner, host, port, ssl_context=self._context)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        self._server = await asyncio.get_running_loop().create_server(
+            self._listener,
+            host,
+            port,
+            ssl=self._context,
+            ssl_handshake_timeout=self._limits.handshake_seconds if self._context else None,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop listening and end what is under way."""
-        await self._runner.cleanup()
+        if self._server is not None:
+            self._server.close()
+        self._listener.pre_shutdown()
+        await self._listener.shutdown(self._limits.stop_seconds)
 
     async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
             request = await self._read(incoming)
         except ApiError as error:
-            answer = _whole(respond.refusal(error))
+            answer = whole(respond.refusal(error))
             answer.force_close()
             return answer
         response = await self._handle(request)
         if isinstance(response.body, bytes):
-            return _whole(response)
+            return whole(response)
         return await _stream(incoming, response)
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
@@ -65,7 +69,7 @@ class Edge:
             incoming.rel_url.path,
             incoming.rel_url.query,
             incoming.headers,
-            await _body(incoming) if incoming.body_exists else b"",
+            await _body(incoming, self._limits.body_seconds) if incoming.body_exists else b"",
             self._peer(incoming.transport),
         )
 
@@ -79,55 +83,56 @@ class Edge:
         return self._peers[connection]
 
 
-async def _body(incoming: web.BaseRequest) -> bytes:
+async def _body(incoming: web.BaseRequest, seconds: float) -> bytes:
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
     if (incoming.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
+    await _encourage(incoming)
     chunks = []
     size = 0
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             async for chunk in incoming.content.iter_any():
                 size += len(chunk)
                 if size > MAX_BODY_BYTES:
                     raise _too_large()
                 chunks.append(chunk)
     except TimeoutError:
-        raise Timeout(f"the body did not arrive within {_BODY_SECONDS:.0f} seconds") from None
-    except (web.HTTPException, ValueError) as error:
-        raise BadRequest(f"the body could not be read: {error}") from None
+        raise Timeout("Timeout: request did not complete within the allotted timeout") from None
+    except (web.RequestPayloadError, HttpProcessingError):
+        raise BadRequest("the body of the request is not valid HTTP") from None
     return b"".join(chunks)
+
+
+async def _encourage(incoming: web.BaseRequest) -> None:
+    """Tell a client that waits for it to send its body."""
+    expected = incoming.headers.get("Expect")
+    if expected is None or incoming.version < HttpVersion11:
+        return
+    if expected.lower() != "100-continue":
+        raise ApiError("the server cannot do what the Expect header asks for", code=417)
+    await incoming.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    incoming.writer.output_size = 0  # the answer itself has not begun
 
 
 def _too_large() -> RequestTooLarge:
     return RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
 
 
-def _whole(response: Response) -> web.Response:
-    assert isinstance(response.body, bytes)
-    headers = {"Content-Type": response.content_type, **response.headers}
-    return web.Response(body=response.body, status=response.status, headers=headers)
-
-
 async def _stream(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """Chunks as they come. A client that does not read is cut off, and the stream is closed in any case."""
+    """Chunks as they come, and the stream is closed in any case."""
     assert not isinstance(response.body, bytes)
     headers = {"Content-Type": response.content_type, **response.headers}
     out = web.StreamResponse(status=response.status, headers=headers)
-    out.enable_chunked_encoding()
+    if incoming.version >= HttpVersion11:
+        out.enable_chunked_encoding()
+    else:
+        out.force_close()  # an older client reads until the connection ends
     try:
         await out.prepare(incoming)
         async for chunk in response.body:
-            async with asyncio.timeout(_STALLED_SECONDS):
-                await out.write(chunk)
+            await out.write(chunk)
         await out.write_eof()
-    except (ConnectionError, TimeoutError):
-        _abort(incoming)
     finally:
         await response.body.aclose()
     return out
-
-
-def _abort(incoming: web.BaseRequest) -> None:
-    if incoming.transport is not None:
-        incoming.transport.abort()
