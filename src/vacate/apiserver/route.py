@@ -41,11 +41,12 @@ class Route:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    odd: bool = False  # empty segments, or more of them than any address has: nothing is served there
 
     @property
     def kind(self) -> Kind | None:
         """The served kind at this address, if there is one and its scope fits."""
-        kind = KINDS.get((self.group, self.version, self.resource))
+        kind = None if self.odd else KINDS.get((self.group, self.version, self.resource))
         if kind is None or kind.namespaced or not self.namespace:
             return kind
         # A namespace is addressed as if it lay in itself; nothing else that is cluster-wide lies in one.
@@ -69,7 +70,7 @@ class Route:
 
 def route(request: Request) -> Route:
     """Read the address."""
-    parts = [part for part in request.path.split("/") if part]
+    parts = request.path.strip("/").split("/")
     if len(parts) >= 3 and parts[0] == "api":
         return _resource_route(request, "", parts[1], parts[2:])
     if len(parts) >= 4 and parts[0] == "apis":
@@ -90,9 +91,10 @@ def _resource_route(request: Request, group: str, version: str, parts: list[str]
         group,
         version,
         parts[0],
-        "/".join(parts[2:]),
+        parts[2] if len(parts) > 2 else "",
         namespace,
         name or _name_selected(request),
+        len(parts) > 3 or "//" in request.path.strip("/"),
     )
 
 
@@ -100,7 +102,7 @@ def _verb(request: Request, name: str) -> str:
     verb = _VERBS.get(request.method, "")
     if verb == "get" and not name:
         watch = request.query.get("watch", "false").lower()
-        return "list" if watch in ("false", "0", "f") else "watch"
+        return "list" if watch in ("false", "0") else "watch"
     if verb == "delete" and not name:
         return "deletecollection"
     return verb

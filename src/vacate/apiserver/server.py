@@ -116,14 +116,19 @@ class ApiServer:
         kind = address.kind
         if kind is None:
             raise errors.NotFound(_UNKNOWN)
+        if request.method == "HEAD":
+            raise _not_allowed()
         call = _call(request, address, kind, user, self.registry)
         if not kind.stored:
             return self._review(call, address)
+        everywhere = kind.namespaced and not address.namespace
+        if everywhere and call.name:
+            raise errors.NotFound(_UNKNOWN)
         if address.subresource:
             return await self._answer_subresource(call, address.verb)
-        if address.verb not in kind.verbs:
+        if address.verb not in kind.verbs or not _fits(call):
             raise _not_allowed()
-        if kind.namespaced and not address.namespace and address.verb not in ("list", "watch"):
+        if everywhere and address.verb not in ("list", "watch"):
             raise _not_allowed()
         return await VERBS[address.verb](self.registry, call)
 
@@ -152,6 +157,13 @@ def _call(request: Request, address: Route, kind: Kind, user: User, registry: Re
     if address.verb in ("list", "watch", "deletecollection"):
         name = ""
     return Call(request, user, kind, namespace, name, address.subresource, registry.clock.now())
+
+
+def _fits(call: Call) -> bool:
+    """Objects are created in a collection, and changed where they are."""
+    return call.request.method not in ("POST", "PUT", "PATCH") or bool(call.name) == (
+        call.request.method != "POST"
+    )
 
 
 def _not_allowed() -> errors.MethodNotAllowed:
