@@ -1,0 +1,137 @@
+"""A real control plane on loopback: etcd, kube-apiserver and, where wanted, controllers and scheduler.
+
+The programs are children of the process that starts them. They end in the reverse order of their start; if
+that process is killed, the kernel kills them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hack.kubelab import flags
+from hack.kubelab.children import end_child, start_child
+from hack.kubelab.flags import HOST, Layout, Ports
+from hack.kubelab.health import Probe
+from hack.kubelab.papers import write_papers
+from hack.kubelab.release import KubeError
+
+START_SECONDS = 120.0
+STOP_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_LOG_LINES = 40
+
+
+class ControlPlane:
+    """One control plane in one folder. Started once; `stop` may be called at any time, also twice."""
+
+    def __init__(self, programs: Path, folder: Path, *, controllers: bool = True) -> None:
+        self.layout = Layout(folder)
+        self.ports = free_ports()
+        self._programs = programs
+        self._controllers = controllers
+        self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    @property
+    def address(self) -> str:
+        """Where the API is served."""
+        return f"https://{HOST}:{self.ports.api}"
+
+    @property
+    def etcd_address(self) -> str:
+        """Where etcd is, for those who have to reach behind the API server."""
+        return f"http://{HOST}:{self.ports.etcd}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.layout.kubeconfig()
+
+    def start(self) -> None:
+        """Return when every program says that it is ready; KubeError with the end of its log if one fails."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the programs; the folder with their logs stays."""
+        while self._children:
+            _, child = self._children[-1]
+            end_child(child, STOP_SECONDS)
+            self._children.pop()
+
+    def ended(self) -> str:
+        """The name of a program that has ended by itself, or nothing."""
+        return next((name for name, child in self._children if child.poll() is not None), "")
+
+    def _start(self) -> None:
+        layout, ports = self.layout, self.ports
+        write_papers(layout, ports.api)
+        layout.logs.mkdir(parents=True, exist_ok=True)
+        self._run("etcd", flags.etcd(layout, ports), self._etcd_probe())
+        self._run("kube-apiserver", flags.api_server(layout, ports), self._api_probe())
+        if self._controllers:
+            manager, scheduler = flags.controller_manager(layout, ports), flags.scheduler(layout, ports)
+            self._run("kube-controller-manager", manager, _part_probe(ports.controllers, "healthz"))
+            self._run("kube-scheduler", scheduler, _part_probe(ports.scheduler, "readyz"))
+
+    def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
+        with self._log(name).open("ab") as log:
+            child = start_child([str(self._programs / name), *arguments], stdout=log, cwd=self.layout.root)
+        self._children.append((name, child))
+        self._wait(name, child, probe)
+
+    def _wait(self, name: str, child: subprocess.Popen[bytes], probe: Probe) -> None:
+        end = time.monotonic() + START_SECONDS
+        while failure := probe.failure():
+            if child.poll() is not None:
+                raise KubeError(f"{name} ended with {child.returncode}:\n{self.last_words(name)}")
+            if time.monotonic() > end:
+                waited = f"{name} is not ready after {START_SECONDS:.0f} s: {failure}"
+                raise KubeError(f"{waited}\n{self.last_words(name)}")
+            time.sleep(_POLL_SECONDS)
+
+    def last_words(self, name: str) -> str:
+        """The end of a program's log."""
+        lines = self._log(name).read_text(errors="replace").splitlines()
+        return "\n".join([f"--- {self._log(name)}", *lines[-_LOG_LINES:]])
+
+    def _log(self, name: str) -> Path:
+        return self.layout.logs / f"{name}.log"
+
+    def _etcd_probe(self) -> Probe:
+        return Probe(f"{self.etcd_address}/readyz")
+
+    def _api_probe(self) -> Probe:
+        pki = self.layout.pki
+        return Probe(f"{self.address}/readyz", trusted=pki / "ca.crt", identity=pki / "admin.pem")
+
+
+def _part_probe(port: int, path: str) -> Probe:
+    return Probe(f"https://{HOST}:{port}/{path}")
+
+
+def free_ports() -> Ports:
+    """Ports that nobody listens on now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
+        for one in sockets:
+            one.bind((HOST, 0))
+        return Ports(*(one.getsockname()[1] for one in sockets))
+
+
+@contextlib.contextmanager
+def running(programs: Path, folder: Path, *, controllers: bool = True) -> Iterator[ControlPlane]:
+    """A control plane that is gone at the end of the block."""
+    plane = ControlPlane(programs, folder, controllers=controllers)
+    plane.start()
+    try:
+        yield plane
+    finally:
+        plane.stop()

@@ -1,0 +1,116 @@
+"""The command lines of a control plane on loopback. Files and ports are given; nothing is started here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = "127.0.0.1"
+# They want a network or a cloud, and there is none.
+_CONTROLLERS_OFF = (
+    "node-ipam-controller",
+    "service-lb-controller",
+    "node-route-controller",
+    "cloud-node-lifecycle-controller",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One for every listener."""
+
+    etcd: int
+    etcd_peer: int
+    api: int
+    controllers: int
+    scheduler: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What lies where in the folder of a control plane."""
+
+    root: Path
+
+    @property
+    def pki(self) -> Path:
+        """Certificates and keys."""
+        return self.root / "pki"
+
+    @property
+    def logs(self) -> Path:
+        """One file for every program."""
+        return self.root / "logs"
+
+    @property
+    def etcd(self) -> Path:
+        """All objects."""
+        return self.root / "etcd"
+
+    @property
+    def service_account_key(self) -> Path:
+        """Signs the tokens of service accounts."""
+        return self.pki / "service-account.key"
+
+    def kubeconfig(self, who: str = "") -> Path:
+        """Of the administrator, or of a part of the control plane."""
+        return self.root / (f"{who}.kubeconfig" if who else "kubeconfig")
+
+
+def etcd(layout: Layout, ports: Ports) -> list[str]:
+    """Durability is not wanted here, and syncing every write takes half of the time."""
+    client, peer = f"http://{HOST}:{ports.etcd}", f"http://{HOST}:{ports.etcd_peer}"
+    return [
+        "--name=kube", f"--data-dir={layout.etcd}", "--unsafe-no-fsync",
+        f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=kube={peer}",
+        "--log-level=warn",
+    ]  # fmt: skip
+
+
+def api_server(layout: Layout, ports: Ports) -> list[str]:
+    """Default admission but for ServiceAccount: no tokens are mounted into pods on paper."""
+    pair = layout.pki / "server.pem"
+    return [
+        f"--etcd-servers=http://{HOST}:{ports.etcd}",
+        f"--bind-address={HOST}", f"--secure-port={ports.api}", f"--advertise-address={HOST}",
+        f"--tls-cert-file={pair}", f"--tls-private-key-file={pair}", f"--client-ca-file={layout.pki / 'ca.crt'}",
+        f"--cert-dir={layout.pki}",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount",
+        f"--service-account-issuer=https://{HOST}:{ports.api}",
+        f"--service-account-key-file={layout.service_account_key}",
+        f"--service-account-signing-key-file={layout.service_account_key}",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--endpoint-reconciler-type=none",
+        # Many cases in little time, from one user: what is tested is not how the server queues them.
+        "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
+        "--max-mutating-requests-inflight=0",
+        "--shutdown-delay-duration=0s",
+    ]  # fmt: skip
+
+
+def controller_manager(layout: Layout, ports: Ports) -> list[str]:
+    """All default controllers that make sense without containers and networks."""
+    controllers = ",".join(["*", *(f"-{name}" for name in _CONTROLLERS_OFF)])
+    return [
+        *_part(layout, "kube-controller-manager", ports.controllers),
+        f"--controllers={controllers}",
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={layout.service_account_key}",
+        f"--root-ca-file={layout.pki / 'ca.crt'}",
+    ]
+
+
+def scheduler(layout: Layout, ports: Ports) -> list[str]:
+    """The default profile."""
+    return _part(layout, "kube-scheduler", ports.scheduler)
+
+
+def _part(layout: Layout, name: str, port: int) -> list[str]:
+    own = layout.kubeconfig(name)
+    return [
+        f"--kubeconfig={own}", f"--authentication-kubeconfig={own}", f"--authorization-kubeconfig={own}",
+        f"--bind-address={HOST}", f"--secure-port={port}", f"--cert-dir={layout.pki / name}",
+        "--leader-elect=false",
+    ]  # fmt: skip

@@ -1,0 +1,132 @@
+"""The programs of a control plane: from KUBEBUILDER_ASSETS, from the cache, or built once.
+
+    python -m hack.kubelab.obtain        prints the folder
+
+The cache is outside of the tree and keyed by all that goes into the programs. A build that fails or is
+interrupted leaves nothing: it happens in a folder that only becomes part of the cache when it is whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from hack.kubelab.build import Build
+from hack.kubelab.golang import Go, choose_go
+from hack.kubelab.programs import given_folder, missing_programs
+from hack.kubelab.progress import Progress
+from hack.kubelab.release import KubeError, Release, architecture, pinned_release
+
+ASSETS = "KUBEBUILDER_ASSETS"
+CACHE = "VACATE_KUBE_CACHE"
+_UNFINISHED = "building-"
+Make = Callable[[Path], Path]
+
+
+def obtain(environment: Mapping[str, str] = os.environ, progress: Progress | None = None) -> Path:
+    """The folder with the five programs, made where it does not exist yet."""
+    if given := environment.get(ASSETS):
+        return given_folder(Path(given))
+    release, progress = pinned_release(), progress or Progress()
+    go = choose_go(release.oldest_go)
+
+    def make(work: Path) -> Path:
+        progress.say(
+            f"Building Kubernetes {release.kubernetes} and etcd {release.etcd} with Go {go.version}:"
+        )
+        progress.say("  several minutes and 4 GB of disk, once; the next time it takes a moment")
+        return Build(release, go, work, progress).run()
+
+    return cached(cache_folder(environment), cache_key(release, go), make)
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where built programs are kept."""
+    if chosen := environment.get(CACHE):
+        return Path(chosen).expanduser().resolve()
+    base = environment.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "vacate" / "kube"
+
+
+def cache_key(release: Release, go: Go) -> str:
+    """Other sources, another machine or another compiler give another folder."""
+    return f"{release.kubernetes}-etcd-{release.etcd}-{architecture()}-go{go.version}-{release.digest}"
+
+
+def cached(cache: Path, key: str, make: Make) -> Path:
+    """The folder of that key, made by one caller while the others wait."""
+    kept = cache / key
+    if not missing_programs(kept):
+        return kept
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(cache):
+        if missing_programs(kept):
+            _discard_unfinished(cache)
+            _make(cache, kept, make)
+    return kept
+
+
+def _make(cache: Path, kept: Path, make: Make) -> None:
+    work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=cache))
+    try:
+        with _interrupted_by_signals():
+            ready = make(work)
+            shutil.rmtree(kept, ignore_errors=True)  # damaged, or it would not be made again
+            ready.rename(kept)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _discard_unfinished(cache: Path) -> None:
+    """What a killed process has left: nobody is building, since the lock is ours."""
+    for left in cache.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One process at a time. The kernel lets go of the lock when its holder dies."""
+    with (cache / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another build of the same cache", file=sys.stderr)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the build as Ctrl-C does: cleaning up."""
+
+    def interrupt(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, interrupt) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def main() -> None:
+    try:
+        print(obtain())
+    except KubeError as error:
+        sys.exit(f"kube: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

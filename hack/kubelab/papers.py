@@ -1,0 +1,39 @@
+"""Certificates and kubeconfigs of a control plane, made with Vacate's own authority."""
+
+from __future__ import annotations
+
+from hack.kubelab.flags import HOST, Layout
+from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER
+from vacate.apiserver.pki import Pki
+from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
+from vacate.client.private_file import write_private
+from vacate.clock import SystemClock
+from vacate.wire.message import Peer
+
+PARTS = {"": ADMIN, "kube-controller-manager": CONTROLLER_MANAGER, "kube-scheduler": SCHEDULER}
+"""Whose kubeconfigs are written; the administrator's has no prefix."""
+
+
+def write_papers(layout: Layout, api_port: int) -> None:
+    """Everything that the programs read when they start."""
+    pki = Pki(layout.pki, SystemClock())
+    pki.server()
+    # Tokens are signed by a key of its own; who holds a certificate with it does not matter.
+    write_private(layout.service_account_key, pki.client("service-account", "service-account").key_pem)
+    for name, peer in PARTS.items():
+        write_kubeconfig(layout.kubeconfig(name), _entry(pki, name or "admin", peer, api_port))
+
+
+def _entry(pki: Pki, name: str, peer: Peer, api_port: int) -> KubeconfigEntry:
+    pair = pki.client(name, peer.name, peer.groups)
+    address = f"https://{HOST}:{api_port}"
+    authority = pki.authority.certificate_pem
+    return KubeconfigEntry(
+        address,
+        authority,
+        pair.certificate_pem,
+        pair.key_pem,
+        cluster="vacate-kube",
+        user="vacate-kube-admin",
+        context="vacate-kube",
+    )

@@ -1,0 +1,43 @@
+"""A folder with the programs of a control plane: is everything there, and does it run?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hack.kubelab.release import PROGRAMS, VERSION_ARGUMENTS, KubeError, Release
+
+
+def missing_programs(folder: Path) -> list[str]:
+    """The programs that are not in the folder or cannot be executed."""
+    return [name for name in PROGRAMS if not os.access(folder / name, os.X_OK) or (folder / name).is_dir()]
+
+
+def given_folder(folder: Path) -> Path:
+    """A folder that a person has named, used as it is; KubeError where something is missing in it."""
+    missing = missing_programs(folder)
+    if missing:
+        raise KubeError(
+            f"KUBEBUILDER_ASSETS={folder} has no {', '.join(missing)} (setup-envtest brings only etcd,"
+            " kube-apiserver and kubectl); add them, or unset it and they are built"
+        )
+    return folder.resolve()
+
+
+def check_versions(folder: Path, release: Release) -> None:
+    """Run every program once; KubeError where one does not run or is of another release."""
+    for program in PROGRAMS:
+        said, expected = says_version(folder / program), release.version_of(program)
+        if expected not in said.split():
+            raise KubeError(f"{program} should be {expected}, and says: {said.strip()}")
+
+
+def says_version(program: Path) -> str:
+    """What a program prints about its version."""
+    arguments = VERSION_ARGUMENTS.get(program.name, ("--version",))
+    try:
+        ran = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise KubeError(f"{program.name} does not run: {error}") from error
+    return ran.stdout

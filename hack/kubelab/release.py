@@ -1,0 +1,83 @@
+"""Which release of Kubernetes and etcd is built, and how its programs are known.
+
+The versions are those of `hack/kube/go.mod`: there is no second place to change them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULE = Path(__file__).resolve().parent.parent / "kube"
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_REQUIRED = re.compile(r"^\s*(?:require )?(?P<module>\S+) (?P<version>v\d\S*)", re.MULTILINE)
+_OLDEST_GO = re.compile(r"^go (\d+)\.(\d+)", re.MULTILINE)
+_BUILT_AS = {"etcd": "server"}  # Go names a program after the last folder of its package that is no version
+VERSION_ARGUMENTS = {"kubectl": ("version", "--client")}
+
+
+class KubeError(Exception):
+    """Something that a person has to mend; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The pinned versions, with their `v`, and a digest of all that goes into the programs."""
+
+    kubernetes: str
+    etcd: str
+    oldest_go: tuple[int, int]
+    digest: str
+
+    def version_of(self, program: str) -> str:
+        """The version that a program must print."""
+        return self.etcd.removeprefix("v") if program == "etcd" else self.kubernetes
+
+    def link_flags(self) -> str:
+        """Without these the programs say that they are v0.0.0, and clients complain."""
+        major, minor = self.kubernetes.removeprefix("v").split(".")[:2]
+        facts = {
+            "gitVersion": self.kubernetes,
+            "gitMajor": major,
+            "gitMinor": minor,
+            "gitTreeState": "clean",
+        }
+        packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+        settings = [f"-X {package}.{name}={value}" for package in packages for name, value in facts.items()]
+        return " ".join(["-s", "-w", *settings])
+
+
+def pinned_release(module: Path = MODULE) -> Release:
+    """What `go.mod` pins."""
+    text = (module / "go.mod").read_text()
+    required = {one["module"]: one["version"] for one in _REQUIRED.finditer(text)}
+    oldest = _OLDEST_GO.search(text)
+    assert oldest is not None
+    digest = hashlib.sha256(text.encode() + (module / "go.sum").read_bytes()).hexdigest()[:12]
+    return Release(
+        required["k8s.io/kubernetes"],
+        required["go.etcd.io/etcd/server/v3"],
+        (int(oldest[1]), int(oldest[2])),
+        digest,
+    )
+
+
+def architecture(machine: str = "") -> str:
+    """This machine's architecture as Go spells it."""
+    machine = machine or platform.machine()
+    try:
+        return ARCHITECTURES[machine]
+    except KeyError:
+        known = ", ".join(sorted(set(ARCHITECTURES.values())))
+        raise KubeError(
+            f"no Kubernetes is built for {machine}, only for {known}; set KUBEBUILDER_ASSETS"
+        ) from None
+
+
+def built_name(program: str) -> str:
+    """The name under which `go build` leaves a program."""
+    return _BUILT_AS.get(program, program)
