@@ -38,6 +38,7 @@ def _reader(resource: str) -> Callable[[Key, bytes], Attributes]:
     kind = _KINDS[resource]
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_struct(_tree(kind)))
     paths = [(path, path.split("."), _ABSENT.get(path, "")) for path in kind.selectable_fields]
+    by_namespace = "metadata.namespace" in selectable(kind)
     adjust = _event_fields if kind.plural == "events" else None
 
     def read(key: Key, value: bytes) -> Attributes:
@@ -46,7 +47,7 @@ def _reader(resource: str) -> Callable[[Key, bytes], Attributes]:
         if adjust is not None:
             adjust(decoded, fields)
         fields["metadata.name"] = key.name
-        if key.namespace:
+        if by_namespace:
             fields["metadata.namespace"] = key.namespace
         return Attributes(decoded.metadata.labels or {}, fields)
 

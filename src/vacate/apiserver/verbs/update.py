@@ -58,7 +58,7 @@ async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: O
 
 def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     """Everything that happens to a changed object before it is written."""
-    _check_preconditions(call.kind, new, old)
+    _check_preconditions(call, new, old)
     strategy = strategy_for(call.kind)
     context = registry.context(call.user, call.subresource)
     strategy.default(new, context)
@@ -69,16 +69,15 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     guard(registry, call, new, old)
 
 
-def _check_preconditions(kind: Kind, new: Obj, old: Obj) -> None:
-    """A uid and a resourceVersion in the body are conditions; where they are missing the old ones hold."""
-    meta, before = new["metadata"], old["metadata"]
+def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
+    """A uid and a resourceVersion in the body are conditions; where they are missing the old ones hold.
+
+    The uid that a patch names is no condition but a change, which validation refuses.
+    """
+    kind, meta, before = call.kind, new["metadata"], old["metadata"]
     uid = meta.setdefault("uid", before["uid"])
-    if uid != before["uid"]:
-        raise status.conflict(
-            kind,
-            before["name"],
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}",
-        )
+    if uid != before["uid"] and call.request.method != "PATCH":
+        raise _other_object(kind, before, uid)
     revision = meta.get("resourceVersion", "")
     if revision in ("", "0"):
         if kind.plural in _CONDITIONAL:
@@ -87,6 +86,18 @@ def _check_preconditions(kind: Kind, new: Obj, old: Obj) -> None:
         meta["resourceVersion"] = before["resourceVersion"]
     elif revision != before["resourceVersion"]:
         raise status.modified(kind, before["name"])
+
+
+def _other_object(kind: Kind, before: Obj, wanted: str) -> errors.Conflict:
+    """The refusal comes from the storage, and says so."""
+    path = "/".join(part for part in (kind.plural, before.get("namespace"), before["name"]) if part)
+    return status.conflict(
+        kind,
+        before["name"],
+        f"StorageError: invalid object, Code: 4, Key: /registry/{path}, ResourceVersion: 0, "
+        "AdditionalErrorMsg: Precondition failed: "
+        f"UID in precondition: {wanted}, UID in object meta: {before['uid']}",
+    )
 
 
 def _brings_into_being(registry: Registry, call: Call) -> bool:
