@@ -11,7 +11,7 @@ SEED ?=
 PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format lock clean
+.PHONY: help setup demo test test-fast lint format lock clean kube kube-up kube-down test-kube differential
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,20 @@ test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
 
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
+
+kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
+	@$(BIN)/python -m hack.kubelab.obtain
+
+kube-up: $(STAMP) ## Start a real control plane with simulated nodes
+	@$(BIN)/python -m hack.kubelab.up up
+
+kube-down: $(STAMP) ## Remove what kube-up started
+	@$(BIN)/python -m hack.kubelab.up down
+
+# Without controllers, as the embedded server of the conformance body; the stories start a whole one.
+test-kube: $(STAMP) ## Run the conformance body and the stories on a real control plane (T, K)
+	@$(BIN)/python -m hack.kubelab.session --without-controllers -- \
+		$(BIN)/python -m pytest -q -n 2 --dist worksteal -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube,$(T))
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .

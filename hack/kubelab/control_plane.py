@@ -74,12 +74,12 @@ class ControlPlane:
         layout, ports = self.layout, self.ports
         write_papers(layout, ports.api)
         layout.logs.mkdir(parents=True, exist_ok=True)
-        self._run("etcd", flags.etcd(layout, ports), self._etcd_probe())
-        self._run("kube-apiserver", flags.api_server(layout, ports), self._api_probe())
+        self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
+        self._run("kube-apiserver", flags.api_server(layout, ports), self._probe(ports.api, "readyz"))
         if self._controllers:
             manager, scheduler = flags.controller_manager(layout, ports), flags.scheduler(layout, ports)
-            self._run("kube-controller-manager", manager, _part_probe(ports.controllers, "healthz"))
-            self._run("kube-scheduler", scheduler, _part_probe(ports.scheduler, "readyz"))
+            self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
+            self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
         with self._log(name).open("ab") as log:
@@ -105,16 +105,10 @@ class ControlPlane:
     def _log(self, name: str) -> Path:
         return self.layout.logs / f"{name}.log"
 
-    def _etcd_probe(self) -> Probe:
-        return Probe(f"{self.etcd_address}/readyz")
-
-    def _api_probe(self) -> Probe:
-        pki = self.layout.pki
-        return Probe(f"{self.address}/readyz", trusted=pki / "ca.crt", identity=pki / "admin.pem")
-
-
-def _part_probe(port: int, path: str) -> Probe:
-    return Probe(f"https://{HOST}:{port}/{path}")
+    def _probe(self, port: int, path: str) -> Probe:
+        layout = self.layout
+        identity = layout.pki / "admin.pem"
+        return Probe(f"https://{HOST}:{port}/{path}", trusted=layout.authority, identity=identity)
 
 
 def free_ports() -> Ports:

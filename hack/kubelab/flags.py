@@ -48,6 +48,16 @@ class Layout:
         return self.root / "etcd"
 
     @property
+    def authority(self) -> Path:
+        """Whom everyone trusts."""
+        return self.pki / "ca.crt"
+
+    @property
+    def server(self) -> Path:
+        """Certificate and key of all that listens on this machine."""
+        return self.pki / "server.pem"
+
+    @property
     def service_account_key(self) -> Path:
         """Signs the tokens of service accounts."""
         return self.pki / "service-account.key"
@@ -63,19 +73,19 @@ def etcd(layout: Layout, ports: Ports) -> list[str]:
     return [
         "--name=kube", f"--data-dir={layout.etcd}", "--unsafe-no-fsync",
         f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
-        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=kube={peer}",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=kube={peer}",
         "--log-level=warn",
     ]  # fmt: skip
 
 
 def api_server(layout: Layout, ports: Ports) -> list[str]:
     """Default admission but for ServiceAccount: no tokens are mounted into pods on paper."""
-    pair = layout.pki / "server.pem"
     return [
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
         f"--bind-address={HOST}", f"--secure-port={ports.api}", f"--advertise-address={HOST}",
-        f"--tls-cert-file={pair}", f"--tls-private-key-file={pair}", f"--client-ca-file={layout.pki / 'ca.crt'}",
-        f"--cert-dir={layout.pki}",
+        f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
+        f"--client-ca-file={layout.authority}",
         "--authorization-mode=RBAC",
         "--disable-admission-plugins=ServiceAccount",
         f"--service-account-issuer=https://{HOST}:{ports.api}",
@@ -98,7 +108,7 @@ def controller_manager(layout: Layout, ports: Ports) -> list[str]:
         f"--controllers={controllers}",
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={layout.service_account_key}",
-        f"--root-ca-file={layout.pki / 'ca.crt'}",
+        f"--root-ca-file={layout.authority}",
     ]
 
 
@@ -111,6 +121,7 @@ def _part(layout: Layout, name: str, port: int) -> list[str]:
     own = layout.kubeconfig(name)
     return [
         f"--kubeconfig={own}", f"--authentication-kubeconfig={own}", f"--authorization-kubeconfig={own}",
-        f"--bind-address={HOST}", f"--secure-port={port}", f"--cert-dir={layout.pki / name}",
+        f"--bind-address={HOST}", f"--secure-port={port}",
+        f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
         "--leader-elect=false",
     ]  # fmt: skip

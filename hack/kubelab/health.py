@@ -33,11 +33,7 @@ class Probe:
     def _context(self) -> ssl.SSLContext | None:
         if not self.url.startswith("https:"):
             return None
-        if self._trusted is None:
-            # The part made its certificate itself, for this address, a moment ago.
-            context = ssl._create_unverified_context()
-        else:
-            context = ssl.create_default_context(cafile=self._trusted)
+        context = ssl.create_default_context(cafile=self._trusted)
         if self._identity is not None:
             context.load_cert_chain(self._identity)
         return context

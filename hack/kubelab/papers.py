@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hack.kubelab.flags import HOST, Layout
+
 from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER
 from vacate.apiserver.pki import Pki
 from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig

@@ -1,0 +1,181 @@
+"""The cache of built programs: made once, by one caller, whole or not at all."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hack.kubelab import golang
+from hack.kubelab.golang import Go
+from hack.kubelab.obtain import cache_folder, cache_key, cached, obtain
+from hack.kubelab.programs import check_versions, missing_programs
+from hack.kubelab.release import PROGRAMS, KubeError, Release, architecture, pinned_release
+
+pytestmark = pytest.mark.process
+
+RELEASE = Release("v1.36.4", "v3.6.8", (1, 26), "0123456789ab")
+
+
+def program(path: Path, prints: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{prints}'\n")
+    path.chmod(0o755)
+
+
+def programs(folder: Path) -> Path:
+    """Five programs that say what the real ones say."""
+    for name in PROGRAMS:
+        program(folder / name, "etcd Version: 3.6.8" if name == "etcd" else "Kubernetes v1.36.4")
+    return folder
+
+
+def make(work: Path) -> Path:
+    (work / "gigabytes").write_text("of build cache")
+    return programs(work / "ready")
+
+
+def test_a_folder_of_the_users_is_used_as_it_is(tmp_path: Path) -> None:
+    assert obtain({"KUBEBUILDER_ASSETS": str(programs(tmp_path / "a"))}) == tmp_path / "a"
+
+
+def test_what_is_missing_in_a_folder_of_the_users_is_named(tmp_path: Path) -> None:
+    for name in ("etcd", "kube-apiserver", "kubectl"):
+        program(tmp_path / name, "")
+    with pytest.raises(KubeError, match=r"has no kube-controller-manager, kube-scheduler \("):
+        obtain({"KUBEBUILDER_ASSETS": str(tmp_path)})
+
+
+def test_the_second_call_makes_nothing(tmp_path: Path) -> None:
+    kept = cached(tmp_path, "key", make)
+    assert missing_programs(kept) == []
+    assert cached(tmp_path, "key", lambda _: pytest.fail("made again")) == kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "lock"]
+
+
+def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
+    def fail(work: Path) -> Path:
+        make(work)
+        raise KubeError("no")
+
+    with pytest.raises(KubeError):
+        cached(tmp_path, "key", fail)
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+    cached(tmp_path, "key", make)
+
+
+def test_a_damaged_folder_is_made_anew(tmp_path: Path) -> None:
+    (cached(tmp_path, "key", make) / "kubectl").unlink()
+    assert missing_programs(cached(tmp_path, "key", make)) == []
+
+
+def _obtain_slowly(cache: Path) -> None:
+    def slowly(work: Path) -> Path:
+        (cache / f"made-by-{os.getpid()}").touch()
+        time.sleep(0.3)  # long enough for the other one to arrive
+        return make(work)
+
+    cached(cache, "key", slowly)
+
+
+def test_of_two_callers_at_once_one_builds(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("fork")
+    both = [spawn.Process(target=_obtain_slowly, args=(tmp_path,)) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert [one.exitcode for one in both] == [0, 0]
+    assert len(list(tmp_path.glob("made-by-*"))) == 1
+
+
+_KILLED = """
+import sys, time
+from pathlib import Path
+from hack.kubelab.obtain import cached
+def make(work):
+    (work / "gigabytes").touch()
+    print("building", flush=True)
+    time.sleep(60)
+cached(Path(sys.argv[1]), "key", make)
+"""
+
+
+@pytest.mark.parametrize(("number", "left"), [("TERM", 0), ("INT", 0), ("KILL", 1)])
+def test_an_interrupted_build_leaves_nothing(tmp_path: Path, number: str, left: int) -> None:
+    """After kill -9 the next caller cleans up: nobody else is left to do it."""
+    builder = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert builder.stdout is not None
+    with builder.stdout:
+        assert builder.stdout.readline() == b"building\n"
+        subprocess.run(["kill", f"-{number}", str(builder.pid)], check=True)
+        assert builder.wait(20) != 0
+    assert len(list(tmp_path.glob("building-*"))) == left
+    cached(tmp_path, "key", make)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "lock"]
+
+
+def test_every_program_must_be_of_the_release(tmp_path: Path) -> None:
+    check_versions(programs(tmp_path), RELEASE)
+    program(tmp_path / "kube-scheduler", "Kubernetes v1.35.0")
+    with pytest.raises(
+        KubeError, match=r"kube-scheduler should be v1\.36\.4, and says: Kubernetes v1\.35\.0"
+    ):
+        check_versions(tmp_path, RELEASE)
+    (tmp_path / "etcd").write_text("#!/nowhere/at/all\n")
+    with pytest.raises(KubeError, match="etcd does not run"):
+        check_versions(tmp_path, RELEASE)
+
+
+def test_the_pinned_release_is_that_of_the_module() -> None:
+    release = pinned_release()
+    assert re.fullmatch(r"v1\.36\.\d+", release.kubernetes)
+    assert re.fullmatch(r"v3\.6\.\d+", release.etcd)
+    assert release.oldest_go == (1, 26)
+    assert f"component-base/version.gitVersion={release.kubernetes} " in release.link_flags()
+
+
+@pytest.mark.parametrize(("machine", "expected"), [("x86_64", "amd64"), ("aarch64", "arm64")])
+def test_architectures(machine: str, expected: str) -> None:
+    assert architecture(machine) == expected
+
+
+def test_other_machines_are_told_what_to_do() -> None:
+    with pytest.raises(KubeError, match="no Kubernetes is built for riscv64"):
+        architecture("riscv64")
+
+
+def test_the_key_tells_compilers_and_sources_apart() -> None:
+    keys = {
+        cache_key(RELEASE, Go("1.26.8", None)),
+        cache_key(RELEASE, Go("1.26.6", None)),
+        cache_key(Release("v1.36.4", "v3.6.8", (1, 26), "other"), Go("1.26.8", None)),
+    }
+    assert len(keys) == 3
+
+
+def test_where_the_cache_is(tmp_path: Path) -> None:
+    assert cache_folder({"VACATE_KUBE_CACHE": str(tmp_path)}) == tmp_path
+    assert cache_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "vacate" / "kube"
+
+
+@pytest.mark.parametrize(
+    ("prints", "own"),
+    [("go version go1.26.8 linux/amd64", True), ("go version go1.27rc1 linux/arm64", True),
+     ("go version go1.25.3 linux/amd64", False), ("gibberish", False)],
+)  # fmt: skip
+def test_only_a_new_enough_go_of_the_machine_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, own: bool
+) -> None:
+    program(tmp_path / "go", prints)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    chosen = golang.choose_go((1, 26))
+    assert (chosen.program == tmp_path / "go") is own
+    assert chosen.version == (prints.split()[2].removeprefix("go") if own else "1.26.6")
