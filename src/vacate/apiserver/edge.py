@@ -30,6 +30,7 @@ class Edge:
         self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
         self._listener = Listener(self._serve, self._limits)
         self._server: asyncio.Server | None = None
+        self._streams: dict[asyncio.Timeout, None] = {}
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
@@ -48,6 +49,8 @@ class Edge:
         """Stop listening and end what is under way."""
         if self._server is not None:
             self._server.close()
+        for stream in self._streams:
+            stream.reschedule(0)  # a watch has no end of its own
         self._listener.pre_shutdown()
         await self._listener.shutdown(self._limits.stop_seconds)
 
@@ -61,7 +64,27 @@ class Edge:
         response = await self._handle(request)
         if isinstance(response.body, bytes):
             return whole(response)
-        return await _stream(incoming, response)
+        return await self._stream(incoming, response)
+
+    async def _stream(self, incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
+        """Chunks as they come, until the last one or until the server stops."""
+        assert not isinstance(response.body, bytes)
+        out = _streaming(incoming, response)
+        stopping = asyncio.timeout(None)
+        self._streams[stopping] = None
+        try:
+            async with stopping:
+                await out.prepare(incoming)
+                async for chunk in response.body:
+                    await out.write(chunk)
+        except TimeoutError:
+            if not stopping.expired():
+                raise
+        finally:
+            del self._streams[stopping]
+            await response.body.aclose()
+        await out.write_eof()
+        return out
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
         return Request(
@@ -119,20 +142,11 @@ def _too_large() -> RequestTooLarge:
     return RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
 
 
-async def _stream(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """Chunks as they come, and the stream is closed in any case."""
-    assert not isinstance(response.body, bytes)
+def _streaming(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
     headers = {"Content-Type": response.content_type, **response.headers}
     out = web.StreamResponse(status=response.status, headers=headers)
     if incoming.version >= HttpVersion11:
         out.enable_chunked_encoding()
     else:
         out.force_close()  # an older client reads until the connection ends
-    try:
-        await out.prepare(incoming)
-        async for chunk in response.body:
-            await out.write(chunk)
-        await out.write_eof()
-    finally:
-        await response.body.aclose()
     return out
