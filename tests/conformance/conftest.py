@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import pytest_asyncio
@@ -15,6 +16,8 @@ from support.arms_scene import Scene
 from support.arms_servers import REAL, open_arm
 from vacate.entropy import system_entropy
 
+# Nothing here is about disks: where there is memory that looks like one, files lie there.
+QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
 DEVIATIONS = Path(__file__).with_name("deviations.toml")
 OpenArm = Callable[[str], Awaitable[Arm]]
 
@@ -34,14 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpenArm]:
+async def pool() -> AsyncIterator[OpenArm]:
     """Servers, each started when the first case needs it."""
     open_arms: dict[str, Arm] = {}
     async with AsyncExitStack() as stack:
 
         async def take(name: str) -> Arm:
             if name not in open_arms:
-                folder = tmp_path_factory.mktemp(name)
+                folder = Path(stack.enter_context(TemporaryDirectory(dir=QUICK)))
                 open_arms[name] = await stack.enter_async_context(open_arm(name, folder))
             return open_arms[name]
 

@@ -25,7 +25,7 @@ from support.arms_transport import TransportArm, event_of, json_bytes
 _RAW = {"GET": "get", "POST": "create", "PUT": "replace", "DELETE": "delete"}
 _PATCHES = {JSON_PATCH: "json", MERGE_PATCH: "merge", STRATEGIC_PATCH: "strategic"}
 _FROM_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
-_INVALID = re.compile(r'The (?:\S* ".*?"|request) is invalid: ?(?P<faults>.*)', re.DOTALL)
+_INVALID = re.compile(r'The (?:\S* ".*?"|request) is invalid(?:: ?(?P<faults>.*))?', re.DOTALL)
 _LOGIN = re.compile(r"error: You must be logged in to the server \((?P<message>.*)\)", re.DOTALL)
 _OBJECT = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)/(?:namespaces/(?P<ns>[^/]+)/)?"

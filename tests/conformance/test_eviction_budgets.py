@@ -1,0 +1,128 @@
+"""Which budget covers a pod, when it refuses, and in which words."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms import Obj
+from support.arms_eviction import WOULD_VIOLATE, allowed_now, budgeted, evict, running
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import condition
+from support.arms_scene import Scene
+
+from vacate.api.kinds import PODS
+
+pytestmark = CONFORMANCE
+
+
+def refusing(reason: str, message: str) -> list[Obj]:
+    return [condition("DisruptionAllowed", "False", reason=reason, message=message)]
+
+
+CURRENTLY = "The disruption budget b does not allow evicting pods currently"
+SPENT: dict[str, tuple[Obj, str]] = {
+    "too-few-healthy": (
+        {"currentHealthy": 2, "desiredHealthy": 3},
+        "The disruption budget b needs 3 healthy pods and has 2 currently",
+    ),
+    "just-enough-healthy": (
+        {"currentHealthy": 3, "desiredHealthy": 3},
+        "The disruption budget b needs 3 healthy pods and has 3 currently",
+    ),
+    "failed-sync": (
+        {"currentHealthy": 0, "desiredHealthy": 3, "conditions": refusing("SyncFailed", "no controllers found")},
+        f"{CURRENTLY} because it failed sync: no controllers found",
+    ),
+    "enough-healthy-and-a-reason": (
+        {"currentHealthy": 4, "desiredHealthy": 3, "conditions": refusing("Maintenance", "not today")},
+        f"{CURRENTLY} (Maintenance): not today",
+    ),
+    "enough-healthy-and-no-reason": ({"currentHealthy": 4, "desiredHealthy": 3}, CURRENTLY),
+}
+
+
+@pytest.mark.parametrize("case", SPENT)
+async def test_a_spent_budget_says_why(scene: Scene, case: str) -> None:
+    status, message = SPENT[case]
+    await running(scene)
+    await budgeted(scene, 0, status=status)
+    answer = (await evict(scene)).refused(429, "TooManyRequests", WOULD_VIOLATE)
+    answer.caused_by(("DisruptionBudget", message))
+    assert answer.header("Retry-After") is None
+    assert "deletionTimestamp" not in (await scene.get(PODS, "p"))["metadata"]
+
+
+SELECTORS: dict[str, tuple[Obj, bool]] = {
+    "its-labels": ({"selector": {"matchLabels": {"app": "web"}}}, True),
+    "other-labels": ({"selector": {"matchLabels": {"app": "db"}}}, False),
+    "everything": ({"selector": {}}, True),
+    "none": ({"selector": None}, False),
+    "expression": (
+        {"selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}},
+        True,
+    ),
+    "negative-expression": (
+        {"selector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}},
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SELECTORS)
+async def test_whom_a_budget_covers(scene: Scene, case: str) -> None:
+    spec, covered = SELECTORS[case]
+    await running(scene)
+    await budgeted(scene, 0, spec=spec)
+    answer = await evict(scene)
+    if covered:
+        answer.refused(429, "TooManyRequests", WOULD_VIOLATE)
+    else:
+        answer.ok(201)
+
+
+async def test_budgets_of_other_namespaces_do_not_count(scene: Scene) -> None:
+    await running(scene)
+    (await evict(scene)).ok(201)
+
+
+# The policy, the budget's status, whether the eviction goes, and what is left of the budget.
+UNREADY: dict[str, tuple[str | None, Obj, bool, int]] = {
+    "always-below": ("AlwaysAllow", {"currentHealthy": 1, "desiredHealthy": 2}, True, 0),
+    "always-with-budget": (
+        "AlwaysAllow",
+        {"currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1},
+        True,
+        1,
+    ),
+    "if-healthy-below": ("IfHealthyBudget", {"currentHealthy": 1, "desiredHealthy": 2}, False, 0),
+    "if-healthy-enough": ("IfHealthyBudget", {"currentHealthy": 2, "desiredHealthy": 2}, True, 0),
+    "unsaid-below": (None, {"currentHealthy": 1, "desiredHealthy": 2}, False, 0),
+    "unsaid-enough": (None, {"currentHealthy": 2, "desiredHealthy": 2}, True, 0),
+    "unsaid-nothing-wanted": (None, {"currentHealthy": 0, "desiredHealthy": 0}, False, 0),
+    "unsaid-with-budget": (
+        None,
+        {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 1},
+        True,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNREADY)
+async def test_a_pod_that_is_not_ready(scene: Scene, case: str) -> None:
+    policy, status, goes, left = UNREADY[case]
+    await running(scene, ready=False)
+    spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}
+    await budgeted(scene, 0, spec=spec, status=status)
+    answer = await evict(scene)
+    if goes:
+        answer.ok(201)
+    else:
+        answer.refused(429, "TooManyRequests", WOULD_VIOLATE)
+    assert await allowed_now(scene) == left
+
+
+@pytest.mark.parametrize("policy", ["AlwaysAllow", "IfHealthyBudget"])
+async def test_a_ready_pod_is_always_budgeted(scene: Scene, policy: str) -> None:
+    await running(scene)
+    await budgeted(scene, 0, spec={"unhealthyPodEvictionPolicy": policy}, status={"desiredHealthy": 3})
+    (await evict(scene)).refused(429, "TooManyRequests", WOULD_VIOLATE)

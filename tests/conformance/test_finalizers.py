@@ -1,0 +1,175 @@
+"""Finalizers hold objects; propagation policies are finalizers that a deletion leaves."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms import JSON_PATCH, Obj
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import config_map, workload
+from support.arms_scene import Scene, told
+
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS
+
+pytestmark = CONFORMANCE
+
+HOLD = "example.com/hold"
+
+
+def held(name: str, *finalizers: str) -> Obj:
+    obj = config_map(name)
+    obj["metadata"]["finalizers"] = list(finalizers or (HOLD,))
+    return obj
+
+
+async def release(scene: Scene, name: str) -> None:
+    await scene.given_patch(CONFIGMAPS, name, {"metadata": {"finalizers": None}})
+
+
+async def test_a_deletion_leaves_a_mark(scene: Scene) -> None:
+    created = await scene.given(CONFIGMAPS, held("m"))
+    answer = (await scene.delete(CONFIGMAPS, "m")).ok()
+    assert answer["kind"] == "ConfigMap"
+    read = await scene.get(CONFIGMAPS, "m")
+    assert read["metadata"]["deletionTimestamp"].endswith("Z")
+    assert read["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert read["metadata"]["uid"] == created["metadata"]["uid"]
+    await release(scene, "m")
+
+
+async def test_the_last_finalizer_takes_the_object_along(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, held("m", HOLD, "example.com/two"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    first = [{"op": "remove", "path": "/metadata/finalizers/0"}]
+    left = (await scene.patch(CONFIGMAPS, "m", first, JSON_PATCH)).ok()
+    assert left["metadata"]["finalizers"] == ["example.com/two"]
+    (await scene.patch(CONFIGMAPS, "m", {"metadata": {"finalizers": None}})).ok()
+    await scene.gone(CONFIGMAPS, "m")
+
+
+async def test_the_mark_is_not_taken_back(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, held("m"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    obj = await scene.get(CONFIGMAPS, "m")
+    marked = obj["metadata"].pop("deletionTimestamp")
+    obj["metadata"].pop("deletionGracePeriodSeconds")
+    obj["data"] = {"a": "1"}
+    new = (await scene.put(CONFIGMAPS, obj)).ok()
+    assert (new["metadata"]["deletionTimestamp"], new["data"]) == (marked, {"a": "1"})
+    await release(scene, "m")
+
+
+async def test_no_finalizer_joins_later(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, held("m"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"finalizers": [HOLD, "example.com/late"]}})
+    fault = (
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
+        'found new finalizers []string{"example.com/late"}'
+    )
+    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {fault}', faults=[fault])
+    await release(scene, "m")
+
+
+async def test_a_second_deletion_changes_nothing(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, held("m"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    first = await scene.get(CONFIGMAPS, "m")
+    (await scene.delete(CONFIGMAPS, "m")).ok()
+    assert (await scene.get(CONFIGMAPS, "m"))["metadata"] == first["metadata"]
+    await release(scene, "m")
+
+
+async def test_watchers_see_the_mark_and_the_end(scene: Scene) -> None:
+    created = await scene.given(CONFIGMAPS, held("m"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    await release(scene, "m")
+    query = {"resourceVersion": created["metadata"]["resourceVersion"]}
+    events = await scene.watch(CONFIGMAPS, query, 2)
+    assert told(events) == [("MODIFIED", "m"), ("DELETED", "m")]
+    assert events[0].obj["metadata"]["deletionTimestamp"]
+
+
+async def test_a_name_is_taken_until_the_object_is_gone(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, held("m"))
+    await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
+    answer = await scene.post(CONFIGMAPS, config_map("m"))
+    answer.refused(409, "AlreadyExists", 'object is being deleted: configmaps "m" already exists')
+    await release(scene, "m")
+
+
+async def test_names_without_a_prefix_belong_to_kubernetes(scene: Scene) -> None:
+    answer = await scene.post(CONFIGMAPS, held("m", "hold"))
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    answer.refused(422, "Invalid", faults=[f'metadata.finalizers[0]: Invalid value: "hold": {detail}'])
+
+
+POLICIES: dict[str, tuple[Obj, list[str]]] = {
+    "Foreground": ({"propagationPolicy": "Foreground"}, ["foregroundDeletion"]),
+    "Orphan": ({"propagationPolicy": "Orphan"}, ["orphan"]),
+    "orphanDependents": ({"orphanDependents": True}, ["orphan"]),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_policies_are_finalizers(scene: Scene, policy: str) -> None:
+    options, finalizers = POLICIES[policy]
+    created = await scene.given(DEPLOYMENTS, workload("w"))
+    answer = (await scene.delete(DEPLOYMENTS, "w", options)).ok()
+    assert answer["metadata"]["finalizers"] == finalizers
+    assert answer["metadata"]["generation"] == created["metadata"]["generation"] + 1
+    assert answer["metadata"]["deletionTimestamp"]
+
+
+async def test_background_removes_at_once(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    (await scene.delete(DEPLOYMENTS, "w", {"propagationPolicy": "Background"})).ok()
+    await scene.gone(DEPLOYMENTS, "w")
+
+
+async def test_a_policy_in_the_query(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    answer = await scene.delete(DEPLOYMENTS, "w", query={"propagationPolicy": "Foreground"})
+    assert answer.ok()["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
+WRONG_OPTIONS: dict[str, tuple[Obj, list[str]]] = {
+    "unknown": (
+        {"propagationPolicy": "Sideways"},
+        ['propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"'],
+    ),
+    "both": (
+        {"propagationPolicy": "Orphan", "orphanDependents": True},
+        [
+            'propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set'
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPTIONS)
+async def test_policies_that_do_not_fit(scene: Scene, case: str) -> None:
+    options, faults = WRONG_OPTIONS[case]
+    await scene.given(DEPLOYMENTS, workload("w"))
+    answer = await scene.delete(DEPLOYMENTS, "w", options)
+    answer.refused(422, "Invalid", f'DeleteOptions.meta.k8s.io "" is invalid: {faults[0]}', faults=faults)
+    await scene.get(DEPLOYMENTS, "w")
+
+
+async def test_preconditions(scene: Scene) -> None:
+    created = await scene.given(CONFIGMAPS, config_map("m"))
+    uid, version = created["metadata"]["uid"], created["metadata"]["resourceVersion"]
+    answer = await scene.delete(CONFIGMAPS, "m", {"preconditions": {"uid": "other"}})
+    why = (
+        f"the UID in the precondition (other) does not match the UID in record ({uid}). "
+        "The object might have been deleted and then recreated"
+    )
+    answer.refused(409, "Conflict", f'Operation cannot be fulfilled on ConfigMap "m": {why}')
+    answer = await scene.delete(CONFIGMAPS, "m", {"preconditions": {"resourceVersion": "1"}})
+    why = (
+        f"the ResourceVersion in the precondition (1) does not match the ResourceVersion in record ({version}). "
+        "The object might have been modified"
+    )
+    answer.refused(409, "Conflict", f'Operation cannot be fulfilled on ConfigMap "m": {why}')
+    met = {"preconditions": {"uid": uid, "resourceVersion": version}}
+    (await scene.delete(CONFIGMAPS, "m", met)).ok()
+    await scene.gone(CONFIGMAPS, "m")

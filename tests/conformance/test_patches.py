@@ -1,0 +1,154 @@
+"""The three forms of patches, and those that cannot be applied."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import config_map, condition, named, pod, workload
+from support.arms_scene import Scene
+
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NODES, PODS, SERVICEACCOUNTS
+
+pytestmark = CONFORMANCE
+
+JSON_PATCHES = {
+    "add": ({"op": "add", "path": "/data/b", "value": "2"}, {"a": "1", "b": "2"}),
+    "remove": ({"op": "remove", "path": "/data/a"}, None),
+    "replace": ({"op": "replace", "path": "/data/a", "value": "2"}, {"a": "2"}),
+    "move": ({"op": "move", "from": "/data/a", "path": "/data/b"}, {"b": "1"}),
+    "copy": ({"op": "copy", "from": "/data/a", "path": "/data/b"}, {"a": "1", "b": "1"}),
+    "test": ({"op": "test", "path": "/data/a", "value": "1"}, {"a": "1"}),
+}
+REJECTED = "the server rejected our request due to an error in our request"
+
+
+@pytest.mark.parametrize("operation", JSON_PATCHES)
+async def test_json(scene: Scene, operation: str) -> None:
+    step, result = JSON_PATCHES[operation]
+    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    patched = (await scene.patch(CONFIGMAPS, "m", [step], JSON_PATCH)).ok()
+    assert patched.get("data") == result
+
+
+async def test_json_appends_to_lists(scene: Scene) -> None:
+    await scene.given(NODES, named(name := scene.unique("n"), spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}))
+    step = {"op": "add", "path": "/spec/taints/-", "value": {"key": "b", "effect": "NoExecute"}}
+    patched = (await scene.patch(NODES, name, [step], JSON_PATCH)).ok()
+    assert [taint["key"] for taint in patched["spec"]["taints"]][:2] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"op": "test", "path": "/data/a", "value": "2"},
+        {"op": "remove", "path": "/data/nothing"},
+        {"op": "replace", "path": "/nowhere/at/all", "value": 1},
+    ],
+    ids=["test", "remove", "replace"],
+)
+async def test_json_that_does_not_apply(scene: Scene, step: Obj) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    answer = await scene.patch(CONFIGMAPS, "m", [step, {"op": "remove", "path": "/data"}], JSON_PATCH)
+    answer.refused(422, "Invalid", REJECTED)
+    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
+
+
+async def test_merge_changes_adds_and_takes_away(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", a="1", b="2"))
+    patch = {"data": {"a": "9", "b": None, "c": "3"}}
+    assert (await scene.patch(CONFIGMAPS, "m", patch)).ok()["data"] == {"a": "9", "c": "3"}
+
+
+async def test_merge_replaces_lists(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    containers = [{"name": "other", "image": "i"}]
+    patched = (await scene.patch(DEPLOYMENTS, "w", {"spec": {"template": {"spec": {"containers": containers}}}})).ok()
+    assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == ["other"]
+
+
+async def test_strategic_merges_lists_by_key(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    containers = [{"name": "c", "image": "new"}, {"name": "d", "image": "j"}]
+    patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+    patched = (await scene.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
+    found = [(one["name"], one["image"]) for one in patched["spec"]["template"]["spec"]["containers"]]
+    assert sorted(found) == [("c", "new"), ("d", "j")]
+
+
+async def test_strategic_deletes_from_lists(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    await scene.given_patch(
+        DEPLOYMENTS,
+        "w",
+        {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}]}}}},
+    )
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "d", "$patch": "delete"}]}}}}
+    patched = (await scene.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
+    assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == ["c"]
+
+
+async def test_strategic_replaces_maps(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+    patch = {"data": {"$patch": "replace", "b": "2"}}
+    assert (await scene.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()["data"] == {"b": "2"}
+
+
+async def test_strategic_merges_lists_of_words(scene: Scene) -> None:
+    obj = config_map("m")
+    obj["metadata"]["finalizers"] = ["example.com/a"]
+    await scene.given(CONFIGMAPS, obj)
+    patch = {"metadata": {"finalizers": ["example.com/b"]}}
+    patched = (await scene.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()
+    assert sorted(patched["metadata"]["finalizers"]) == ["example.com/a", "example.com/b"]
+    removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a", "example.com/b"]}}
+    patched = (await scene.patch(CONFIGMAPS, "m", removal, STRATEGIC_PATCH)).ok()
+    assert "finalizers" not in patched["metadata"]
+
+
+async def test_strategic_merges_conditions_by_type(scene: Scene) -> None:
+    await scene.given(PODS, pod("p", node="n"))
+    await scene.given_status(PODS, "p", {"conditions": [condition("Ready", "False"), condition("a.example/x")]})
+    path = scene.at(PODS, "p", "status")
+    patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    await scene.arm.given("PATCH", path, patch, content_type=STRATEGIC_PATCH)
+    found = {one["type"]: one["status"] for one in (await scene.get(PODS, "p"))["status"]["conditions"]}
+    assert (found["Ready"], found["a.example/x"]) == ("True", "True")
+
+
+@pytest.mark.parametrize("form", [MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH], ids=["merge", "strategic", "json"])
+async def test_something_that_is_not_there(scene: Scene, form: str) -> None:
+    patch: object = [] if form == JSON_PATCH else {"data": {"a": "1"}}
+    answer = await scene.patch(CONFIGMAPS, "none", patch, form)
+    answer.refused(404, "NotFound", 'configmaps "none" not found')
+
+
+async def test_a_patch_cannot_rename(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"name": "n"}})
+    message = "the name of the object (n) does not match the name on the URL (m)"
+    answer.refused(400, "BadRequest", message)
+
+
+async def test_a_patch_is_validated(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    answer = await scene.patch(DEPLOYMENTS, "w", {"spec": {"replicas": -1}})
+    fault = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    answer.refused(422, "Invalid", f'Deployment.apps "w" is invalid: {fault}', faults=[fault])
+
+
+@without("kubectl", because="kubectl reads the patch itself before it sends it")
+@pytest.mark.parametrize("form", [MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH], ids=["merge", "strategic", "json"])
+async def test_a_patch_that_is_no_json(scene: Scene, form: str) -> None:
+    await scene.given(SERVICEACCOUNTS, named("s"))
+    answer = await scene.patch(SERVICEACCOUNTS, "s", b'{"metadata":', form)
+    answer.refused(400, "BadRequest")
+
+
+@without("kubectl", because="kubectl patch knows three forms only")
+async def test_a_form_that_nobody_knows(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "1"}}, "application/json")
+    known = "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
+    message = "the body of the request was in an unknown format - accepted media types include: "
+    answer.refused(415, "UnsupportedMediaType", starting=message + known)

@@ -1,0 +1,176 @@
+"""Pods go in their own time: the grace period, its shortening, and its end."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from support.arms import Obj
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import pod
+from support.arms_scene import Scene, told
+
+from vacate.api.kinds import PODS
+
+pytestmark = CONFORMANCE
+
+
+def seconds(obj: Obj) -> int:
+    return int(obj["metadata"]["deletionGracePeriodSeconds"])
+
+
+def moment(obj: Obj) -> dt.datetime:
+    return dt.datetime.fromisoformat(obj["metadata"]["deletionTimestamp"].replace("Z", "+00:00"))
+
+
+async def running(scene: Scene, **spec: object) -> Obj:
+    """A pod that has a node: nobody but its node ends it."""
+    await scene.given(PODS, pod("p", node="n", **spec))
+    return await scene.given_status(PODS, "p", {"phase": "Running"})
+
+
+async def test_the_grace_is_the_pods(scene: Scene) -> None:
+    before = await running(scene, terminationGracePeriodSeconds=77)
+    answer = (await scene.delete(PODS, "p")).ok()
+    assert seconds(answer) == 77
+    ahead = (moment(answer) - dt.datetime.now(dt.UTC)).total_seconds()
+    assert 70 < ahead < 79
+    assert answer["metadata"]["generation"] == before["metadata"]["generation"] + 1
+    assert answer["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_the_grace_is_thirty_seconds_unless_said(scene: Scene) -> None:
+    await running(scene)
+    assert seconds((await scene.delete(PODS, "p")).ok()) == 30
+
+
+@pytest.mark.parametrize("asked", [5, 120])
+async def test_the_client_says_the_grace(scene: Scene, asked: int) -> None:
+    await running(scene)
+    assert seconds((await scene.delete(PODS, "p", {"gracePeriodSeconds": asked})).ok()) == asked
+
+
+async def test_the_grace_in_the_query(scene: Scene) -> None:
+    await running(scene)
+    assert seconds((await scene.delete(PODS, "p", query={"gracePeriodSeconds": "7"})).ok()) == 7
+
+
+async def test_a_negative_grace_is_one_second(scene: Scene) -> None:
+    await running(scene)
+    assert seconds((await scene.delete(PODS, "p", {"gracePeriodSeconds": -5})).ok()) == 1
+
+
+async def test_the_grace_is_shortened(scene: Scene) -> None:
+    await running(scene)
+    first = (await scene.delete(PODS, "p", {"gracePeriodSeconds": 60})).ok()
+    second = (await scene.delete(PODS, "p", {"gracePeriodSeconds": 20})).ok()
+    assert seconds(second) == 20
+    assert moment(first) - moment(second) == dt.timedelta(seconds=40)
+    assert first["metadata"]["generation"] == second["metadata"]["generation"]
+
+
+async def test_the_grace_is_never_lengthened(scene: Scene) -> None:
+    await running(scene)
+    first = (await scene.delete(PODS, "p", {"gracePeriodSeconds": 20})).ok()
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 60})).ok()
+    read = await scene.get(PODS, "p")
+    assert (seconds(read), moment(read)) == (20, moment(first))
+    assert read["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+async def test_a_second_deletion_without_a_grace_changes_nothing(scene: Scene) -> None:
+    await running(scene)
+    first = (await scene.delete(PODS, "p", {"gracePeriodSeconds": 20})).ok()
+    (await scene.delete(PODS, "p")).ok()
+    read = await scene.get(PODS, "p")
+    assert read["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+async def test_nothing_removes_at_once(scene: Scene) -> None:
+    await running(scene)
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 0})).ok()
+    await scene.gone(PODS, "p")
+
+
+async def test_nothing_ends_a_grace(scene: Scene) -> None:
+    await running(scene)
+    (await scene.delete(PODS, "p")).ok()
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 0})).ok()
+    await scene.gone(PODS, "p")
+
+
+async def test_a_pod_without_a_node_goes_at_once(scene: Scene) -> None:
+    await scene.given(PODS, pod("p"))
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 60})).ok()
+    await scene.gone(PODS, "p")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_a_pod_that_has_ended_goes_at_once(scene: Scene, phase: str) -> None:
+    await scene.given(PODS, pod("p", node="n"))
+    await scene.given_status(PODS, "p", {"phase": phase})
+    (await scene.delete(PODS, "p")).ok()
+    await scene.gone(PODS, "p")
+
+
+async def test_finalizers_outlast_the_grace(scene: Scene) -> None:
+    await running(scene)
+    await scene.given_patch(PODS, "p", {"metadata": {"finalizers": ["example.com/hold"]}})
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 0})).ok()
+    read = await scene.get(PODS, "p")
+    assert seconds(read) == 0
+    (await scene.patch(PODS, "p", {"metadata": {"finalizers": None}})).ok()
+    await scene.gone(PODS, "p")
+
+
+async def test_a_grace_outlasts_finalizers(scene: Scene) -> None:
+    await running(scene)
+    await scene.given_patch(PODS, "p", {"metadata": {"finalizers": ["example.com/hold"]}})
+    (await scene.delete(PODS, "p")).ok()
+    (await scene.patch(PODS, "p", {"metadata": {"finalizers": None}})).ok()
+    assert seconds(await scene.get(PODS, "p")) == 30
+    (await scene.delete(PODS, "p", {"gracePeriodSeconds": 0})).ok()
+    await scene.gone(PODS, "p")
+
+
+@pytest.mark.parametrize(
+    ("field", "what", "fate"),
+    [
+        ("uid", "UID", "The object might have been deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "The object might have been modified"),
+    ],
+)
+async def test_preconditions(scene: Scene, field: str, what: str, fate: str) -> None:
+    found = (await running(scene))["metadata"][field]
+    answer = await scene.delete(PODS, "p", {"preconditions": {field: "other"}})
+    why = f"the {what} in the precondition (other) does not match the {what} in record ({found}). {fate}"
+    answer.refused(409, "Conflict", f'Operation cannot be fulfilled on Pod "p": {why}')
+    assert "deletionTimestamp" not in (await scene.get(PODS, "p"))["metadata"]
+    (await scene.delete(PODS, "p", {"preconditions": {field: found}})).ok()
+
+
+async def test_watchers_see_every_step(scene: Scene) -> None:
+    before = await running(scene)
+    await scene.arm.drop(scene.at(PODS, "p"))
+    await scene.arm.given("DELETE", scene.at(PODS, "p"), {"gracePeriodSeconds": 0})
+    query = {"resourceVersion": before["metadata"]["resourceVersion"]}
+    events = await scene.watch(PODS, query, lambda event: event.type == "DELETED")
+    assert told(events)[0] == ("MODIFIED", "p")
+    assert seconds(events[0].obj) == 30
+    assert told(events)[-1] == ("DELETED", "p")
+    assert seconds(events[-1].obj) == 0
+
+
+async def test_a_terminating_pod_may_still_change(scene: Scene) -> None:
+    await running(scene)
+    (await scene.delete(PODS, "p")).ok()
+    await scene.given_status(PODS, "p", {"phase": "Succeeded"})
+    read = await scene.get(PODS, "p")
+    assert (read["status"]["phase"], seconds(read)) == ("Succeeded", 30)
+
+
+async def test_a_collection_has_one_grace(scene: Scene) -> None:
+    await running(scene)
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 9}
+    (await scene.ask("DELETE", PODS, body=options)).ok()
+    assert seconds(await scene.get(PODS, "p")) == 9

@@ -1,0 +1,193 @@
+"""status and scale: each changes its own part, and spec changes alone are counted."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms import MERGE_PATCH, Obj
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import budget, condition, config_map, named, pod, workload
+from support.arms_scene import Scene
+
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    Kind,
+)
+
+pytestmark = CONFORMANCE
+
+# An object, a change of its status, and a change of its spec, for each kind that has a status.
+PARTS: dict[Kind, tuple[Obj, Obj, Obj]] = {
+    DEPLOYMENTS: (workload("x"), {"replicas": 3, "observedGeneration": 1}, {"paused": True}),
+    REPLICASETS: (workload("x"), {"replicas": 3}, {"minReadySeconds": 5}),
+    PODDISRUPTIONBUDGETS: (
+        budget("x"),
+        {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
+        {"minAvailable": 7},
+    ),
+    PODS: (pod("x"), {"phase": "Running"}, {"activeDeadlineSeconds": 60}),
+}
+with_status = pytest.mark.parametrize("kind", PARTS, ids=lambda kind: kind.plural)
+scalable = pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
+
+
+def contains(whole: Obj, part: Obj) -> bool:
+    return {key: whole.get(key) for key in part} == part
+
+
+@with_status
+async def test_status_by_put(scene: Scene, kind: Kind) -> None:
+    obj, status, spec = PARTS[kind]
+    created = await scene.given(kind, obj)
+    created["status"] = {**created.get("status", {}), **status}
+    created["spec"] = {**created["spec"], **spec}
+    new = (await scene.put(kind, created, "status")).ok()
+    assert contains(new["status"], status)
+    assert not contains(new["spec"], spec)
+    assert new["metadata"]["generation"] == created["metadata"]["generation"]
+
+
+@with_status
+async def test_the_object_keeps_its_status(scene: Scene, kind: Kind) -> None:
+    obj, status, spec = PARTS[kind]
+    created = await scene.given(kind, obj)
+    created["status"] = {**created.get("status", {}), **status}
+    created["spec"] = {**created["spec"], **spec}
+    new = (await scene.put(kind, created)).ok()
+    assert not contains(new.get("status", {}), status)
+    assert contains(new["spec"], spec)
+    assert new["metadata"]["generation"] == created["metadata"]["generation"] + 1
+
+
+@with_status
+async def test_status_by_get(scene: Scene, kind: Kind) -> None:
+    created = await scene.given(kind, PARTS[kind][0])
+    read = await scene.get(kind, "x", "status")
+    assert (read["kind"], read["metadata"]["uid"]) == (kind.kind, created["metadata"]["uid"])
+
+
+@without("kubectl", because="kubectl before 1.24 cannot patch a subresource")
+@with_status
+async def test_status_by_patch(scene: Scene, kind: Kind) -> None:
+    obj, status, spec = PARTS[kind]
+    await scene.given(kind, obj)
+    new = (await scene.patch(kind, "x", {"status": status, "spec": spec}, MERGE_PATCH, "status")).ok()
+    assert contains(new["status"], status)
+    assert not contains(new["spec"], spec)
+
+
+async def test_node_status(scene: Scene) -> None:
+    name = scene.unique("n")
+    node = await scene.given(NODES, named(name))
+    node["status"] = {"conditions": [condition("Ready")], "capacity": {"cpu": "4"}}
+    node["spec"] = {"unschedulable": True}
+    new = (await scene.put(NODES, node, "status")).ok()
+    assert new["status"]["capacity"] == {"cpu": "4"}
+    assert not new.get("spec", {}).get("unschedulable")
+
+
+async def test_namespace_status_says_whether_it_goes(scene: Scene) -> None:
+    namespace = await scene.get(NAMESPACES, scene.namespace)
+    namespace["status"] = {"phase": "Terminating"}
+    answer = await scene.put(NAMESPACES, namespace, "status")
+    detail = "may only be 'Active' if `deletionTimestamp` is empty"
+    answer.refused(422, "Invalid", faults=[f'status.Phase: Invalid value: "Terminating": {detail}'])
+
+
+async def test_status_with_a_stale_version(scene: Scene) -> None:
+    created = await scene.given(DEPLOYMENTS, workload("x"))
+    await scene.given_patch(DEPLOYMENTS, "x", {"metadata": {"labels": {"a": "b"}}})
+    created["status"] = {"replicas": 1}
+    (await scene.put(DEPLOYMENTS, created, "status")).refused(409, "Conflict")
+
+
+async def test_kinds_without_a_status(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    answer = await scene.ask("GET", CONFIGMAPS, "m", "status")
+    answer.refused(404, "NotFound", "the server could not find the requested resource")
+
+
+@scalable
+async def test_scale_by_get(scene: Scene, kind: Kind) -> None:
+    created = await scene.given(kind, workload("w", 3))
+    scale = await scene.get(kind, "w", "scale")
+    assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
+    assert scale["metadata"]["uid"] == created["metadata"]["uid"]
+    assert scale["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+    assert scale["spec"] == {"replicas": 3}
+    assert scale["status"] == {"replicas": 0, "selector": "app=web"}
+
+
+@scalable
+async def test_scale_by_put(scene: Scene, kind: Kind) -> None:
+    created = await scene.given(kind, workload("w", 3))
+    scale = await scene.get(kind, "w", "scale")
+    scale["spec"]["replicas"] = 5
+    new = (await scene.put(kind, scale, "scale")).ok()
+    assert new["spec"]["replicas"] == 5
+    read = await scene.get(kind, "w")
+    assert read["spec"]["replicas"] == 5
+    assert read["metadata"]["generation"] == created["metadata"]["generation"] + 1
+
+
+@without("kubectl", because="kubectl before 1.24 cannot patch a subresource")
+@scalable
+async def test_scale_by_patch(scene: Scene, kind: Kind) -> None:
+    await scene.given(kind, workload("w", 3))
+    new = (await scene.patch(kind, "w", {"spec": {"replicas": 0}}, MERGE_PATCH, "scale")).ok()
+    assert not new["spec"].get("replicas")
+    assert (await scene.get(kind, "w"))["spec"]["replicas"] == 0
+
+
+async def test_scale_with_a_stale_version(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    scale = await scene.get(DEPLOYMENTS, "w", "scale")
+    await scene.given_patch(DEPLOYMENTS, "w", {"metadata": {"labels": {"a": "b"}}})
+    (await scene.put(DEPLOYMENTS, scale, "scale")).refused(409, "Conflict")
+
+
+async def test_scale_below_nothing(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    scale = await scene.get(DEPLOYMENTS, "w", "scale")
+    scale["spec"]["replicas"] = -1
+    answer = await scene.put(DEPLOYMENTS, scale, "scale")
+    fault = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    answer.refused(422, "Invalid", f'Scale.autoscaling "w" is invalid: {fault}', faults=[fault])
+
+
+async def test_scale_of_something_that_is_not_there(scene: Scene) -> None:
+    answer = await scene.ask("GET", DEPLOYMENTS, "none", "scale")
+    answer.refused(404, "NotFound", 'deployments.apps "none" not found')
+
+
+GENERATIONS: dict[str, tuple[Kind, Obj, Obj, int]] = {
+    "labels-of-a-deployment": (DEPLOYMENTS, workload("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
+    "annotations-of-a-deployment": (DEPLOYMENTS, workload("x"), {"metadata": {"annotations": {"a": "b"}}}, 2),
+    "spec-of-a-deployment": (DEPLOYMENTS, workload("x"), {"spec": {"replicas": 4}}, 2),
+    "same-spec-of-a-deployment": (DEPLOYMENTS, workload("x"), {"spec": {"replicas": 1}}, 1),
+    "annotations-of-a-replicaset": (REPLICASETS, workload("x"), {"metadata": {"annotations": {"a": "b"}}}, 1),
+    "spec-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"spec": {"minAvailable": 2}}, 2),
+    "labels-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
+}
+
+
+@pytest.mark.parametrize("case", GENERATIONS)
+async def test_generation(scene: Scene, case: str) -> None:
+    kind, obj, patch, generation = GENERATIONS[case]
+    created = await scene.given(kind, obj)
+    assert created["metadata"]["generation"] == 1
+    new = (await scene.patch(kind, "x", patch)).ok()
+    assert new["metadata"]["generation"] == generation
+
+
+async def test_generation_is_the_servers(scene: Scene) -> None:
+    obj = workload("x")
+    obj["metadata"]["generation"] = 9
+    assert (await scene.create(DEPLOYMENTS, obj))["metadata"]["generation"] == 1
+    patched = (await scene.patch(DEPLOYMENTS, "x", {"metadata": {"generation": 9}})).ok()
+    assert patched["metadata"]["generation"] == 1
