@@ -62,7 +62,7 @@ class ApiServer:
         self.registry = registry
         self.health = Health(
             live={"ping": lambda: ""},
-            ready={"storage": lambda: str(registry.store.failure or "")},
+            ready={"storage": lambda: _read_only(registry.store.failure)},
         )
         self._authenticator = authenticator
         self._impersonation = Impersonation(registry.authorizer)
@@ -170,7 +170,11 @@ def _not_allowed() -> errors.MethodNotAllowed:
     return errors.MethodNotAllowed("the server does not allow this method on the requested resource")
 
 
+def _read_only(failure: str | None) -> str:
+    return f"read-only, {failure}" if failure else ""
+
+
 def _store_refusal(error: errors.StoreError) -> errors.ApiError:
     if isinstance(error, errors.StoreReadOnly):
-        return errors.ServiceUnavailable(f"the storage is read-only: {error}")
+        return errors.ServiceUnavailable(str(error))
     return errors.InternalError(f"the storage refused: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from itertools import chain
 
@@ -19,6 +20,8 @@ from vacate.store.types import Change, Encode, Entry, Key, Page, Project, Scope
 from vacate.store.watch import Watch
 
 WATCH_CAPACITY = 1000
+
+_log = logging.getLogger(__name__)
 
 
 class Store:
@@ -271,6 +274,7 @@ class Store:
     def _abandon(self, reason: str) -> str:
         self._failure = reason
         self._refusal = f"the store is read-only, its log failed: {reason}"
+        _log.error("%s", self._refusal)
         self._overlay.clear()
         self._tip_revision = self.revision
         self._progress.fail(self._refusal)
