@@ -35,7 +35,8 @@ class ClusterProcess:
             stderr=subprocess.STDOUT,
             text=True,
             env=environment(),
-            preexec_fn=before_exec,  # noqa: PLW1509  no threads between fork and exec
+            preexec_fn=before_exec,  # noqa: PLW1509  nothing in it takes a lock
+            start_new_session=True,  # a group of its own, so that what it leaves behind can be seen
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -77,6 +78,14 @@ class ClusterProcess:
         """End it as a power cut of the process would."""
         self.process.kill()
         self.wait()
+
+    def left_behind(self) -> bool:
+        """Whether any process of its group still runs."""
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def https(self) -> Https:
         """Requests as the administrator."""
@@ -128,4 +137,4 @@ def vacate(*arguments: str, seconds: float = 60.0) -> subprocess.CompletedProces
 
 def environment() -> dict[str, str]:
     """The surroundings of a user's shell, wide enough that lines do not wrap."""
-    return {**os.environ, "COLUMNS": "200", "PYTHONWARNINGS": "default"}
+    return {**os.environ, "COLUMNS": "200"}

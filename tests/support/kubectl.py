@@ -92,7 +92,7 @@ class Kubectl:
         }
 
     def __call__(self, command: str, stdin: Any = None, *, around: Mapping[str, str] | None = None) -> Ran:
-        """Run `kubectl COMMAND`; objects given as standard input are sent as JSON, `around` is environment."""
+        """Run `kubectl COMMAND`; objects on standard input go as JSON; `around` is environment."""
         done = subprocess.run(
             self.argv(command),
             input=as_text(stdin),

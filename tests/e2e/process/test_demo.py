@@ -1,0 +1,105 @@
+"""`vacate demo`: watched through a pipe, on a terminal, and interrupted."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from support.cluster_process import environment
+
+pytestmark = pytest.mark.process
+
+
+def start(folder: Path, output: int | IO[bytes], **more: str) -> subprocess.Popen[bytes]:
+    """The demo, with its temporary folder below the given one."""
+    folder.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "vacate", "demo"],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env={**environment(), "TMPDIR": str(folder), **more},
+        start_new_session=True,
+    )
+
+
+def figures(screen: str) -> dict[str, str]:
+    """The rows of the summary."""
+    rows = re.findall(r"^│ (.+?)\s*│ (.+?)\s*│\r?$", screen[screen.index("Summary") :], re.MULTILINE)
+    return dict(rows)
+
+
+def check_story(screen: str) -> None:
+    """What the lines tell is what the summary counts."""
+    told = figures(screen)
+    evicted = re.findall(r"^Evicted (\S+)", screen, re.MULTILINE)
+    node = told["node drained"]
+    assert f"Cordoned {node}" in screen
+    ready = re.search(rf"All (\d+) replicas are ready; (\d+) of them run on {node}", screen)
+    assert ready
+    assert told["pods evicted"] == ready[2] == str(len(set(evicted)))
+    waited = set(re.findall(r"^(\S+) must wait: The disruption budget web needs 5", screen, re.MULTILINE))
+    assert waited < set(evicted)
+    assert int(told["evictions that the budget refused at first"]) >= len(waited) >= 1
+    lowest = re.match(r"(\d+) of (\d+) \(the budget demands (\d+)\)", told["fewest ready replicas meanwhile"])
+    assert lowest
+    assert int(lowest[3]) <= int(lowest[1]) < int(lowest[2]) == int(ready[1])
+    assert float(told["time"].removesuffix(" s")) > 0
+    assert "Traceback" not in screen
+
+
+def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
+    """Both at once: each spends its time waiting for simulated pods."""
+    ours, theirs = pty.openpty()
+    with (
+        start(tmp_path / "piped", subprocess.PIPE) as piped,
+        start(tmp_path / "terminal", theirs, TERM="xterm-256color") as terminal,
+    ):
+        os.close(theirs)
+        shown = read_terminal(ours)
+        out, _ = piped.communicate(timeout=60)
+        assert (piped.returncode, terminal.wait(60)) == (0, 0)
+    check_story(out.decode())
+    assert "\x1b" not in out.decode()
+    check_story(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r\n", "\n"))
+    assert "\x1b[" in shown
+    assert "Pods by node" in shown
+    assert list((tmp_path / "piped").iterdir()) == []
+    assert list((tmp_path / "terminal").iterdir()) == []
+
+
+def test_an_interrupted_demo_cleans_up(tmp_path: Path) -> None:
+    with start(tmp_path / "tmp", subprocess.PIPE) as demo:
+        assert demo.stdout is not None
+        first = demo.stdout.readline()
+        assert b"Deploying web" in first
+        assert list((tmp_path / "tmp").iterdir())
+        demo.send_signal(signal.SIGINT)
+        rest, _ = demo.communicate(timeout=30)
+    assert demo.returncode == 0
+    assert b"Traceback" not in rest
+    assert b"Summary" not in rest
+    assert list((tmp_path / "tmp").iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(demo.pid, 0)
+
+
+def read_terminal(handle: int) -> str:
+    """All that is shown until the last program has left the terminal."""
+    shown = b""
+    try:
+        while piece := os.read(handle, 65536):
+            shown += piece
+    except OSError:  # how Linux tells that nobody has the other side open
+        pass
+    finally:
+        os.close(handle)
+    return shown.decode()

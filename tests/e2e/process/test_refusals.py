@@ -1,0 +1,98 @@
+"""What stands in the way of `vacate up` is said in one line."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import ClusterProcess, running_cluster, vacate
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with running_cluster(tmp_path_factory.mktemp("refusals") / "dir", "--nodes", "0") as running:
+        yield running
+
+
+def refusal(folder: Path, *options: str) -> str:
+    """The one line with which it ends."""
+    done = vacate("up", "--dir", str(folder), *options)
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    return done.stderr
+
+
+def test_a_folder_in_use(cluster: ClusterProcess) -> None:
+    said = refusal(cluster.folder, "--port", "0")
+    assert f"a cluster is running in {cluster.folder} already (process {cluster.process.pid})" in said
+    assert cluster.https().get("/readyz").text == "ok"
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refusal(tmp_path / "dir", "--port", str(port))
+    assert f"--port: {port} is taken by another program" in said
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """A file where a folder of the path should be: even an administrator cannot write below it."""
+    (tmp_path / "file").touch()
+    assert "cannot be used: Not a directory" in refusal(tmp_path / "file" / "dir", "--port", "0")
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "cluster.db").write_bytes(b"something else entirely\n" * 400)
+    said = refusal(tmp_path, "--port", "0")
+    assert f"{tmp_path / 'cluster.db'} is not a log of Vacate" in said
+
+
+def test_a_damaged_database(tmp_path: Path) -> None:
+    with running_cluster(tmp_path, "--nodes", "0") as cluster:
+        assert cluster.stop() == 0
+    database = tmp_path / "cluster.db"
+    whole = database.read_bytes()
+    database.write_bytes(whole[:4096] + random.Random(1).randbytes(len(whole) - 4096))
+    assert f"{database} is damaged" in refusal(tmp_path, "--port", "0")
+
+
+@pytest.mark.parametrize(
+    ("gates", "reason"),
+    [
+        ("Nonsense=true", "unknown feature gate 'Nonsense'; known gates: EvictionRequestAPI"),
+        ("EvictionRequestAPI=perhaps", "EvictionRequestAPI needs the value true or false"),
+        ("EvictionRequestAPI", "EvictionRequestAPI needs the value true or false"),
+    ],
+)
+def test_feature_gates_that_do_not_exist(tmp_path: Path, gates: str, reason: str) -> None:
+    assert reason in refusal(tmp_path / "dir", "--feature-gates", gates)
+    assert not (tmp_path / "dir").exists()
+
+
+def test_options_out_of_range(tmp_path: Path) -> None:
+    done = vacate("up", "--dir", str(tmp_path), "--nodes=-1")
+    assert done.returncode == 2
+    assert "Invalid value for '--nodes'" in done.stderr
+
+
+def test_a_token_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text("secret,jane\n")
+    said = refusal(tmp_path, "--port", "0")
+    assert "tokens.csv, line 1: must have at least 3 columns" in said
+
+
+def test_after_a_refusal_the_folder_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text("secret,jane\n")
+    refusal(tmp_path, "--port", "0")
+    (tmp_path / "tokens.csv").unlink()
+    with running_cluster(tmp_path, "--nodes", "0") as cluster:
+        assert until(lambda: cluster.https().get("/readyz").text == "ok")

@@ -1,0 +1,121 @@
+"""`vacate up` from its start to its end, as a process."""
+
+from __future__ import annotations
+
+import re
+import signal
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, ClusterProcess, cluster_process, running_cluster
+from support.https import Obj
+from support.manifests import config_map, pod
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with running_cluster(tmp_path_factory.mktemp("up") / "dir", *FAST_PODS) as running:
+        yield running
+
+
+def test_the_screen_says_what_runs_and_what_to_type(cluster: ClusterProcess) -> None:
+    screen = cluster.output
+    assert re.search(rf"API server\s+{cluster.address}\s", screen)
+    assert str(cluster.folder / "cluster.db") in screen
+    assert f"  export KUBECONFIG={cluster.kubeconfig}\n  kubectl get nodes\n" in screen
+    assert "Ctrl-C stops it" in screen
+    assert len(screen.splitlines()) <= 24  # one screen
+
+
+def test_secrets_are_for_their_owner_alone(cluster: ClusterProcess) -> None:
+    assert stat.S_IMODE(cluster.kubeconfig.stat().st_mode) == 0o600
+    assert stat.S_IMODE(cluster.folder.stat().st_mode) == 0o700
+    keys = [
+        path for path in cluster.folder.rglob("*") if path.is_file() and b"PRIVATE KEY" in path.read_bytes()
+    ]
+    assert keys
+    assert {stat.S_IMODE(path.stat().st_mode) for path in keys} == {0o600}
+
+
+def test_health_and_version_are_for_everybody(cluster: ClusterProcess) -> None:
+    nobody = cluster.https().anonymous()
+    for path in ("/readyz", "/livez", "/healthz"):
+        assert (nobody.get(path).code, nobody.get(path).text) == (200, "ok"), path
+    assert nobody.get("/version").ok()["gitVersion"].endswith("+vacate")
+
+
+def test_metrics_are_not(cluster: ClusterProcess) -> None:
+    refused = cluster.https().anonymous().get("/metrics")
+    assert refused.code == 403
+    assert refused.obj["message"] == 'forbidden: User "system:anonymous" cannot get path "/metrics"'
+    metrics = cluster.https().get("/metrics")
+    assert metrics.code == 200
+    assert "# TYPE apiserver_request" in metrics.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with running_cluster(tmp_path / "dir", *FAST_PODS) as cluster:
+        admin = cluster.https()
+        admin.create(PODS, pod("one"))
+        watch = admin.connect()  # a client that is still there
+        watch.request("GET", f"{PODS}?watch=true")
+        assert watch.getresponse().status == 200
+        assert cluster.stop(number) == 0
+        watch.close()
+        assert "Traceback" not in cluster.output
+        assert cluster.output.endswith("goes on where it was.\n")
+        assert not cluster.left_behind()
+        with pytest.raises(ConnectionRefusedError):
+            admin.get("/readyz")
+
+
+def test_started_again_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "dir"
+    with running_cluster(folder, *FAST_PODS) as cluster:
+        admin = cluster.https()
+        made = admin.create(MAPS, config_map("kept", {"x": "1"}))
+        admin.create(PODS, pod("one"))
+        running = until(lambda: _if_running(cluster, "one"))
+        admin.create(PODS, pod("leaving", terminationGracePeriodSeconds=600))
+        until(lambda: _if_running(cluster, "leaving"))
+        keys = {path: path.read_bytes() for path in (folder / "pki").iterdir()}
+        assert cluster.stop() == 0
+    with running_cluster(folder, *FAST_PODS) as cluster:
+        admin = cluster.https()
+        assert {path: path.read_bytes() for path in (folder / "pki").iterdir()} == keys
+        assert admin.get(f"{MAPS}/kept").ok() == made
+        again = admin.get(f"{PODS}/one").ok()
+        assert again["metadata"]["uid"] == running["metadata"]["uid"]
+        assert again["status"]["containerStatuses"][0]["restartCount"] == 0
+        newer = admin.create(MAPS, config_map("new", {}))
+        assert int(newer["metadata"]["resourceVersion"]) > int(running["metadata"]["resourceVersion"])
+        admin.delete(f"{PODS}/leaving")  # the nodes know the pods that they had
+        until(lambda: admin.get(f"{PODS}/leaving").code == 404)
+
+
+def test_no_nodes_at_all(tmp_path: Path) -> None:
+    with running_cluster(tmp_path / "dir", "--nodes", "0") as cluster:
+        assert cluster.https().get("/api/v1/nodes").ok()["items"] == []
+        assert cluster.https().get("/readyz").text == "ok"
+
+
+def _if_running(cluster: ClusterProcess, name: str) -> Obj:
+    found = cluster.https().get(f"{PODS}/{name}").ok()
+    return found if found["status"]["phase"] == "Running" else {}
+
+
+def test_stopped_before_it_was_up(tmp_path: Path) -> None:
+    with cluster_process(tmp_path / "dir") as cluster:
+        until((tmp_path / "dir" / "lock").exists)
+        assert cluster.stop() == 0
+        assert "Traceback" not in cluster.output
