@@ -47,7 +47,7 @@ kube-down: $(STAMP) ## Remove what kube-up started
 # Without controllers, as the embedded server of the conformance body; the stories start a whole one.
 test-kube: $(STAMP) ## Run the conformance body and the stories on a real control plane (T, K)
 	@$(BIN)/python -m hack.kubelab.session --without-controllers -- \
-		$(BIN)/python -m pytest -q -n 2 --dist worksteal -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube,$(T))
+		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube,$(T))
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .
