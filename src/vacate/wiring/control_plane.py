@@ -16,6 +16,7 @@ from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
 from vacate.workloads.deployment.controller import build as deployment
 from vacate.workloads.disruption.controller import build as disruption
 from vacate.workloads.disruption.stale import build as stale_disruption
+from vacate.workloads.eventexpiry.controller import build as event_expiry
 from vacate.workloads.garbagecollector.controller import build as garbage_collector
 from vacate.workloads.namespace.controller import build as namespace
 from vacate.workloads.nodelifecycle.controller import build as node_lifecycle
@@ -34,6 +35,7 @@ CONTROLLERS: Sequence[Build] = (
     garbage_collector,
     node_lifecycle,
     taint_eviction,
+    event_expiry,
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""
 

@@ -205,3 +205,5 @@ class Event(Projection, frozen=True):
     message: str = ""
     type: str = ""
     count: int = 0
+    last_timestamp: dt.datetime | None = None
+    event_time: dt.datetime | None = None

@@ -1,0 +1,1 @@
+"""Events go an hour after they were last seen."""

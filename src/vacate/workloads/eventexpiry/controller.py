@@ -1,0 +1,44 @@
+"""The expiry of events, which the real server leaves to leases of etcd, done through the API."""
+
+from __future__ import annotations
+
+import contextlib
+
+from vacate.api.kinds import EVENTS
+from vacate.api.types import Event
+from vacate.decide.event_age import expires_at
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by events and by the end of their hour."""
+    events = deps.informers.informer(EVENTS, Event)
+    return Controller("event-expiry", EventExpiry(deps), [Source(events)], deps)
+
+
+class EventExpiry:
+    """Deletes one event when its time has come."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._client = deps.client
+        self._clock = deps.clock
+        self._events = deps.informers.informer(EVENTS, Event).reader
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at one event."""
+        event = self._events.get(key.namespace, key.name)
+        end = None if event is None else expires_at(event)
+        if event is None or end is None:
+            return Done()
+        if self._clock.now() < end:
+            return Later(end)
+        meta = event.metadata
+        with contextlib.suppress(NotFound):
+            # One that was seen again in the meantime has another version, and another hour.
+            await self._client.delete(
+                EVENTS, key.name, key.namespace, uid=meta.uid, resource_version=meta.resource_version
+            )
+        return Done()
