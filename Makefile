@@ -49,6 +49,12 @@ test-kube: $(STAMP) ## Run the conformance body and the stories on a real contro
 	@$(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube,$(T))
 
+# make differential N=5000
+N ?= 1000
+differential: $(STAMP) ## Ask the embedded and a real server the same random requests (N sequences)
+	@VACATE_DIFFERENTIAL=$(N) $(BIN)/python -m hack.kubelab.session --without-controllers -- \
+		$(BIN)/python -m pytest -q -s -m kube tests/kube/test_differential.py
+
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

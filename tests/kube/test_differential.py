@@ -1,0 +1,38 @@
+"""The same random requests to the embedded server and to a real one: the answers must be the same.
+
+`make differential N=5000` for a long run. What it finds becomes a conformance case.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from support.arms_kube_pair import Pair, open_pair
+from support.arms_kube_requests import Ask, sequences
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("differential"), pytest.mark.timeout(0)]
+
+EXAMPLES = int(os.environ.get("VACATE_DIFFERENTIAL", "150"))
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with open_pair(tmp_path_factory.mktemp("pair")) as pair:
+        yield pair
+        print(f"\n{pair.compared} requests were answered alike")
+
+
+@given(asks=sequences())
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+def test_both_servers_answer_alike(pair: Pair, asks: list[Ask]) -> None:
+    pair.check(asks)

@@ -1,0 +1,55 @@
+"""Answers of two servers made comparable: what each server makes up by itself is replaced by a word."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from support.arms import Answer, Obj
+
+_UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_VERSIONS = re.compile(r"(ResourceVersion in precondition: )\d+(, ResourceVersion in object meta: )\d+")
+_OWN_VERSION = re.compile(r'("resourceVersion":")\d+"')
+_DROPPED = ("managedFields", "selfLink")
+
+
+def comparable(answer: Answer) -> Obj:
+    """Status code and body, without what no two servers have in common."""
+    return {"code": answer.code, "body": _plain(answer.obj) if answer.obj else _text(answer.text)}
+
+
+def _plain(value: Any, field: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one, key) for key, one in value.items() if key not in _DROPPED}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if field in ("resourceVersion", "continue") and value:
+        return f"<{field}>"
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(text: str) -> str:
+    text = _TIME.sub("<time>", _UID.sub("<uid>", text))
+    return _OWN_VERSION.sub(r'\1<revision>"', _VERSIONS.sub(r"\1<revision>\2<revision>", text))
+
+
+def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
+    """Where two comparable values differ, one line each: ours, then that of the real server."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        keys = sorted({*ours, *theirs})
+        return [line for key in keys for line in _of_field(ours, theirs, key, path)]
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        both = enumerate(zip(ours, theirs, strict=True))
+        return [line for n, (one, two) in both for line in differences(one, two, f"{path}[{n}]")]
+    same = ours == theirs and type(ours) is type(theirs)
+    return [] if same else [f"{path}: {ours!r}, really {theirs!r}"]
+
+
+def _of_field(ours: Obj, theirs: Obj, key: str, path: str) -> list[str]:
+    place = f"{path}.{key}" if path else key
+    if key not in ours:
+        return [f"{place}: absent, really {theirs[key]!r}"]
+    if key not in theirs:
+        return [f"{place}: {ours[key]!r}, really absent"]
+    return differences(ours[key], theirs[key], place)

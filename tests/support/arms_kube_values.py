@@ -1,0 +1,284 @@
+"""Fields of the served kinds with good and bad values: what random requests are made of.
+
+Fields that no schema knows are not among them: the embedded server keeps what it does not know, and a real
+one forgets it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
+
+Place = tuple[str | int, ...]
+Table = list[tuple[Place, list[Any]]]
+
+_LABELS = [{}, {"app": "web"}, {"a/b/c": "x"}, {"x": "no spaces"}, {"x": 1}, "text", {"-x": ""}, None]
+_WHOLE = [0, 1, 30, -1, 2147483648, "3", 1.5, True, None]
+
+_META: Table = [
+    (("metadata", "labels"), _LABELS),
+    (("metadata", "annotations"), [{}, {"a": "b"}, {"a b": "c"}, {"a": 1}, None]),
+    (("metadata", "finalizers"), [[], ["example.com/keep"], ["keep"], ["kubernetes"], ["a b"], "x", None]),
+    (("metadata", "generation"), [0, 7, -1]),
+    (("metadata", "namespace"), ["other", ""]),
+    (("metadata", "creationTimestamp"), ["2020-01-01T00:00:00Z", None, "yesterday"]),
+    (("metadata", "deletionTimestamp"), ["2020-01-01T00:00:00Z"]),
+    (("metadata", "deletionGracePeriodSeconds"), [5]),
+    (
+        ("metadata", "ownerReferences"),
+        [
+            [],
+            [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
+            [{"apiVersion": "v1"}],
+            [{"apiVersion": "v1", "kind": "Event", "name": "o", "uid": "u"}],
+            [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": n, "uid": n, "controller": True}
+                for n in "op"
+            ],
+        ],
+    ),
+    (("metadata", "name"), ["", "UPPER", "x.y", "a_b", "a" * 254, 5]),
+    (("apiVersion",), ["v1", "apps/v1", "policy/v1", "v9"]),
+    (("kind",), ["Pod", "Deployment", "Nothing"]),
+]
+
+_CONTAINER: Table = [
+    (("name",), ["", "UPPER", "main", "a.b", 5]),
+    (("image",), ["", " x", "other:2", None]),
+    (("imagePullPolicy",), ["Always", "Never", "Sometimes", ""]),
+    (
+        ("ports",),
+        [
+            [{"containerPort": 80}],
+            [{"containerPort": 0}],
+            [{"containerPort": 80, "protocol": "ICMP"}],
+            [{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}],
+            [{"name": "UP"}],
+        ],
+    ),
+    (
+        ("env",),
+        [[{"name": "A", "value": "b"}], [{"name": ""}], [{"name": "1=2"}], [{"name": "A"}, {"name": "A"}]],
+    ),
+    (
+        ("resources",),
+        [
+            {"requests": {"cpu": "1"}},
+            {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}},
+            {"limits": {"memory": "1Gi"}},
+            {"requests": {"cpu": "-1"}},
+            {"requests": {"cpu": "lots"}},
+            {"limits": {"cpu": 0.5, "memory": "1.5Mi"}},
+            {"requests": {"bananas": "1"}},
+        ],
+    ),
+    (
+        ("lifecycle",),
+        [
+            {"preStop": {"sleep": {"seconds": 5}}},
+            {"preStop": {}},
+            {"preStop": {"exec": {"command": ["x"]}}},
+            {"preStop": {"sleep": {"seconds": 100}}},
+        ],
+    ),
+    (
+        ("readinessProbe",),
+        [
+            {"exec": {"command": ["x"]}},
+            {},
+            {"httpGet": {"port": 80}},
+            {"httpGet": {"path": "/"}},
+            {"exec": {"command": ["x"]}, "periodSeconds": -1},
+        ],
+    ),
+    (("terminationMessagePolicy",), ["File", "Nowhere"]),
+]
+
+_POD_SPEC: Table = [
+    (
+        ("containers",),
+        [
+            [],
+            None,
+            "x",
+            [{}],
+            [{"name": "c"}],
+            [{"name": "c", "image": "i"}] * 2,
+            [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}],
+        ],
+    ),
+    (
+        ("initContainers",),
+        [
+            [{"name": "i", "image": "i"}],
+            [{"name": "c", "image": "i"}],
+            [{"name": "i", "image": "i", "restartPolicy": "Always"}],
+        ],
+    ),
+    (("terminationGracePeriodSeconds",), _WHOLE),
+    (("activeDeadlineSeconds",), _WHOLE),
+    (("restartPolicy",), ["Always", "Never", "OnFailure", "Maybe", ""]),
+    (("dnsPolicy",), ["Default", "Nowhere"]),
+    (("nodeName",), ["n1", "", "UPPER"]),
+    (("nodeSelector",), [{"zone": "a"}, {"a b": "c"}, {}]),
+    (("schedulerName",), ["default-scheduler", "", "a b"]),
+    (("priority",), [0, 5]),
+    (("priorityClassName",), ["nothing-such", "system-node-critical"]),
+    (("serviceAccountName",), ["default", "UPPER"]),
+    (("hostNetwork",), [True, False, "x"]),
+    (("hostname",), ["h", "H_"]),
+    (("enableServiceLinks",), [False]),
+    (("automountServiceAccountToken",), [False, None]),
+    (("securityContext",), [{}, {"runAsUser": 5}, {"runAsUser": -1}]),
+    (("preemptionPolicy",), ["Never", "PreemptLowerPriority", "Perhaps"]),
+    (
+        ("tolerations",),
+        [
+            [],
+            [{"operator": "Exists"}],
+            [{"key": "a", "operator": "Exists", "value": "b"}],
+            [{"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}],
+            [{"key": "a", "effect": "Whatever"}],
+            [{"operator": "Perhaps", "key": "a"}],
+            [{"key": "a", "value": "b", "effect": "NoSchedule", "tolerationSeconds": 5}],
+        ],
+    ),
+    (
+        ("topologySpreadConstraints",),
+        [
+            [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+            [{"maxSkew": 0}],
+            [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "Perhaps"}],
+        ],
+    ),
+    (("schedulingGates",), [[{"name": "example.com/gate"}], [{"name": ""}], [{"name": "a"}, {"name": "a"}]]),
+    (
+        ("affinity",),
+        [
+            {},
+            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+            {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+                        ]
+                    }
+                }
+            },
+        ],
+    ),
+    (
+        ("volumes",),
+        [
+            [{"name": "v", "emptyDir": {}}],
+            [{"name": "v"}],
+            [{"name": "V"}],
+            [{"name": "v", "configMap": {"name": "x"}}],
+        ],
+    ),
+    *[(("containers", 0, *place), values) for place, values in _CONTAINER],
+]
+
+_SELECTOR = [
+    {"matchLabels": {"app": "web"}},
+    {"matchLabels": {"app": "other"}},
+    {},
+    None,
+    {"matchLabels": {"a b": "c"}},
+    {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]},
+    {"matchExpressions": [{"key": "app", "operator": "In"}]},
+    {"matchExpressions": [{"key": "app", "operator": "Is"}]},
+    {"matchExpressions": [{"key": "app", "operator": "Exists", "values": ["web"]}]},
+]
+_BOUND = [0, 1, 3, -1, "50%", "150%", "x", "-5%", "5", None, 1.5]
+
+_WORKLOAD: Table = [
+    (("spec", "replicas"), _WHOLE),
+    (("spec", "minReadySeconds"), _WHOLE),
+    (("spec", "selector"), _SELECTOR),
+    (("spec", "template", "metadata", "labels"), _LABELS),
+    (("spec", "template", "metadata", "annotations"), [{"again": "yes"}]),
+    *[(("spec", "template", "spec", *place), values) for place, values in _POD_SPEC],
+]
+_DEPLOYMENT: Table = [
+    *_WORKLOAD,
+    (("spec", "paused"), [True, False, "x"]),
+    (("spec", "progressDeadlineSeconds"), _WHOLE),
+    (("spec", "revisionHistoryLimit"), _WHOLE),
+    (
+        ("spec", "strategy"),
+        [
+            {"type": "Recreate"},
+            {"type": "Recreate", "rollingUpdate": {}},
+            {"type": "Perhaps"},
+            {"type": "RollingUpdate"},
+            {},
+            {"rollingUpdate": {"maxSurge": 1}},
+        ],
+    ),
+    (
+        ("spec", "strategy", "rollingUpdate"),
+        [{"maxUnavailable": bound} for bound in _BOUND]
+        + [{"maxSurge": bound} for bound in _BOUND]
+        + [{"maxSurge": 0, "maxUnavailable": "0%"}],
+    ),
+]
+_BUDGET: Table = [
+    (("spec", "minAvailable"), _BOUND),
+    (("spec", "maxUnavailable"), _BOUND),
+    (("spec", "selector"), _SELECTOR),
+    (("spec", "unhealthyPodEvictionPolicy"), ["AlwaysAllow", "IfHealthyBudget", "Perhaps", None]),
+]
+_CONFIG: Table = [
+    (("data",), [{"k": "w"}, {"a b": "c"}, {"k": 1}, None, {"..": "x"}]),
+    (("binaryData",), [{"b": "aGk="}, {"b": "?"}, {"k": "aGk="}]),
+    (("immutable",), [True, False, "x", None]),
+]
+
+FIELDS: dict[Kind, Table] = {
+    PODS: [*((("spec", *place), values) for place, values in _POD_SPEC), *_META],
+    DEPLOYMENTS: [*_DEPLOYMENT, *_META],
+    REPLICASETS: [*_WORKLOAD, *_META],
+    PODDISRUPTIONBUDGETS: [*_BUDGET, *_META],
+    CONFIGMAPS: [*_CONFIG, *_META],
+}
+"""By kind: places, and values for each."""
+
+_CONDITIONS = [
+    [],
+    [{"type": "Ready", "status": "True"}],
+    [{"type": "Ready", "status": "Perhaps"}],
+    [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    [{"type": "a b", "status": "True"}],
+]
+_COUNTS: Table = [
+    (("status", name), [0, 1, 2, -1, "x"])
+    for name in ("replicas", "readyReplicas", "availableReplicas", "observedGeneration")
+]
+STATUS_FIELDS: dict[Kind, Table] = {
+    PODS: [
+        (("status", "phase"), ["Running", "Succeeded", "Failed", "Sleeping", ""]),
+        (("status", "conditions"), _CONDITIONS),
+        (("status", "podIP"), ["10.0.0.1", "x"]),
+        (("status", "reason"), ["Because"]),
+        (("status", "nominatedNodeName"), ["n1"]),
+        (("metadata", "labels"), [{"new": "label"}]),
+        (("spec", "nodeName"), ["n2"]),
+    ],
+    DEPLOYMENTS: [*_COUNTS, (("spec", "replicas"), [5])],
+    REPLICASETS: [*_COUNTS, (("metadata", "annotations"), [{"new": "one"}])],
+    PODDISRUPTIONBUDGETS: [
+        (("status", "disruptionsAllowed"), [0, 1, -1, "x"]),
+        (("status", "disruptedPods"), [{}, {"a": "2026-01-01T00:00:00Z"}, {"a": "x"}]),
+        (("status", "conditions"), _CONDITIONS),
+        (("spec", "minAvailable"), [2]),
+    ],
+}
+"""What may be patched into a status, and what must be ignored there."""
+
+
+def places(kind: Kind) -> Table:
+    """The fields of a kind."""
+    return FIELDS[kind]
