@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from vacate.api import protobuf, schema
-from vacate.api.kinds import Kind
+from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
@@ -16,8 +16,23 @@ from vacate.wire.message import Request
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """As kube-apiserver: larger bodies are refused with 413."""
 
+SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+"""What Kubernetes calls its registry of types, where it says that a kind is not in it."""
+
+_SERVED = frozenset((kind.api_version, kind.kind) for kind in SERVED_KINDS)
+_SUMMARY_BYTES = 30
+
 MAX_DEPTH = 100
 """How deeply an object may nest. Far beyond any API type, far below the interpreter's own limit."""
+
+
+class Unreadable(BadRequest):
+    """Bytes in which no object can be seen."""
+
+    def of(self, kind: str, body: bytes) -> BadRequest:
+        """The refusal, with the kind that was expected and a glance at what came."""
+        said = f"the object provided is unrecognized (must be of type {kind}): {self.message}"
+        return BadRequest(f"{said} ({_summary(body)})")
 
 
 def read_body(request: Request) -> Any:
@@ -41,7 +56,7 @@ def parse_json(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
+        raise Unreadable(f"couldn't get version/kind; json parse error: {error}") from None
     # What opens so few brackets cannot nest too deeply, and nearly every body opens few.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         check_depth(value)
@@ -66,7 +81,10 @@ def check_depth(value: Any) -> None:
 
 def read_object(request: Request, kind: Kind) -> Obj:
     """The body as an object of the kind; missing kind and apiVersion are taken from the address."""
-    return typed(read_body(request), kind)
+    try:
+        return typed(read_body(request), kind)
+    except Unreadable as error:
+        raise error.of(kind.kind, request.body) from None
 
 
 def typed(value: Any, kind: Kind) -> Obj:
@@ -78,11 +96,7 @@ def typed(value: Any, kind: Kind) -> Obj:
 
 def identified(value: Any, kind: Kind) -> Obj:
     """An object that says it is of the kind, or says nothing of the sort; BadRequest otherwise."""
-    if not isinstance(value, dict):
-        raise BadRequest(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{json_type(value)} into Go value of type struct {{ APIVersion string; Kind string }}"
-        )
+    check_object(value)
     obj: Obj = {"kind": _text(value, "kind") or kind.kind}
     obj["apiVersion"] = _text(value, "apiVersion") or kind.api_version
     obj.update((key, item) for key, item in value.items() if key not in obj)
@@ -90,24 +104,41 @@ def identified(value: Any, kind: Kind) -> Obj:
     return obj
 
 
+def check_object(value: Any) -> None:
+    """Refuse JSON that is no object."""
+    if not isinstance(value, dict):
+        raise Unreadable(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal "
+            f"{json_type(value)} into Go value of type struct {{ APIVersion string; Kind string }}"
+        )
+
+
 def _check_identity(obj: Obj, kind: Kind) -> None:
-    if obj["kind"] != kind.kind:
-        version = obj["apiVersion"].rpartition("/")[2]
-        raise BadRequest(
-            f'{obj["kind"]} in version "{version}" cannot be handled as a {kind.kind}: '
-            f"the address takes objects of kind {kind.kind}"
-        )
-    if obj["apiVersion"] != kind.api_version:
-        raise BadRequest(
-            f"the API version in the data ({obj['apiVersion']}) does not match the expected API version "
-            f"({kind.api_version})"
-        )
+    given, version = obj["kind"], obj["apiVersion"]
+    if (version, given) == (kind.api_version, kind.kind):
+        return
+    short = version.rpartition("/")[2]
+    if (version, given) in _SERVED:
+        package = kind.group.partition(".")[0] or "core"
+        why = f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
+    else:
+        why = f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
+    raise BadRequest(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {why}')
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > _SUMMARY_BYTES else ""
+    start = body[:_SUMMARY_BYTES]
+    shown = start.decode(errors="replace") if body.startswith(b"{") else start.hex()
+    return f"{shown}{more}"
 
 
 def _text(value: Obj, field: str) -> str:
     found = value.get(field, "")
     if not isinstance(found, str):
-        raise BadRequest(
+        raise Unreadable(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(found)} "
             f"into Go struct field .{field} of type string"
         )

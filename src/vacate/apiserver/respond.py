@@ -71,6 +71,11 @@ def refusal(error: errors.ApiError) -> Response:
     return Response(error.status_code, orjson.dumps(status.to_status(error)), headers=headers)
 
 
+def nowhere() -> Response:
+    """Where no group and no path begins, Kubernetes answers in plain words."""
+    return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
+
+
 def success(code: int = 200, details: Obj | None = None) -> Response:
     """A Status object that says yes."""
     body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

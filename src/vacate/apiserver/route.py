@@ -28,6 +28,9 @@ KINDS: Mapping[tuple[str, str, str], Kind] = {
 }
 """Every served kind by group, version and plural."""
 
+GROUPS = frozenset(kind.group for kind in SERVED_KINDS)
+"""Every served group, the core's empty name among them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

@@ -7,13 +7,11 @@ from typing import Any
 from vacate.admission.lifecycle import creation_refusal
 from vacate.api.kinds import NAMESPACES
 from vacate.api.objects import Obj
-from vacate.apiserver.codec import json_type, read_body
+from vacate.apiserver.codec import SCHEME, Unreadable, check_object, json_type, read_body
 from vacate.apiserver.context import Call
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.create import match_namespace
 from vacate.errors import BadRequest
-
-_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def read_posted(registry: Registry, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
@@ -21,7 +19,10 @@ def read_posted(registry: Registry, call: Call, kind: str, versions: tuple[str, 
 
     The namespace must exist and must not be on its way out: to the server these are creations too.
     """
-    obj = as_kind(read_body(call.request), kind, versions)
+    try:
+        obj = as_kind(read_body(call.request), kind, versions)
+    except Unreadable as error:
+        raise error.of(kind, call.request.body) from None
     match_namespace(obj, call)
     found = registry.lookup(NAMESPACES, "", call.namespace)
     refusal = creation_refusal(call.kind, {"metadata": {"name": call.name}}, call.namespace, found)
@@ -32,11 +33,7 @@ def read_posted(registry: Registry, call: Call, kind: str, versions: tuple[str, 
 
 def as_kind(value: Any, kind: str, versions: tuple[str, ...]) -> Obj:
     """An object of the kind in one of the versions, the first where it names none."""
-    if not isinstance(value, dict):
-        raise BadRequest(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal "
-            f"{json_type(value)} into Go value of type struct {{ APIVersion string; Kind string }}"
-        )
+    check_object(value)
     obj: Obj = {
         **value,
         "kind": value.get("kind") or kind,
@@ -73,5 +70,5 @@ def _check_identity(obj: Obj, kind: str, versions: tuple[str, ...]) -> None:
     version = str(obj["apiVersion"]).rpartition("/")[2]
     raise BadRequest(
         f'{obj["kind"]} in version "{version}" cannot be handled as a {kind}: no kind "{obj["kind"]}" is '
-        f'registered for version "{obj["apiVersion"]}" in scheme "{_SCHEME}"'
+        f'registered for version "{obj["apiVersion"]}" in scheme "{SCHEME}"'
     )
