@@ -11,6 +11,7 @@ from vacate.api import status
 from vacate.api.fields import FieldSelector, parse_field_selector
 from vacate.api.kinds import Kind
 from vacate.api.labels import Selector, parse_selector
+from vacate.api.numbers import parse_int64
 from vacate.apiserver.attributes import selectable
 from vacate.apiserver.context import Call
 from vacate.apiserver.registry import Registry
@@ -18,8 +19,6 @@ from vacate.store.types import Attributes
 from vacate.wire.message import Query
 
 _FRESH_SECONDS = 3.0
-_TRUE = ("true", "1", "t", "")
-_FALSE = ("false", "0", "f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def list_options(call: Call, *, watch: bool = False) -> ListOptions:
         fields=fields,
         resource_version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
-        limit=_number(query, "limit"),
+        limit=max(_number(query, "limit"), 0),
         continue_token=query.get("continue", ""),
         timeout_seconds=_number(query, "timeoutSeconds"),
         bookmarks=_boolean(query, "allowWatchBookmarks"),
@@ -177,18 +176,15 @@ def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
 
 
 def _number(query: Query, name: str) -> int:
-    text = query.get(name, "")
-    if not text:
+    text = query.get(name)
+    if text is None:
         return 0
-    if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
-        raise errors.BadRequest(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
-    return max(int(text), 0)
+    try:
+        return parse_int64(text)
+    except ValueError as error:
+        raise errors.BadRequest(str(error)) from None
 
 
 def _boolean(query: Query, name: str) -> bool:
-    text = query.get(name, "false").lower()
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise errors.BadRequest(f'strconv.ParseBool: parsing "{text[:64]}": invalid syntax')
+    """Everything is true that does not say otherwise."""
+    return query.get(name, "false").lower() not in ("false", "0")

@@ -9,6 +9,7 @@ from typing import Any
 from vacate.api import status
 from vacate.api.field import Fault, FieldError, invalid
 from vacate.api.kinds import Kind
+from vacate.api.numbers import is_int64, parse_int64
 from vacate.api.objects import Obj
 from vacate.errors import BadRequest
 
@@ -107,7 +108,8 @@ def _typed(body: Obj, name: str, wanted: type, go_type: str, *, at: str = "") ->
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+    fits = isinstance(value, wanted) and not (wanted is int and isinstance(value, bool))
+    if not fits or (wanted is int and not is_int64(value)):
         raise BadRequest(_cannot(value, f"Go struct field DeleteOptions.{at}{name}", go_type))
     return value
 
@@ -127,7 +129,7 @@ def _cannot(value: Any, where: str, go_type: str) -> str:
 def _json_name(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
-    if isinstance(value, float):
+    if isinstance(value, float) or (isinstance(value, int) and not is_int64(value)):
         return f"number {value}"
     names = {int: "number", str: "string", list: "array", dict: "object"}
     return names.get(type(value), "value")
@@ -137,9 +139,9 @@ def _number(text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        return int(text)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        return parse_int64(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
 
 
 def _flag(text: str | None) -> bool | None:

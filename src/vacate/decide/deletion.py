@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
+from vacate.api.numbers import duration_of
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.times import format_time, parse_time
 from vacate.decide.deleteoptions import FOREGROUND, ORPHAN, DeleteOptions, check_options
@@ -162,7 +163,7 @@ def _again(kind: Kind, obj: Obj, options: DeleteOptions, left: int, now: dt.date
         return Deletion(obj)
     period = _not_negative(asked)
     meta = obj["metadata"]
-    until = parse_time(meta["deletionTimestamp"]) + dt.timedelta(seconds=period - left)
+    until = parse_time(meta["deletionTimestamp"]) + duration_of(-left) + duration_of(period)
     if until < now:
         # The shorter grace is over already: still let the node notice, unless none was asked for.
         until, period = now, min(period, 1)
@@ -173,7 +174,7 @@ def _again(kind: Kind, obj: Obj, options: DeleteOptions, left: int, now: dt.date
 
 def _begin(obj: Obj, period: int, now: dt.datetime) -> None:
     meta = obj["metadata"]
-    meta["deletionTimestamp"] = format_time(now + dt.timedelta(seconds=period))
+    meta["deletionTimestamp"] = format_time(now + duration_of(period))
     meta["deletionGracePeriodSeconds"] = period
     _bump_generation(meta)
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from vacate import errors
+from vacate.api.numbers import duration_of
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import Form, negotiate
 from vacate.apiserver.options import (
@@ -50,7 +51,8 @@ class WatchStream:
         self._options = options
         self._framer = framer
         self._store = registry.store
-        self._deadline = options.timeout_seconds or registry.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
+        asked = duration_of(options.timeout_seconds).total_seconds()
+        self._deadline = asked or registry.entropy.uniform(1, 2) * MIN_TIMEOUT_SECONDS
         self._scope = Scope(
             call.kind.resource,
             call.namespace or options.fields.exact("metadata.namespace") or "",
