@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Histogram
+from collections.abc import AsyncIterator
+
+from prometheus_client import Counter, Gauge, Histogram
 
 from vacate.api.kinds import ALL_VERBS
 from vacate.apiserver.route import KINDS, Route
 from vacate.metrics import Metrics
+from vacate.wire.message import Stream
 
 _VERBS = frozenset({*ALL_VERBS, "head", "post", "put"})
 
@@ -32,6 +35,10 @@ class Measure:
         if verb != "watch":
             self._timer((verb, key[3])).observe(seconds)
 
+    def watched(self, address: Route, stream: Stream) -> Stream:
+        """The stream of a watch that was opened, counted until it is closed."""
+        return _Counted(stream, self._metrics.watches.labels(address.resource))
+
     def _counter(self, key: tuple[str, str, str, str, str, int]) -> Counter:
         child = self._counters.get(key)
         if child is None:
@@ -43,3 +50,23 @@ class Measure:
         if child is None:
             child = self._timers[key] = self._metrics.request_seconds.labels(*key)
         return child
+
+
+class _Counted:
+    """A stream that counts as one watcher for as long as it is open."""
+
+    def __init__(self, stream: Stream, gauge: Gauge) -> None:
+        self._stream = stream
+        self._gauge: Gauge | None = gauge
+        gauge.inc()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The chunks of the stream itself."""
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        """Close the stream. May be called twice."""
+        if self._gauge is not None:
+            self._gauge.dec()
+            self._gauge = None
+        await self._stream.aclose()

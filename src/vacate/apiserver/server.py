@@ -20,7 +20,7 @@ from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.reviews import answer_review
-from vacate.apiserver.route import Route, route
+from vacate.apiserver.route import GROUPS, Route, route
 from vacate.apiserver.subresources.table import SUBRESOURCES
 from vacate.apiserver.verbs.create import create
 from vacate.apiserver.verbs.delete import delete
@@ -84,6 +84,8 @@ class ApiServer:
             response = respond.refusal(
                 errors.InternalError("an internal error occurred; the server's log has it")
             )
+        if not isinstance(response.body, bytes):
+            response.body = self._measure.watched(address, response.body)
         self._measure.answered(address, response.status, self.registry.clock.monotonic() - started)
         return response
 
@@ -104,16 +106,15 @@ class ApiServer:
             return health.version()
         if request.path == "/metrics":
             return health.metrics(self._metrics)
-        root = request.path.strip("/").partition("/")[0]
-        if root in ("api", "apis"):
+        root, _, rest = request.path.strip("/").partition("/")
+        if root == "api" or (root == "apis" and (not rest or rest.partition("/")[0] in GROUPS)):
             return discovery.discover(request)
-        answer = self.health.answer(request)
-        if answer is None:
-            raise errors.NotFound(_UNKNOWN)
-        return answer
+        return self.health.answer(request) or respond.nowhere()
 
     async def _answer_resource(self, request: Request, address: Route, user: User) -> Response:
         kind = address.kind
+        if address.group not in GROUPS:
+            return respond.nowhere()
         if kind is None:
             raise errors.NotFound(_UNKNOWN)
         if request.method == "HEAD":
