@@ -62,6 +62,11 @@ class Layout:
         """Signs the tokens of service accounts."""
         return self.pki / "service-account.key"
 
+    @property
+    def service_account_public(self) -> Path:
+        """Shows that they are genuine."""
+        return self.pki / "service-account.crt"
+
     def kubeconfig(self, who: str = "") -> Path:
         """Of the administrator, or of a part of the control plane."""
         return self.root / (f"{who}.kubeconfig" if who else "kubeconfig")
@@ -89,7 +94,7 @@ def api_server(layout: Layout, ports: Ports) -> list[str]:
         "--authorization-mode=RBAC",
         "--disable-admission-plugins=ServiceAccount",
         f"--service-account-issuer=https://{HOST}:{ports.api}",
-        f"--service-account-key-file={layout.service_account_key}",
+        f"--service-account-key-file={layout.service_account_public}",
         f"--service-account-signing-key-file={layout.service_account_key}",
         "--service-cluster-ip-range=10.96.0.0/16",
         "--endpoint-reconciler-type=none",

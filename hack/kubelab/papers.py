@@ -20,7 +20,9 @@ def write_papers(layout: Layout, api_port: int) -> None:
     pki = Pki(layout.pki, SystemClock())
     pki.server()
     # Tokens are signed by a key of its own; who holds a certificate with it does not matter.
-    write_private(layout.service_account_key, pki.client("service-account", "service-account").key_pem)
+    signer = pki.client("service-account", "service-account")
+    write_private(layout.service_account_key, signer.key_pem)
+    write_private(layout.service_account_public, signer.certificate_pem)
     for name, peer in PARTS.items():
         write_kubeconfig(layout.kubeconfig(name), _entry(pki, name or "admin", peer, api_port))
 
