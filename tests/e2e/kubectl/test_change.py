@@ -122,9 +122,13 @@ def test_taints(k: Kubectl) -> None:
         k("taint node node-3 e2e-").said("node/node-3 untainted")
 
 
-def test_diff_shows_what_apply_would_change(k: Kubectl) -> None:
+def test_diff_shows_what_apply_would_change(k: Kubectl, version: Version) -> None:
     k("apply --validate=false -f -", config_map("a", {"x": "1"})).ok()
     done = k("diff -f -", config_map("a", {"x": "2"}))
+    if version < (1, 29):  # asks for the schema before it asks for anything else
+        done.failed("the server could not find the requested resource", code=done.code)
+        assert done.code >= 1
+        return
     assert done.code == 1, str(done)  # as diff itself: there is a difference
     assert '-  x: "1"' in done.out
     assert '+  x: "2"' in done.out

@@ -137,4 +137,4 @@ def test_apply_remembers_what_was_applied(k: Kubectl) -> None:
 
 
 def test_apply_asks_for_a_schema_and_says_so(k: Kubectl) -> None:
-    k("apply -f -", config_map("a", {})).failed("failed to download openapi", "--validate=false")
+    k("apply -f -", config_map("a", {})).failed("could not find the requested resource")

@@ -1,0 +1,109 @@
+"""The tutorial, the how-to guides and the example do what they say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.documents import Command, commands_of, differences, run_all
+from support.kubectl import client_version, find_kubectl
+
+pytestmark = pytest.mark.kubectl
+
+ROOT = Path(__file__).parents[3]
+TUTORIAL = ROOT / "docs/tutorial/first-cluster.md"
+EXAMPLE = ROOT / "examples/00-embedded-cluster"
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path) -> dict[str, str]:
+    """A shell of a user at home in a temporary folder, whose kubectl is the one under test."""
+    kubectl = find_kubectl()
+    if kubectl is None:
+        pytest.skip("kubectl is not installed")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "kubectl").symlink_to(kubectl)
+    return {"HOME": str(tmp_path), "KUBECTL": kubectl, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+
+def cluster_folder(surroundings: dict[str, str]) -> Path:
+    return Path(surroundings["HOME"]) / ".vacate"
+
+
+def work_folder(tmp_path: Path) -> Path:
+    """Where the user stands: the files of the repository are there, and what is made stays out of it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return folder
+
+
+def follow(document: Path, folder: Path, surroundings: dict[str, str]) -> list[tuple[Command, str]]:
+    """Run the whole document, with a cluster started wherever it says so; what each command printed."""
+    home = cluster_folder(surroundings)
+    printed: list[tuple[Command, str]] = []
+    port = 0
+    for options, commands in by_cluster(understood(commands_of(document), surroundings["KUBECTL"])):
+        with running_cluster(home, *FAST_PODS, *options, port=port) as cluster:
+            port = int(cluster.address.rpartition(":")[2])
+            exported = ["export KUBECONFIG=~/.vacate/kubeconfig"] if printed else []
+            shell = [*(Command(line) for line in exported), *commands]
+            output = run_all(shell, folder, surroundings)
+            printed += list(zip(shell, output, strict=True))
+    return printed
+
+
+def understood(commands: list[Command], kubectl: str) -> list[Command]:
+    """Without what an old kubectl cannot do: before 1.23 it does not wait for the value of a field."""
+    old = client_version(kubectl) < (1, 23)
+    return [command for command in commands if not (old and "--for=jsonpath" in command.text)]
+
+
+def by_cluster(commands: list[Command]) -> list[tuple[list[str], list[Command]]]:
+    """The commands, parted by each start of a cluster, with its options."""
+    parts: list[tuple[list[str], list[Command]]] = []
+    for command in commands:
+        if command.starts_cluster:
+            parts.append((command.options, []))
+            continue
+        if not parts:
+            parts.append(([], []))
+        parts[-1][1].append(command)
+    return parts
+
+
+def test_the_tutorial_shows_what_is_printed(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    printed = follow(TUTORIAL, work_folder(tmp_path), surroundings)
+    wrong = [(command.text, differences(command, output)) for command, output in printed]
+    assert [(text, lines) for text, lines in wrong if lines] == []
+    assert len(printed) > 15
+
+
+@pytest.mark.parametrize("name", ["use-kubectl.md", "simulate-pods.md", "add-users.md"])
+def test_a_guide_can_be_followed(tmp_path: Path, surroundings: dict[str, str], name: str) -> None:
+    printed = follow(ROOT / "docs/how-to" / name, work_folder(tmp_path), surroundings)
+    assert len(printed) > 5
+
+
+def test_the_example_runs_twice(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    home = cluster_folder(surroundings)
+    around = {**surroundings, "KUBECONFIG": str(home / "kubeconfig")}
+    script = Command(str(EXAMPLE / "run.sh"))
+    gone = Command("kubectl wait --for=delete namespace/vacate-example --timeout=30s")
+    with running_cluster(home, *FAST_PODS):
+        first, _, second, _ = run_all([script, gone, script, gone], tmp_path, around)
+    for printed in (first, second):
+        assert "deployment.apps/web created" in printed
+        assert "drained" in printed or "evicted" in printed
+        assert "Terminating" in printed
+
+
+def test_the_example_touches_no_other_cluster(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    (tmp_path / "nowhere").write_text("")
+    check = f"! {EXAMPLE / 'run.sh'}"
+    (said,) = run_all([Command(check)], tmp_path, {**surroundings, "KUBECONFIG": str(tmp_path / "nowhere")})
+    assert "created" not in said
