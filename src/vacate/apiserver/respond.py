@@ -32,6 +32,15 @@ def unstored(call: Call, obj: Obj, code: int = 200) -> Response:
     return Response(code, encode(transform(call, accepted, obj)))
 
 
+def check_acceptable(call: Call, verb: str) -> None:
+    """Refuse a form that cannot be given before anything is done: a refusal leaves no change behind."""
+    accepted = negotiate(call.request.headers.get("Accept", ""))
+    if accepted.form is Form.METADATA_LIST and verb not in ("list", "deletecollection"):
+        raise NotAcceptable("only the following media types are accepted: application/json")
+    if accepted.form is Form.TABLE:
+        _included(call)
+
+
 def transform(call: Call, accepted: Accepted, obj: Obj) -> Obj:
     """One object as a Table or as bare metadata."""
     if accepted.form is Form.TABLE:
@@ -53,12 +62,16 @@ def bare_metadata(obj: Obj, version: str = "v1") -> Obj:
 
 def versioned_table(call: Call, accepted: Accepted, objects: list[Obj], list_meta: Obj) -> Obj:
     """Objects as a Table of the version that was asked for."""
+    return table_of(
+        call.kind, objects, call.now, include=_included(call), list_meta=list_meta, version=accepted.version
+    )
+
+
+def _included(call: Call) -> str:
     include = call.request.query.get("includeObject") or "Metadata"
     if include not in ("None", "Metadata", "Object"):
         raise errors.BadRequest(f"unrecognized includeObject value: {include!r}")
-    return table_of(
-        call.kind, objects, call.now, include=include, list_meta=list_meta, version=accepted.version
-    )
+    return include
 
 
 def refusal(error: errors.ApiError) -> Response:

@@ -120,6 +120,8 @@ class ApiServer:
         if request.method == "HEAD":
             raise _not_allowed()
         call = _call(request, address, kind, user, self.registry)
+        if request.method != "GET":
+            respond.check_acceptable(call, address.verb)
         if not kind.stored:
             return self._review(call, address)
         everywhere = kind.namespaced and not address.namespace
