@@ -24,6 +24,7 @@ from vacate.workloads.deployment import events
 from vacate.workloads.deployment.replicasets import ReplicaSetHands, failure_message
 from vacate.workloads.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.workloads.patches import STRATEGIC, guarded, status_difference
+from vacate.workloads.patience import patience
 
 
 def build(deps: Deps) -> Controller:
@@ -37,7 +38,7 @@ def build(deps: Deps) -> Controller:
         Source(replica_sets, keys=controller.owners),
         Source(pods, keys=controller.recreations, when=_gone),
     )
-    return Controller("deployment", controller, sources, deps, workers=5)
+    return Controller("deployment", controller, sources, deps, workers=5, backoff=patience())
 
 
 def _gone(old: Pod | None, new: Pod | None) -> bool:

@@ -16,6 +16,7 @@ from vacate.workloads.disruption import events
 from vacate.workloads.disruption.scales import Scales
 from vacate.workloads.indexes import LABELLED, selected
 from vacate.workloads.patches import STRATEGIC
+from vacate.workloads.patience import patience
 from vacate.workloads.selectors import Selectors
 
 Sized = Deployment | ReplicaSet
@@ -35,7 +36,7 @@ def build(deps: Deps) -> Controller:
         Source(deployments, keys=controller.budgets_near, when=_resized),
         Source(replica_sets, keys=controller.budgets_near, when=_resized),
     )
-    return Controller("disruption", controller, sources, deps)
+    return Controller("disruption", controller, sources, deps, backoff=patience())
 
 
 def _resized(old: Sized | None, new: Sized | None) -> bool:

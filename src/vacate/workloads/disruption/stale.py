@@ -11,12 +11,15 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.workloads.patches import STRATEGIC, guarded
+from vacate.workloads.patience import patience
 
 
 def build(deps: Deps) -> Controller:
     """The controller, woken by pods that carry a mark."""
     pods = deps.informers.informer(PODS, Pod)
-    return Controller("stale-disruption", StaleMarks(deps), (Source(pods, when=_marked),), deps)
+    return Controller(
+        "stale-disruption", StaleMarks(deps), (Source(pods, when=_marked),), deps, backoff=patience()
+    )
 
 
 def _marked(_: Pod | None, new: Pod | None) -> bool:

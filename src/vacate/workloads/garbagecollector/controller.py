@@ -31,6 +31,7 @@ from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.workloads.garbagecollector.owners import Owners
 from vacate.workloads.kinds import FOLLOWED, informer_of
 from vacate.workloads.patches import STRATEGIC
+from vacate.workloads.patience import patience
 
 
 def build(deps: Deps) -> Controller:
@@ -41,7 +42,7 @@ def build(deps: Deps) -> Controller:
         informer = informer_of(deps.informers, kind)
         informer.subscribe(collector.follow(kind))
         sources.append(Source(informer, keys=collector.touched, when=_ownership_changed))
-    return Controller("garbage-collector", collector, sources, deps, workers=10)
+    return Controller("garbage-collector", collector, sources, deps, workers=10, backoff=patience())
 
 
 def _ownership_changed(old: Any, new: Any) -> bool:

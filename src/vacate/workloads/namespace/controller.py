@@ -14,6 +14,7 @@ from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.workloads.kinds import FOLLOWED, STORED, MetadataOnly, informer_of
 from vacate.workloads.patches import STRATEGIC, condition_differences
+from vacate.workloads.patience import patience
 
 _CONTENT = tuple(kind for kind in STORED if kind.namespaced)
 
@@ -24,7 +25,9 @@ def build(deps: Deps) -> Controller:
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     content = [informer_of(deps.informers, kind) for kind in FOLLOWED if kind.namespaced]
     gone = [Source(one, keys=controller.leaving_namespace, when=_is_gone) for one in content]
-    return Controller("namespace", controller, [Source(namespaces), *gone], deps, workers=2)
+    return Controller(
+        "namespace", controller, [Source(namespaces), *gone], deps, workers=2, backoff=patience()
+    )
 
 
 def _is_gone(_: Any, new: Any) -> bool:

@@ -19,6 +19,7 @@ from vacate.workloads.indexes import NODE, PLACED
 from vacate.workloads.nodelifecycle import events
 from vacate.workloads.nodelifecycle.hearing import LEASES_NAMESPACE, Hearing
 from vacate.workloads.patches import STRATEGIC, condition_differences, guarded
+from vacate.workloads.patience import patience
 
 
 def build(deps: Deps) -> Controller:
@@ -35,7 +36,7 @@ def build(deps: Deps) -> Controller:
         Source(nodes, when=_matters),
         Source(nodes, keys=controller.all_nodes, when=lambda *_: controller.tide_turned),
     )
-    return Controller("node-lifecycle", controller, sources, deps, workers=2)
+    return Controller("node-lifecycle", controller, sources, deps, workers=2, backoff=patience())
 
 
 def _matters(old: Node | None, new: Node | None) -> bool:

@@ -20,6 +20,7 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.workloads.indexes import NODE, PLACED
 from vacate.workloads.nodelifecycle import events
 from vacate.workloads.patches import STRATEGIC
+from vacate.workloads.patience import patience
 
 
 def build(deps: Deps) -> Controller:
@@ -32,7 +33,7 @@ def build(deps: Deps) -> Controller:
         Source(pods, when=_came),
         Source(nodes, keys=controller.pods_on, when=_drives_out),
     )
-    return Controller("taint-eviction", controller, sources, deps, workers=2)
+    return Controller("taint-eviction", controller, sources, deps, workers=2, backoff=patience())
 
 
 def _came(old: Pod | None, new: Pod | None) -> bool:

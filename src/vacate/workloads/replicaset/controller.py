@@ -19,6 +19,7 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.workloads.claims import Claims
 from vacate.workloads.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.workloads.patches import STRATEGIC, guarded, status_difference
+from vacate.workloads.patience import patience
 from vacate.workloads.replicaset.pods import PodHands
 
 
@@ -32,7 +33,7 @@ def build(deps: Deps) -> Controller:
         Source(pods, keys=owner_key),
         Source(pods, keys=controller.possible_owners, when=_orphan_changed),
     )
-    return Controller("replicaset", controller, sources, deps, workers=5)
+    return Controller("replicaset", controller, sources, deps, workers=5, backoff=patience())
 
 
 def owner_key(pod: Pod) -> Iterable[Key]:

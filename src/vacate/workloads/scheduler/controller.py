@@ -19,6 +19,7 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.workloads.patches import STRATEGIC
+from vacate.workloads.patience import patience
 from vacate.workloads.scheduler import changes, events
 from vacate.workloads.scheduler.waiting import WaitingRoom
 
@@ -41,7 +42,7 @@ def build(deps: Deps) -> Controller:
         Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
         Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
     )
-    return Controller("scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE)
+    return Controller("scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE, backoff=patience())
 
 
 class Scheduler:

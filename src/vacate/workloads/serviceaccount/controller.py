@@ -10,6 +10,7 @@ from vacate.errors import AlreadyExists, Forbidden, NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.workloads.patience import patience
 
 DEFAULT = "default"
 _NAMESPACE_LEAVES = "NamespaceTerminating"
@@ -20,7 +21,7 @@ def build(deps: Deps) -> Controller:
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     accounts = deps.informers.informer(SERVICEACCOUNTS, ServiceAccount)
     sources = (Source(namespaces), Source(accounts, keys=_namespace_of, when=_default_went))
-    return Controller("serviceaccount", ServiceAccountController(deps), sources, deps)
+    return Controller("serviceaccount", ServiceAccountController(deps), sources, deps, backoff=patience())
 
 
 def _namespace_of(account: ServiceAccount) -> Iterable[Key]:

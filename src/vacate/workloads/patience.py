@@ -1,0 +1,13 @@
+"""How workload controllers try again after a failure."""
+
+from __future__ import annotations
+
+from vacate.queue.limits import Backoff
+from vacate.runtime.reconcile import Key
+
+LONGEST_PAUSE = 30.0
+
+
+def patience() -> Backoff[Key]:
+    """Doubling as usual, up to half a minute: after an outage a small cluster should be itself again soon."""
+    return Backoff(longest=LONGEST_PAUSE)
