@@ -177,6 +177,10 @@ CONTAINERS: Cases = (
     _bad(f"{_P}initContainers[].restartPolicy/unsupported",
          {"spec.initContainers": [{"name": "i", "image": "x", "restartPolicy": "x"}]},
          f'spec.initContainers[0].restartPolicy: Unsupported value: "x": {_RESTARTS}'),
+    _bad(f"{_CS}image/required", {"spec.initContainers": [{"name": "i"}]}, "spec.initContainers[0].image: Required value"),
+    _bad(f"{_CS}ports[].hostPort/duplicate",
+         {"spec.initContainers": [{"name": "i", "image": "i", "ports": [{"containerPort": 1, "hostPort": 80}] * 2}]},
+         'spec.initContainers[0].ports[1].hostPort: Duplicate value: "TCP//80"'),
     *(_bad(f"{_P}initContainers[].{key}/forbidden", {"spec.initContainers": [{"name": "i", "image": "x", key: {}}]},
            f"spec.initContainers[0].{key}: Forbidden: {_INIT}")
       for key in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")),
@@ -264,6 +268,9 @@ RESOURCES: Cases = (
                   " must be a standard resource type or fully qualified"),
     _in_container("resources.limits[]/invalid/container", "resources", {"limits": {"pods": "1"}},
                   'resources.limits[pods]: Invalid value: "pods": must be a standard resource for containers'),
+    _in_container("resources.limits[]/invalid/extended", "resources", {"limits": {"requests.a.b/c": "1"}},
+                  'resources.limits[requests.a.b/c]: Invalid value: "requests.a.b/c":'
+                  " doesn't follow extended resource name standard"),
     _in_container("resources.limits[]/invalid/sign", "resources", {"limits": {"cpu": "-1"}},
                   f'resources.limits[cpu]: Invalid value: "-1": {NEGATIVE}'),
     _in_container("resources.requests[]/invalid/whole", "resources", {"limits": {"a.b/c": "500m"}},
@@ -307,6 +314,7 @@ _NODES = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecut
 _PODS = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _TERMS = f"{_NODES}.nodeSelectorTerms"
 _PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+_NEAR = "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 _HOST = {"topologyKey": "kubernetes.io/hostname"}
 AFFINITY: Cases = (
     _bad(f"Pod/{_TERMS}/required", {_NODES: {}},
@@ -333,6 +341,22 @@ AFFINITY: Cases = (
          f'{_TERMS}[0].matchFields[0].key: Invalid value: "x": not a valid field selector key'),
     _bad(f"Pod/{_PREFERRED}[].weight/invalid", {_PREFERRED: [{"weight": 101, "preference": {}}]},
          f"{_PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100"),
+    _bad(f"Pod/{_TERMS}[].matchExpressions[].key/invalid",
+         {_PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "-", "operator": "Exists"}]}}]},
+         f'{_PREFERRED}[0].preference.matchExpressions[0].key: Invalid value: "-": {KEY}'),
+    _bad(f"Pod/{_TERMS}[].matchExpressions[].operator/invalid",
+         {_TERMS: [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}]},
+         f'{_TERMS}[0].matchFields[0].operator: Invalid value: "Exists": not a valid selector operator'),
+    _bad(f"Pod/{_TERMS}[].matchFields[].key/invalid",
+         {_TERMS: [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["A"]}]}]},
+         f'{_TERMS}[0].matchFields[0].values[0]: Invalid value: "A": {SUBDOMAIN}'),
+    _bad(f"Pod/{_PREFERRED}[].weight/invalid", {_NEAR: [{"weight": 0, "podAffinityTerm": _HOST}]},
+         f"{_NEAR}[0].weight: Invalid value: 0: must be in the range 1-100"),
+    _bad(f"Pod/{_PODS}[].topologyKey/required", {_NEAR: [{"weight": 1}]},
+         f"{_NEAR}[0].podAffinityTerm.topologyKey: Required value: can not be empty"),
+    _bad(f"Pod/{_PODS}[].labelSelector.matchLabels/invalid",
+         {_PODS: [{**_HOST, "namespaceSelector": {"matchLabels": {"a": "!"}}}]},
+         f'{_PODS}[0].namespaceSelector.matchLabels: Invalid value: "!": {VALUE}'),
     _bad(f"Pod/{_PODS}[].labelSelector.matchLabels/invalid",
          {_PODS: [{**_HOST, "labelSelector": {"matchLabels": {"a": "!"}}}]},
          f'{_PODS}[0].labelSelector.matchLabels: Invalid value: "!": {VALUE}'),

@@ -14,6 +14,7 @@ from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.unit
 
+_OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "", "uid": "u"}
 WITH_STATUS = [kind for kind in STORED_KINDS if kind.subresource("status")]
 
 
@@ -111,6 +112,9 @@ def test_an_update_repeats_what_it_finds_twice() -> None:
     """kube-apiserver looks at an updated object's metadata in common and again by kind."""
     _, _, faults = stepped(kinds.PODS, {"metadata.uid": "other"})
     assert faults == ['metadata.uid: Invalid value: "other": field is immutable'] * 2
+    for wrong in ({"labels": {"-": ""}}, {"annotations": {"-": ""}}, {"ownerReferences": [_OWNER]}):
+        _, _, faults = stepped(kinds.PODS, {f"metadata.{key}": value for key, value in wrong.items()})
+        assert (len(faults), len(set(faults))) == (4, 1)
     _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": ""})
     assert faults == ["spec.containers[0].image: Required value"] * 2
     _, _, faults = stepped(kinds.DEPLOYMENTS, {"spec.replicas": -1})

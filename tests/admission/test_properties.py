@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from admission.given import STORED_KINDS, VALID, a, context, put, stored
 from vacate.admission.registry import strategy_for
+from vacate.admission.shape import mapping
 from vacate.api.field import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
@@ -134,7 +135,8 @@ def test_defaulting_twice_changes_nothing(case: tuple[Kind, Obj]) -> None:
 @given(damaged(), SUBRESOURCES)
 def test_an_object_without_faults_may_be_written_again(case: tuple[Kind, Obj], subresource: str) -> None:
     kind, obj = case
-    if walked(kind, obj) != []:
+    # The real server looks for repeated addresses of a node only on updates, and so do we.
+    if walked(kind, obj) != [] or "addresses" in mapping(obj.get("status")):
         return
     obj["metadata"].update(uid="u-1", resourceVersion="7", creationTimestamp="2026-08-20T11:00:00Z")
     strategy, ctx, again = strategy_for(kind), context(subresource), copy.deepcopy(obj)

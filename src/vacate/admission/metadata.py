@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate import errors
-from vacate.admission.faults import IMMUTABLE, NEGATIVE, complaints, labels_faults
+from vacate.admission.faults import IMMUTABLE, complaints, labels_faults
 from vacate.admission.formats import NameFormat, annotation_key, dns_label, label_key
 from vacate.admission.owners import owner_faults
 from vacate.admission.rules import Effect, Rule, table
-from vacate.admission.shape import integer, mapping, sequence, text
+from vacate.admission.shape import mapping, sequence, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required, too_long
 from vacate.api.objects import Obj, metadata
 
@@ -21,7 +21,7 @@ ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _NEVER_STORED = ("selfLink", "managedFields")
-_FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "deletionTimestamp", "deletionGracePeriodSeconds")
 _FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 RULES: tuple[Rule, ...] = table(
@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.managedFields", Effect.DROPPED, "not kept"),
     ("metadata.deletionTimestamp", Effect.DROPPED, "not settable on create"),
     ("metadata.deletionGracePeriodSeconds", Effect.DROPPED, "not settable on create"),
-    ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else dropped"),
+    ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else as it was sent"),
     ("metadata.resourceVersion", Effect.REFUSED, "500 where it is set on create"),
     ("metadata.resourceVersion", Effect.KEPT, "an update without one takes the newest"),
     ("metadata.resourceVersion", Fault.INVALID, "required to update PodDisruptionBudgets and Leases"),
@@ -110,8 +110,6 @@ def name_faults(meta: Obj, name_format: NameFormat) -> list[FieldError]:
 def content_faults(meta: Obj, namespaced: bool) -> list[FieldError]:
     """Everything of metadata but the name."""
     found = _namespace_faults(text(meta.get("namespace")), namespaced)
-    if integer(meta.get("generation")) < 0:
-        found.append(invalid("metadata.generation", meta["generation"], NEGATIVE))
     if labels := meta.get("labels"):
         found += labels_faults(labels, "metadata.labels")
     found += annotation_faults(meta)

@@ -38,9 +38,7 @@ def port_faults(ports: list[Obj], path: str) -> list[FieldError]:
             names.add(name)
         found += _number_faults(port, where)
         protocol = text(port.get("protocol"))
-        if not protocol:
-            found.append(required(f"{where}.protocol"))
-        elif protocol not in _PROTOCOLS:
+        if protocol not in _PROTOCOLS:
             found.append(unsupported(f"{where}.protocol", protocol, _PROTOCOLS))
     return found
 

@@ -25,6 +25,7 @@ RULES = table(
     ("spec.containers[].resources.limits[]", Fault.INVALID, "a qualified name; requests too"),
     ("spec.containers[].resources.limits[]#standard", Fault.INVALID, "standard or fully qualified"),
     ("spec.containers[].resources.limits[]#container", Fault.INVALID, "a resource that containers have"),
+    ("spec.containers[].resources.limits[]#extended", Fault.INVALID, "no prefix requests."),
     ("spec.containers[].resources.limits[]#sign", Fault.INVALID, "not negative; requests too"),
     ("spec.containers[].resources.requests[]#whole", Fault.INVALID, "whole numbers of extended resources"),
     ("spec.containers[].resources.requests#more", Fault.INVALID, "at most the limit"),

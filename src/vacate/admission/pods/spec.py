@@ -44,11 +44,7 @@ RULES = table(
 
 def spec_faults(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[FieldError]:
     """Every rule that the spec breaks; `path` is where the spec stands."""
-    found: list[FieldError] = []
-    if spec.get("terminationGracePeriodSeconds") is None:
-        found.append(required(f"{path}.terminationGracePeriodSeconds"))
-    volumes, faults = volume_faults(spec.get("volumes"), f"{path}.volumes")
-    found += faults
+    volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes")
     found += container_faults(spec, path, volumes)
     found += init_container_faults(spec, path, volumes)
     found += host_network_faults(spec, path, is_pod=is_pod)
