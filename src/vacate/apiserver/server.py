@@ -14,7 +14,7 @@ from vacate.api.kinds import Kind
 from vacate.apiserver import discovery, health, respond
 from vacate.apiserver.authn import Authenticator
 from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
-from vacate.apiserver.context import Call
+from vacate.apiserver.context import Call, dry_run_directives
 from vacate.apiserver.health import Health
 from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
@@ -122,6 +122,8 @@ class ApiServer:
         call = _call(request, address, kind, user, self.registry)
         if request.method != "GET":
             respond.check_acceptable(call, address.verb)
+            if request.method != "DELETE":
+                dry_run_directives(request)  # options are checked before anything is read
         if not kind.stored:
             return self._review(call, address)
         everywhere = kind.namespaced and not address.namespace

@@ -19,6 +19,10 @@ from vacate.store.commit import Write
 from vacate.wire.message import Response
 
 _MAX_GENERATED_BASE = 58
+# Parts that Go's types always have, empty or not: clients find them, and patches can reach into them.
+_ALWAYS_THERE = {"leases": ("spec",)} | dict.fromkeys(
+    ("namespaces", "nodes", "pods", "deployments", "replicasets", "poddisruptionbudgets"), ("spec", "status")
+)
 _NAME_ATTEMPTS = 8
 
 
@@ -58,6 +62,7 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
     strategy.default(obj, context)
     _check_namespace(registry, call, obj)
     strategy.prepare_create(obj, context)
+    complete(call.kind, obj)
     faults = strategy.validate(obj, context)
     if faults:
         raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
@@ -71,12 +76,22 @@ def _names_a_version(obj: Obj) -> bool:
     return bool(version.isascii() and version.isdigit() and int(version))
 
 
+def complete(kind: Kind, obj: Obj) -> None:
+    """Give the object the parts that none of its kind lacks."""
+    for part in _ALWAYS_THERE.get(kind.plural, ()):
+        if part not in obj:
+            obj[part] = {}
+
+
 def match_namespace(obj: Obj, call: Call) -> None:
-    """The object's namespace is the address's; a conflicting one is a bad request."""
+    """The object's namespace is the address's; a conflicting one is a bad request.
+
+    Where the kind has no namespaces, one that the object names is forgotten.
+    """
     meta = obj["metadata"]
     expected = call.namespace if call.kind.namespaced else ""
     given = meta.get("namespace", "")
-    if given and given != expected:
+    if given and given != expected and call.kind.namespaced:
         raise errors.BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )

@@ -39,10 +39,19 @@ def check_address(new: Obj, call: Call) -> None:
     """The object keeps the name and namespace of its address."""
     creating.match_namespace(new, call)
     name = new["metadata"].get("name", "")
+    if not name:
+        raise unnamed(call)
     if name != call.name:
         raise errors.BadRequest(
             f"the name of the object ({name}) does not match the name on the URL ({call.name})"
         )
+
+
+def unnamed(call: Call) -> errors.BadRequest:
+    """The refusal of an object that does not say its name."""
+    return errors.BadRequest(
+        f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+    )
 
 
 async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
@@ -63,6 +72,7 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     context = registry.context(call.user, call.subresource)
     strategy.default(new, context)
     strategy.prepare_update(new, old, context)
+    creating.complete(call.kind, new)
     faults = strategy.validate(new, context) + strategy.validate_update(new, old, context)
     if faults:
         raise status.invalid(call.kind, call.name, faults)
