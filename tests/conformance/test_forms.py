@@ -1,0 +1,156 @@
+"""Other forms of the same objects: Tables and bare metadata."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms_kinds import STORED, minimal
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import config_map, pod
+from support.arms_scene import Scene, told
+
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    PRIORITYCLASSES,
+    REPLICASETS,
+    ROLEBINDINGS,
+    ROLES,
+    Kind,
+)
+
+pytestmark = [CONFORMANCE, without("kubectl", because="kubectl --raw sends no Accept header of one's choice")]
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_WORKLOAD = ["Age", "Containers", "Images", "Selector"]
+_BINDING = ["Name", "Role", "Age", "Users", "Groups", "ServiceAccounts"]
+COLUMNS: dict[Kind, list[str]] = {
+    NAMESPACES: ["Name", "Status", "Age"],
+    NODES: [
+        "Name", "Status", "Roles", "Age", "Version", "Internal-IP", "External-IP", "OS-Image",
+        "Kernel-Version", "Container-Runtime",
+    ],
+    PODS: [
+        "Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates",
+    ],
+    EVENTS: [
+        "Last Seen", "Type", "Reason", "Object", "Subobject", "Source", "Message", "First Seen", "Count",
+        "Name",
+    ],
+    CONFIGMAPS: ["Name", "Data", "Age"],
+    DEPLOYMENTS: ["Name", "Ready", "Up-to-date", "Available", *_WORKLOAD],
+    REPLICASETS: ["Name", "Desired", "Current", "Ready", *_WORKLOAD],
+    PODDISRUPTIONBUDGETS: ["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"],
+    LEASES: ["Name", "Holder", "Age"],
+    PRIORITYCLASSES: ["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],
+    ROLES: ["Name", "Created At"],
+    CLUSTERROLES: ["Name", "Created At"],
+    ROLEBINDINGS: _BINDING,
+    CLUSTERROLEBINDINGS: _BINDING,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STORED, ids=lambda kind: kind.plural)
+async def test_a_table_of_one(scene: Scene, kind: Kind) -> None:
+    created = await scene.given(kind, minimal(kind, scene.unique("it"), scene.namespace))
+    name = created["metadata"]["name"]
+    table = await scene.get(kind, name, accept=TABLE)
+    assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+    titles = [column["name"] for column in table["columnDefinitions"]]
+    assert titles == COLUMNS.get(kind, titles)
+    (row,) = table["rows"]
+    assert row["cells"][titles.index("Name")] == name
+    assert len(row["cells"]) == len(titles)
+    assert row["object"]["kind"] == "PartialObjectMetadata"
+    assert row["object"]["metadata"]["uid"] == created["metadata"]["uid"]
+
+
+async def test_a_table_of_a_list(scene: Scene) -> None:
+    for name in ("a", "b"):
+        await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"}, k="v"))
+    table = await scene.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=TABLE)
+    assert [row["cells"][:2] for row in table["rows"]] == [["a", 1], ["b", 1]]
+    assert table["metadata"]["resourceVersion"]
+
+
+@pytest.mark.parametrize(("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata")])
+async def test_rows_with_their_objects(scene: Scene, include: str, kind: str) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", k="v"))
+    table = await scene.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": include})
+    assert table["rows"][0]["object"]["kind"] == kind
+
+
+async def test_rows_without_their_objects(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    table = await scene.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": "None"})
+    assert not table["rows"][0].get("object")
+
+
+async def test_what_a_pods_row_says(scene: Scene) -> None:
+    await scene.given(PODS, pod("p", node="n"))
+    table = await scene.get(PODS, "p", accept=TABLE)
+    assert table["rows"][0]["cells"][:4] == ["p", "0/1", "Pending", "0"]
+    await scene.arm.drop(scene.at(PODS, "p"))
+    table = await scene.get(PODS, "p", accept=TABLE)
+    assert table["rows"][0]["cells"][2] == "Terminating"
+
+
+async def test_a_watch_of_tables(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    for name in ("a", "b"):
+        await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"}))
+    query = {"resourceVersion": version, "labelSelector": "mine"}
+    events = await scene.watch(CONFIGMAPS, query, 2, accept=TABLE)
+    assert [event.obj["kind"] for event in events] == ["Table", "Table"]
+    assert [event.obj["rows"][0]["cells"][0] for event in events] == ["a", "b"]
+    assert [bool(event.obj.get("columnDefinitions")) for event in events] == [True, False]
+
+
+async def test_bare_metadata_of_one(scene: Scene) -> None:
+    created = await scene.given(CONFIGMAPS, config_map("m", k="v"))
+    bare = await scene.get(CONFIGMAPS, "m", accept=METADATA)
+    assert (bare["kind"], bare["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+    assert bare["metadata"]["uid"] == created["metadata"]["uid"]
+    assert "data" not in bare
+
+
+async def test_bare_metadata_of_a_list(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m", {"mine": "yes"}, k="v"))
+    bare = await scene.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=METADATA_LIST)
+    assert (bare["kind"], bare["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+    assert [item["metadata"]["name"] for item in bare["items"]] == ["m"]
+    assert "data" not in bare["items"][0]
+
+
+async def test_bare_metadata_of_a_watch(scene: Scene) -> None:
+    version = await scene.version(CONFIGMAPS)
+    await scene.given(CONFIGMAPS, config_map("m", k="v"))
+    query = {"resourceVersion": version, "fieldSelector": "metadata.name=m"}
+    events = await scene.watch(CONFIGMAPS, query, 1, accept=METADATA)
+    assert told(events) == [("ADDED", "m")]
+    assert events[0].obj["kind"] == "PartialObjectMetadata"
+    assert "data" not in events[0].obj
+
+
+async def test_the_first_form_that_fits(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    accept = f"application/x-nothing, {TABLE}, application/json"
+    assert (await scene.get(CONFIGMAPS, "m", accept=accept))["kind"] == "Table"
+    assert (await scene.get(CONFIGMAPS, "m", accept="*/*"))["kind"] == "ConfigMap"
+
+
+@pytest.mark.parametrize("accept", ["application/xml", "text/html"])
+async def test_forms_that_nobody_has(scene: Scene, accept: str) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    answer = await scene.ask("GET", CONFIGMAPS, "m", accept=accept)
+    start = "only the following media types are accepted: application/json"
+    answer.refused(406, "NotAcceptable", starting=start)

@@ -1,0 +1,296 @@
+"""What the server fills in, what it refuses, and what it leaves as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.arms import Obj
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import binding, budget, config_map, named, pod, role, workload
+from support.arms_scene import Scene
+
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    LEASES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    PRIORITYCLASSES,
+    REPLICASETS,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
+    Kind,
+)
+
+pytestmark = CONFORMANCE
+
+
+def dig(obj: Any, path: str) -> Any:
+    for step in path.split("/"):
+        obj = obj[int(step)] if step.isdigit() else obj[step]
+    return obj
+
+
+DEFAULTS: dict[str, tuple[Kind, Obj, dict[str, Any]]] = {
+    "pods": (
+        PODS,
+        pod("x"),
+        {
+            "spec/restartPolicy": "Always",
+            "spec/terminationGracePeriodSeconds": 30,
+            "spec/dnsPolicy": "ClusterFirst",
+            "spec/securityContext": {},
+            "spec/enableServiceLinks": True,
+            "spec/containers/0/imagePullPolicy": "Always",
+            "spec/containers/0/terminationMessagePath": "/dev/termination-log",
+            "spec/containers/0/terminationMessagePolicy": "File",
+            "status/phase": "Pending",
+            "status/qosClass": "BestEffort",
+            "metadata/generation": 1,
+        },
+    ),
+    "pods-with-a-tag": (
+        PODS,
+        pod("x", containers=[{"name": "c", "image": "i:1"}]),
+        {"spec/containers/0/imagePullPolicy": "IfNotPresent"},
+    ),
+    "deployments": (
+        DEPLOYMENTS,
+        workload("x"),
+        {
+            "spec/strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+            },
+            "spec/revisionHistoryLimit": 10,
+            "spec/progressDeadlineSeconds": 600,
+            "spec/template/spec/restartPolicy": "Always",
+        },
+    ),
+    "replicasets": (REPLICASETS, workload("x"), {"spec/template/spec/dnsPolicy": "ClusterFirst"}),
+    "roles": (ROLES, role("x"), {"rules": None}),
+}
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+async def test_defaults(scene: Scene, case: str) -> None:
+    kind, obj, wanted = DEFAULTS[case]
+    created = await scene.create(kind, obj)
+    if case == "roles":
+        assert not created.get("rules")
+        return
+    assert {path: dig(created, path) for path in wanted} == wanted
+
+
+async def test_one_replica_unless_said(scene: Scene) -> None:
+    obj = workload("w")
+    del obj["spec"]["replicas"]
+    assert (await scene.create(DEPLOYMENTS, obj))["spec"]["replicas"] == 1
+
+
+async def test_priorities_are_resolved(scene: Scene) -> None:
+    name = scene.unique("high")
+    await scene.given(PRIORITYCLASSES, named(name, value=1234, preemptionPolicy="Never"))
+    created = await scene.create(PODS, pod("p", priorityClassName=name))
+    assert (created["spec"]["priority"], created["spec"]["preemptionPolicy"]) == (1234, "Never")
+
+
+async def test_a_priority_class_that_is_not_there(scene: Scene) -> None:
+    answer = await scene.post(PODS, pod("p", priorityClassName="none"))
+    message = 'pods "p" is forbidden: no PriorityClass with name none was found'
+    answer.refused(403, "Forbidden", message)
+
+
+async def test_unknown_fields_survive(scene: Scene) -> None:
+    obj = config_map("m", a="1")
+    obj["from-the-future"] = {"deep": [1, {"x": None}]}
+    created = await scene.create(CONFIGMAPS, obj)
+    assert created["from-the-future"]["deep"][0] == 1
+    patched = (await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})).ok()
+    assert patched["from-the-future"]["deep"][0] == 1
+
+
+async def test_texts_survive(scene: Scene) -> None:
+    data = {"a": 'ünïcödé "quoted" \n\t \\', "b": "", "c": "☃ 🚀"}
+    await scene.create(CONFIGMAPS, config_map("m", **data))
+    assert (await scene.get(CONFIGMAPS, "m"))["data"] == data
+
+
+async def test_an_immutable_config_map(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, {**config_map("m", a="1"), "immutable": True})
+    answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+    fault = "data: Forbidden: field is immutable when `immutable` is set"
+    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {fault}', faults=[fault])
+
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+LABEL_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
+    "label-value": (
+        CONFIGMAPS,
+        config_map("x", {"a": "not ok"}),
+        [f'metadata.labels: Invalid value: "not ok": {LABEL_RULE}'],
+    ),
+    "no-containers": (PODS, pod("x", containers=[]), ["spec.containers: Required value"]),
+    "no-image": (
+        PODS,
+        pod("x", containers=[{"name": "c"}]),
+        ["spec.containers[0].image: Required value"],
+    ),
+    "same-names": (
+        PODS,
+        pod("x", containers=[{"name": "c", "image": "i"}, {"name": "c", "image": "i"}]),
+        ['spec.containers[1].name: Duplicate value: "c"'],
+    ),
+    "negative-grace": (
+        PODS,
+        pod("x", activeDeadlineSeconds=0),
+        ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"],
+    ),
+    "replicas": (
+        DEPLOYMENTS,
+        workload("x", -1),
+        [f"spec.replicas: Invalid value: -1: {NOT_NEGATIVE}"],
+    ),
+    "budget-with-both": (
+        PODDISRUPTIONBUDGETS,
+        budget("x", minAvailable=1, maxUnavailable=1),
+        ["spec: Invalid value: {}: minAvailable and maxUnavailable cannot be both set"],
+    ),
+    "budget-over-hundred": (
+        PODDISRUPTIONBUDGETS,
+        budget("x", minAvailable="101%"),
+        ['spec.minAvailable: Invalid value: "101%": must not be greater than 100%'],
+    ),
+    "budget-policy": (
+        PODDISRUPTIONBUDGETS,
+        budget("x", unhealthyPodEvictionPolicy="Never"),
+        [
+            'spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: '
+            '"AlwaysAllow", "IfHealthyBudget"'
+        ],
+    ),
+    "lease-duration": (
+        LEASES,
+        named("x", spec={"leaseDurationSeconds": 0}),
+        ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"],
+    ),
+    "role-verbs": (
+        ROLES,
+        role("x", {"apiGroups": [""], "resources": ["pods"], "verbs": []}),
+        ["rules[0].verbs: Required value: verbs must contain at least one value"],
+    ),
+    "binding-kind": (
+        ROLEBINDINGS,
+        binding("x", "Group", "r", "u"),
+        ['roleRef.kind: Unsupported value: "Group": supported values: "Role", "ClusterRole"'],
+    ),
+    "config-key": (
+        CONFIGMAPS,
+        config_map("x", **{"a/b": "c"}),
+        [
+            'data[a/b]: Invalid value: "a/b": a valid config key must consist of alphanumeric characters, \'-\', '
+            "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+            "'[-._a-zA-Z0-9]+')"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+async def test_invalid(scene: Scene, case: str) -> None:
+    kind, obj, faults = INVALID[case]
+    answer = await scene.post(kind, obj)
+    answer.refused(422, "Invalid")
+    if case != "budget-with-both":
+        assert list(answer.faults) == faults
+    else:
+        assert answer.faults[0].endswith("minAvailable and maxUnavailable cannot be both set")
+    await scene.gone(kind, "x")
+
+
+async def test_selector_and_template_must_agree(scene: Scene) -> None:
+    obj = workload("w")
+    obj["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    answer = await scene.post(DEPLOYMENTS, obj)
+    fault = (
+        'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
+        "`selector` does not match template `labels`"
+    )
+    answer.refused(422, "Invalid", faults=[fault])
+
+
+@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
+async def test_a_selector_is_for_ever(scene: Scene, kind: Kind) -> None:
+    await scene.given(kind, workload("w"))
+    labels = {"app": "web", "more": "x"}
+    patch = {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}}
+    answer = await scene.patch(kind, "w", patch)
+    answer.refused(422, "Invalid")
+    assert answer.faults[0].startswith("spec.selector: Invalid value: ")
+    assert answer.faults[0].endswith(": field is immutable")
+
+
+async def test_most_of_a_pod_is_for_ever(scene: Scene) -> None:
+    await scene.given(PODS, pod("p"))
+    answer = await scene.patch(PODS, "p", {"spec": {"hostNetwork": True}})
+    answer.refused(422, "Invalid")
+    start = "spec: Forbidden: pod updates may not change fields other than "
+    assert any(fault.startswith(start) for fault in answer.faults)
+
+
+async def test_the_image_of_a_pod_may_change(scene: Scene) -> None:
+    await scene.given(PODS, pod("p"))
+    patch = [{"op": "replace", "path": "/spec/containers/0/image", "value": "new"}]
+    patched = (await scene.patch(PODS, "p", patch, "application/json-patch+json")).ok()
+    assert patched["spec"]["containers"][0]["image"] == "new"
+    assert patched["metadata"]["generation"] == 2
+
+
+async def test_a_role_reference_is_for_ever(scene: Scene) -> None:
+    await scene.given(ROLEBINDINGS, binding("b", "Role", "r", "u"))
+    answer = await scene.put(ROLEBINDINGS, binding("b", "Role", "other", "u"))
+    answer.refused(422, "Invalid")
+    assert answer.faults[0].startswith("roleRef: Invalid value: ")
+    assert answer.faults[0].endswith(": cannot change roleRef")
+
+
+async def test_an_event_stays_in_its_namespace(scene: Scene) -> None:
+    event = named("e", involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R")
+    answer = await scene.post(EVENTS, event)
+    fault = 'involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'
+    answer.refused(422, "Invalid", f'Event "e" is invalid: {fault}', faults=[fault])
+
+
+async def test_the_value_of_a_priority_class_is_for_ever(scene: Scene) -> None:
+    name = scene.unique("pc")
+    await scene.given(PRIORITYCLASSES, named(name, value=5))
+    answer = await scene.patch(PRIORITYCLASSES, name, {"value": 6})
+    answer.refused(422, "Invalid", faults=["value: Forbidden: may not be changed in an update."])
+
+
+async def test_system_priority_classes_stay(scene: Scene) -> None:
+    answer = await scene.delete(PRIORITYCLASSES, "system-node-critical")
+    why = "this is a system priority class and cannot be deleted"
+    answer.refused(403, "Forbidden", f'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: {why}')
+
+
+async def test_empty_parts_are_there_for_patches(scene: Scene) -> None:
+    name = scene.unique("n")
+    await scene.given(NODES, named(name))
+    step = {"op": "add", "path": "/spec/unschedulable", "value": True}
+    patched = (await scene.patch(NODES, name, [step], "application/json-patch+json")).ok()
+    assert patched["spec"]["unschedulable"] is True
+
+
+async def test_service_accounts_are_plain(scene: Scene) -> None:
+    created = await scene.create(SERVICEACCOUNTS, {**named("s"), "automountServiceAccountToken": False})
+    assert created["automountServiceAccountToken"] is False

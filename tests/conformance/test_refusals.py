@@ -1,0 +1,143 @@
+"""What no server can do: unknown addresses, methods, forms and bodies."""
+
+from __future__ import annotations
+
+import pytest
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import config_map
+from support.arms_scene import Scene, names
+
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NODES, PODS
+
+pytestmark = CONFORMANCE
+
+UNKNOWN = "the server could not find the requested resource"
+NOT_ALLOWED = "the server does not allow this method on the requested resource"
+raw_bytes = without("kubectl", because="kubectl would read the body as an object before it sends it")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/unheardofs",
+        "/apis/apps/v1/unheardofs",
+        "/api/v1/namespaces/default/unheardofs/x",
+        "/api/v1/namespaces/default/configmaps/x/unheardof",
+        "/api/v1/namespaces/default/nodes",
+    ],
+)
+async def test_unknown_resources(scene: Scene, path: str) -> None:
+    (await scene.arm.call("GET", path)).refused(404, "NotFound", UNKNOWN)
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/apis/nothing.example", "/apis/nothing.example/v1/things"])
+async def test_unknown_paths(scene: Scene, path: str) -> None:
+    answer = await scene.arm.call("GET", path)
+    assert answer.failed
+    if answer.code is not None:
+        assert (answer.code, answer.text) == (404, "404 page not found\n")
+    else:
+        answer.refused(404, "NotFound", UNKNOWN)
+
+
+async def test_methods_that_a_collection_does_not_take(scene: Scene) -> None:
+    answer = await scene.ask("PUT", CONFIGMAPS, body=config_map("m"))
+    answer.refused(405, "MethodNotAllowed", NOT_ALLOWED)
+
+
+async def test_methods_that_an_object_does_not_take(scene: Scene) -> None:
+    answer = await scene.ask("POST", CONFIGMAPS, "m", body=config_map("m"))
+    answer.refused(405, "MethodNotAllowed", NOT_ALLOWED)
+
+
+async def test_creating_without_a_namespace(scene: Scene) -> None:
+    answer = await scene.arm.call("POST", CONFIGMAPS.collection_path(), body=config_map("m"))
+    answer.refused(405, "MethodNotAllowed", NOT_ALLOWED)
+
+
+async def test_a_body_of_another_kind(scene: Scene) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    answer = await scene.ask("POST", PODS, body=body)
+    why = "converting (v1.ConfigMap) to (core.Pod): unknown conversion"
+    answer.refused(400, "BadRequest", f'ConfigMap in version "v1" cannot be handled as a Pod: {why}')
+
+
+async def test_a_body_of_an_unknown_kind(scene: Scene) -> None:
+    body = {"apiVersion": "v1", "kind": "Unheard", "metadata": {"name": "x"}}
+    answer = await scene.ask("POST", PODS, body=body)
+    why = 'no kind "Unheard" is registered for version "v1" in scheme '
+    answer.refused(400, "BadRequest", starting=f'Unheard in version "v1" cannot be handled as a Pod: {why}')
+
+
+async def test_a_body_of_an_unknown_version(scene: Scene) -> None:
+    body = {"apiVersion": "apps/v9", "kind": "Deployment", "metadata": {"name": "x"}}
+    answer = await scene.ask("POST", DEPLOYMENTS, body=body)
+    why = 'no kind "Deployment" is registered for version "apps/v9" in scheme '
+    start = f'Deployment in version "v9" cannot be handled as a Deployment: {why}'
+    answer.refused(400, "BadRequest", starting=start)
+
+
+async def test_fields_of_a_wrong_type(scene: Scene) -> None:
+    answer = await scene.ask("POST", CONFIGMAPS, body={"metadata": {"name": "m"}, "data": {"a": 1}})
+    why = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    message = f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {why}'
+    answer.refused(400, "BadRequest", message)
+
+
+BROKEN = {
+    "truncated": b'{"metadata":{"name":"m"}',
+    "no-json": b"metadata: {}",
+    "number": b"5",
+    "list": b"[]",
+    "text": b'"m"',
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_broken_bodies(scene: Scene, case: str) -> None:
+    answer = await scene.ask("POST", CONFIGMAPS, body=BROKEN[case])
+    start = (
+        "the object provided is unrecognized (must be of type ConfigMap): "
+        "couldn't get version/kind; json parse error: "
+    )
+    answer.refused(400, "BadRequest", starting=start)
+    assert "m" not in names(await scene.listed(CONFIGMAPS))
+
+
+async def test_an_empty_body(scene: Scene) -> None:
+    answer = await scene.arm.call("POST", scene.at(CONFIGMAPS), body=b"", content_type="application/json")
+    start = "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; "
+    answer.refused(400, "BadRequest", starting=start)
+
+
+@raw_bytes
+async def test_a_body_that_is_too_long(scene: Scene) -> None:
+    body = config_map("m", a="x" * (3 * 1024 * 1024))
+    answer = await scene.ask("POST", CONFIGMAPS, body=body)
+    answer.refused(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+
+
+@without("kubectl", because="kubectl --raw sends JSON")
+async def test_a_body_in_an_unknown_form(scene: Scene) -> None:
+    answer = await scene.ask("POST", CONFIGMAPS, body=b"x", content_type="text/plain")
+    start = "the body of the request was in an unknown format - accepted media types include: application/json"
+    answer.refused(415, "UnsupportedMediaType", starting=start)
+
+
+@pytest.mark.parametrize("name", ["A", "a_b", "-a", "a..b"])
+async def test_bad_names(scene: Scene, name: str) -> None:
+    rule = (
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+        "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+        r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    )
+    answer = await scene.post(CONFIGMAPS, config_map(name))
+    fault = f'metadata.name: Invalid value: "{name}": {rule}'
+    answer.refused(422, "Invalid", f'ConfigMap "{name}" is invalid: {fault}', faults=[fault])
+
+
+async def test_a_node_in_no_namespace(scene: Scene) -> None:
+    body = {"metadata": {"name": scene.unique("n"), "namespace": "default"}}
+    answer = await scene.post(NODES, body)
+    message = "the namespace of the provided object does not match the namespace sent on the request"
+    answer.refused(400, "BadRequest", message)
