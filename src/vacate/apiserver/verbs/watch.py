@@ -7,15 +7,15 @@ the history asked for is gone or the client was too slow.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from vacate import errors
 from vacate.api.numbers import duration_of
 from vacate.apiserver.context import Call
-from vacate.apiserver.media import Form, negotiate
+from vacate.apiserver.media import Form, negotiate, no_such_form
 from vacate.apiserver.options import (
     ListOptions,
-    check_watch_revision,
+    check_stored_revision,
     list_options,
     parse_revision,
     wait_until_fresh,
@@ -28,19 +28,19 @@ from vacate.wire.message import Response
 
 BOOKMARK_SECONDS = 60.0
 MIN_TIMEOUT_SECONDS = 1800.0
-_MAX_CHUNK_EVENTS = 100
+_MAX_CHUNK_BYTES = 128 * 1024
 
 
 async def watch(registry: Registry, call: Call) -> Response:
     """Open the stream; the first events are taken before anything else can happen."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     options = list_options(call, watch=True)
-    check_watch_revision(call.kind, options.resource_version)
+    check_stored_revision(options.resource_version)
     if options.send_initial_events and options.resource_version not in ("", "0"):
         await wait_until_fresh(registry, options.resource_version)
     framer = Framer(call, accepted)
     if accepted.form is Form.METADATA_LIST:
-        raise errors.NotAcceptable("only the following media types are accepted: application/json")
+        raise no_such_form()
     return Response(200, WatchStream(registry, call, options, framer))
 
 
@@ -106,17 +106,17 @@ class WatchStream:
         if self._watch is not None:
             self._watch.close()
 
-    def _first_chunks(self) -> list[bytes]:
+    def _first_chunks(self) -> Iterator[bytes]:
+        return chunks(self._first_frames())
+
+    def _first_frames(self) -> Iterator[bytes]:
         if self._failure is not None:
-            return [self._framer.error(self._failure)]
-        frames = [self._framer.existing(entry) for entry in self._initial]
-        self._initial = []
+            yield self._framer.error(self._failure)
+            return
+        initial, self._initial = self._initial, []
+        yield from map(self._framer.existing, initial)
         if self._options.send_initial_events and self._options.bookmarks and self._watch is not None:
-            frames.append(self._framer.bookmark(self._watch.revision, initial_end=True))
-        return [
-            b"".join(frames[start : start + _MAX_CHUNK_EVENTS])
-            for start in range(0, len(frames), _MAX_CHUNK_EVENTS)
-        ]
+            yield self._framer.bookmark(self._watch.revision, initial_end=True)
 
     async def _follow(self, watch: Watch) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
@@ -135,24 +135,35 @@ class WatchStream:
                     if loop.time() >= deadline:
                         return
                     continue
-                chunk = self._frames(changes)
-                if chunk:
+                for chunk in chunks(self._frames(changes)):
                     yield chunk
         except StopAsyncIteration:
             return
         except errors.StoreError:
             yield self._framer.error(too_old(watch.revision))
 
-    def _frames(self, changes: list[Change]) -> bytes:
-        frames = []
+    def _frames(self, changes: list[Change]) -> Iterator[bytes]:
         for change in changes:
             if change.revision <= self._skip_to:
                 continue
             before = change.before is not None and self._options.selects(change.before.attributes)
             after = not change.deleted and self._options.selects(change.after.attributes)
             if before or after:
-                frames.append(self._framer.change(change, before=before, after=after))
-        return b"".join(frames)
+                yield self._framer.change(change, before=before, after=after)
+
+
+def chunks(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Frames put together, up to a size: they are shared by all watchers, what is put together is not."""
+    held: list[bytes] = []
+    size = 0
+    for frame in frames:
+        if held and size + len(frame) > _MAX_CHUNK_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+        held.append(frame)
+        size += len(frame)
+    if held:
+        yield held[0] if len(held) == 1 else b"".join(held)
 
 
 def too_old(revision: int) -> errors.Gone:
