@@ -243,7 +243,7 @@ _INTENTS = st.sampled_from(
 )
 _ODD_METHODS = st.sampled_from([*[""] * 120, "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "TRACE", "x"])
 _ACCEPTED = st.sampled_from([*[JSON] * 20, *_ACCEPTS])
-_PARAMETERS = st.just([]) | st.lists(
+_PARAMETERS: st.SearchStrategy[list[tuple[str, str]]] = st.just([]) | st.lists(
     st.one_of([st.tuples(st.just(name), values) for name, values in sorted(_QUERIES.items())]), max_size=3
 )
 
@@ -282,7 +282,7 @@ def _content_types(method: str) -> st.SearchStrategy[str]:
     return st.sampled_from([*fitting * 8, *_CONTENT_TYPES])
 
 
-_HEADERS = st.just([]) | st.lists(
+_HEADERS: st.SearchStrategy[list[tuple[str, str]]] = st.just([]) | st.lists(
     st.tuples(
         st.sampled_from(
             [

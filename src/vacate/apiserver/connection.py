@@ -56,7 +56,7 @@ class Connection(web.RequestHandler):
         """The client reads more slowly than is written: give it a while."""
         super().pause_writing()
         if self.transport is not None:
-            self._stall = self._loop.call_later(self._limits.stalled_seconds, self.transport.abort)
+            self._watch_stall(self.transport)
 
     def resume_writing(self) -> None:
         """The client has read on."""
@@ -85,6 +85,18 @@ class Connection(web.RequestHandler):
         answer = whole(respond.refusal(_refusal(exc)))
         answer.force_close()
         return answer
+
+    def _watch_stall(self, transport: asyncio.Transport) -> None:
+        """Abort when nothing was taken for a while; a slow client may take as long as it needs."""
+        waiting = transport.get_write_buffer_size()
+
+        def check() -> None:
+            if transport.get_write_buffer_size() < waiting:
+                self._watch_stall(transport)
+            else:
+                transport.abort()
+
+        self._stall = self._loop.call_later(self._limits.stalled_seconds, check)
 
     def _end_stall(self) -> None:
         if self._stall is not None:

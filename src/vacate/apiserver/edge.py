@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from weakref import WeakKeyDictionary
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.apiserver import respond
@@ -32,6 +32,11 @@ class Edge:
         self._server: asyncio.Server | None = None
         self._streams: dict[asyncio.Timeout, None] = {}
         self.port = 0
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._listener.connections)
 
     async def start(self, host: str, port: int) -> None:
         """Listen; OSError where the port is taken."""
@@ -87,6 +92,8 @@ class Edge:
         return out
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
+        if incoming.version < HttpVersion10:
+            raise BadRequest("the request is not valid HTTP")
         return Request(
             incoming.method,
             incoming.rel_url.path,
