@@ -91,7 +91,9 @@ class EventRecorder:
                 log.debug("event %s: %s", event.name, error)
                 await self._clock.sleep(self._pause(attempt))
             except ApiError as error:
-                log.warning("event %s was refused: %s", event.name, error)
+                # Nobody is to be warned of what a namespace on its way out has no room for.
+                level = logging.INFO if error.has_cause("NamespaceTerminating") else logging.WARNING
+                log.log(level, "event %s was refused: %s", event.name, error)
                 return False
             else:
                 event.repeat = True
