@@ -103,12 +103,6 @@ def test_started_again_it_goes_on_where_it_was(tmp_path: Path) -> None:
         until(lambda: admin.get(f"{PODS}/leaving").code == 404)
 
 
-def test_no_nodes_at_all(tmp_path: Path) -> None:
-    with running_cluster(tmp_path / "dir", "--nodes", "0") as cluster:
-        assert cluster.https().get("/api/v1/nodes").ok()["items"] == []
-        assert cluster.https().get("/readyz").text == "ok"
-
-
 def _if_running(cluster: ClusterProcess, name: str) -> Obj:
     found = cluster.https().get(f"{PODS}/{name}").ok()
     return found if found["status"]["phase"] == "Running" else {}
