@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate import errors
-from vacate.admission.faults import IMMUTABLE, complaints, labels_faults
+from vacate.admission.faults import IMMUTABLE, complaints, labels_faults, not_negative
 from vacate.admission.formats import NameFormat, annotation_key, dns_label, label_key
 from vacate.admission.owners import owner_faults
 from vacate.admission.rules import Effect, Rule, table
@@ -44,6 +44,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.namespace", Fault.REQUIRED, "kinds with a namespace have one"),
     ("metadata.namespace", Fault.INVALID, "DNS label"),
     ("metadata.namespace", Fault.FORBIDDEN, "kinds without a namespace have none"),
+    ("metadata.generation", Fault.INVALID, "not negative"),
     ("metadata.labels#key", Fault.INVALID, "keys are qualified names"),
     ("metadata.labels#value", Fault.INVALID, "values are empty or of letters, digits, -, _ and ."),
     ("metadata.annotations", Fault.INVALID, "keys are qualified names in any case"),
@@ -110,6 +111,7 @@ def name_faults(meta: Obj, name_format: NameFormat) -> list[FieldError]:
 def content_faults(meta: Obj, namespaced: bool) -> list[FieldError]:
     """Everything of metadata but the name."""
     found = _namespace_faults(text(meta.get("namespace")), namespaced)
+    found += not_negative("metadata", meta, "generation")
     if labels := meta.get("labels"):
         found += labels_faults(labels, "metadata.labels")
     found += annotation_faults(meta)
