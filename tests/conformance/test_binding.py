@@ -8,7 +8,6 @@ from support.arms import Answer, Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
 from support.arms_scene import Scene
-
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -46,7 +45,9 @@ async def test_not_while_it_goes(scene: Scene) -> None:
     held["metadata"]["finalizers"] = ["example.com/hold"]
     await scene.given(PODS, held)
     await scene.arm.drop(scene.at(PODS, "p"))
-    (await bind(scene)).refused(409, "Conflict", conflict("pod p is being deleted, cannot be assigned to a host"))
+    (await bind(scene)).refused(
+        409, "Conflict", conflict("pod p is being deleted, cannot be assigned to a host")
+    )
     await scene.given_patch(PODS, "p", {"metadata": {"finalizers": None}})
 
 

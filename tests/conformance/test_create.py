@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from support.arms import MERGE_PATCH
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, named, pod, workload
 from support.arms_scene import Scene, names
-
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS
 
 pytestmark = CONFORMANCE
@@ -57,13 +57,24 @@ async def test_the_server_alone_says_who_and_when(scene: Scene) -> None:
         "creationTimestamp": "2001-01-01T00:00:00Z",
         "deletionTimestamp": "2001-01-01T00:00:00Z",
         "deletionGracePeriodSeconds": 5,
-        "generation": 7,
         "selfLink": "/x",
     }
     meta = (await scene.create(CONFIGMAPS, obj))["metadata"]
     assert meta["uid"] != "mine"
     assert meta["creationTimestamp"] != "2001-01-01T00:00:00Z"
-    assert not {"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} & meta.keys()
+    assert not {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} & meta.keys()
+
+
+async def test_generations_are_counted_for_some_kinds_only(scene: Scene) -> None:
+    """Others keep what their creator says, and no update changes it."""
+    counted, kept = workload("w"), config_map("m")
+    for obj in (counted, kept):
+        obj["metadata"]["generation"] = 7
+    assert (await scene.create(DEPLOYMENTS, counted))["metadata"]["generation"] == 1
+    assert (await scene.create(CONFIGMAPS, kept))["metadata"]["generation"] == 7
+    kept["metadata"]["generation"] = 8
+    kept["data"] = {"a": "b"}
+    assert (await scene.put(CONFIGMAPS, kept)).ok()["metadata"]["generation"] == 7
 
 
 async def test_status_is_not_for_creators(scene: Scene) -> None:
@@ -113,7 +124,10 @@ async def test_dry_run_of_an_update(scene: Scene) -> None:
     shown = (await scene.put(CONFIGMAPS, config_map("m", a="2"), query=ALL)).ok()
     assert shown["data"] == {"a": "2"}
     read = await scene.get(CONFIGMAPS, "m")
-    assert (read["data"], read["metadata"]["resourceVersion"]) == ({"a": "1"}, old["metadata"]["resourceVersion"])
+    assert (read["data"], read["metadata"]["resourceVersion"]) == (
+        {"a": "1"},
+        old["metadata"]["resourceVersion"],
+    )
 
 
 async def test_dry_run_of_a_patch(scene: Scene) -> None:

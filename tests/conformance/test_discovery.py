@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import ANONYMOUS, Arm, Obj
 from support.arms_marks import CONFORMANCE, without
-
 from vacate.api.kinds import SERVED_KINDS, Kind
 
 pytestmark = CONFORMANCE
@@ -33,7 +33,9 @@ async def test_a_kind(arm: Arm, kind: Kind) -> None:
 SUBRESOURCES = [(kind, sub) for kind in SERVED_KINDS for sub in kind.subresources]
 
 
-@pytest.mark.parametrize("index", range(len(SUBRESOURCES)), ids=lambda i: f"{SUBRESOURCES[i][0].plural}.{SUBRESOURCES[i][1].name}")
+@pytest.mark.parametrize(
+    "index", range(len(SUBRESOURCES)), ids=lambda i: f"{SUBRESOURCES[i][0].plural}.{SUBRESOURCES[i][1].name}"
+)
 async def test_a_subresource(arm: Arm, index: int) -> None:
     kind, sub = SUBRESOURCES[index]
     listed = (await arm.call("GET", root(kind))).ok()
@@ -70,7 +72,9 @@ async def test_a_group(arm: Arm, group: str) -> None:
 async def test_everything_at_once(arm: Arm, path: str) -> None:
     listed = (await arm.call("GET", path, accept=f"{AGGREGATED},application/json")).ok()
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-    served = {(kind.group, kind.plural): kind for kind in SERVED_KINDS if bool(kind.group) == (path == "/apis")}
+    served = {
+        (kind.group, kind.plural): kind for kind in SERVED_KINDS if bool(kind.group) == (path == "/apis")
+    }
     found = {
         (item["metadata"].get("name", ""), resource["resource"]): resource
         for item in listed["items"]
@@ -86,8 +90,8 @@ def _compare(resource: Obj, kind: Kind) -> None:
     assert resource["scope"] == ("Namespaced" if kind.namespaced else "Cluster")
     assert resource["singularResource"] == kind.singular
     assert sorted(resource["verbs"]) == sorted(kind.verbs)
-    expected = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    assert {key: resource["responseKind"].get(key, "") for key in expected} == expected
+    # Group and version are those of the resource, so that they are not repeated.
+    assert resource["responseKind"] == {"group": "", "version": "", "kind": kind.kind}
     subs = {sub["subresource"] for sub in resource.get("subresources", ())}
     assert subs >= {sub.name for sub in kind.subresources}
 

@@ -6,7 +6,6 @@ from support.arms import As
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import binding, role, rule
 from support.arms_scene import Scene
-
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, CONFIGMAPS, ROLEBINDINGS, ROLES
 
 pytestmark = CONFORMANCE
@@ -86,7 +85,10 @@ async def test_aggregation_needs_everything(scene: Scene) -> None:
     await scene.given(CLUSTERROLES, role(name, rule("create", "clusterroles", RBAC)))
     await scene.given(CLUSTERROLEBINDINGS, binding(name, "ClusterRole", name, user.name))
     wanted = scene.unique("agg")
-    body = {"metadata": {"name": wanted}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
+    body = {
+        "metadata": {"name": wanted},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]},
+    }
     answer = await scene.post(CLUSTERROLES, body, as_user=user)
     why = "must have cluster-admin privileges to use the aggregationRule"
     answer.refused(403, "Forbidden", f'clusterroles.{RBAC} "{wanted}" is forbidden: {why}')
@@ -94,7 +96,9 @@ async def test_aggregation_needs_everything(scene: Scene) -> None:
 
 @without("kubectl", because="kubectl cannot impersonate in the name of somebody it impersonates")
 async def test_speaking_for_others_needs_the_right(scene: Scene) -> None:
-    answer = await scene.arm.call("GET", scene.at(CONFIGMAPS), headers={"Impersonate-User": "x"}, as_user=As())
+    answer = await scene.arm.call(
+        "GET", scene.at(CONFIGMAPS), headers={"Impersonate-User": "x"}, as_user=As()
+    )
     answer.refused(403, "Forbidden")
 
 

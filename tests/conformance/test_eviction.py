@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from support.arms_eviction import (
     BUDGETS,
     MARK,
@@ -19,7 +20,6 @@ from support.arms_eviction import (
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import pod
 from support.arms_scene import Scene
-
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -145,7 +145,9 @@ async def test_several_budgets(scene: Scene) -> None:
     await running(scene, ready=False)
     await budgeted(scene, 1, "a", spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"})
     await budgeted(scene, 1, "b", spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"})
-    message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    message = (
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )
     (await evict(scene)).refused(500, "", message)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import Obj
 from support.arms_eviction import WOULD_VIOLATE, allowed_now, budgeted, evict, running
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import condition
 from support.arms_scene import Scene
-
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -29,7 +29,11 @@ SPENT: dict[str, tuple[Obj, str]] = {
         "The disruption budget b needs 3 healthy pods and has 3 currently",
     ),
     "failed-sync": (
-        {"currentHealthy": 0, "desiredHealthy": 3, "conditions": refusing("SyncFailed", "no controllers found")},
+        {
+            "currentHealthy": 0,
+            "desiredHealthy": 3,
+            "conditions": refusing("SyncFailed", "no controllers found"),
+        },
         f"{CURRENTLY} because it failed sync: no controllers found",
     ),
     "enough-healthy-and-a-reason": (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import JSON_PATCH, Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, workload
 from support.arms_scene import Scene, told
-
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS
 
 pytestmark = CONFORMANCE
@@ -132,16 +132,16 @@ async def test_a_policy_in_the_query(scene: Scene) -> None:
     assert answer.ok()["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
+KNOWN_POLICIES = '"Foreground", "Background", "Orphan", "nil"'
+NOT_BOTH = "orphanDependents and deletionPropagation cannot be both set"
 WRONG_OPTIONS: dict[str, tuple[Obj, list[str]]] = {
     "unknown": (
         {"propagationPolicy": "Sideways"},
-        ['propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"'],
+        [f'propagationPolicy: Unsupported value: "Sideways": supported values: {KNOWN_POLICIES}'],
     ),
     "both": (
         {"propagationPolicy": "Orphan", "orphanDependents": True},
-        [
-            'propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set'
-        ],
+        [f'propagationPolicy: Invalid value: "Orphan": {NOT_BOTH}'],
     ),
 }
 
@@ -166,8 +166,8 @@ async def test_preconditions(scene: Scene) -> None:
     answer.refused(409, "Conflict", f'Operation cannot be fulfilled on ConfigMap "m": {why}')
     answer = await scene.delete(CONFIGMAPS, "m", {"preconditions": {"resourceVersion": "1"}})
     why = (
-        f"the ResourceVersion in the precondition (1) does not match the ResourceVersion in record ({version}). "
-        "The object might have been modified"
+        "the ResourceVersion in the precondition (1) does not match "
+        f"the ResourceVersion in record ({version}). The object might have been modified"
     )
     answer.refused(409, "Conflict", f'Operation cannot be fulfilled on ConfigMap "m": {why}')
     met = {"preconditions": {"uid": uid, "resourceVersion": version}}

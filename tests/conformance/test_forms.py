@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms_kinds import STORED, minimal
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import config_map, pod
 from support.arms_scene import Scene, told
-
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -82,7 +82,9 @@ async def test_a_table_of_a_list(scene: Scene) -> None:
     assert table["metadata"]["resourceVersion"]
 
 
-@pytest.mark.parametrize(("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata")])
+@pytest.mark.parametrize(
+    ("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata")]
+)
 async def test_rows_with_their_objects(scene: Scene, include: str, kind: str) -> None:
     await scene.given(CONFIGMAPS, config_map("m", k="v"))
     table = await scene.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": include})
@@ -152,5 +154,5 @@ async def test_the_first_form_that_fits(scene: Scene) -> None:
 async def test_forms_that_nobody_has(scene: Scene, accept: str) -> None:
     await scene.given(CONFIGMAPS, config_map("m"))
     answer = await scene.ask("GET", CONFIGMAPS, "m", accept=accept)
-    start = "only the following media types are accepted: application/json"
+    start = "406: Not Acceptable\n\nAvailable representations: application/json"
     answer.refused(406, "NotAcceptable", starting=start)

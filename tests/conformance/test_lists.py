@@ -138,6 +138,9 @@ async def test_a_revision_that_is_no_number(scene: Scene) -> None:
 
 
 FORBIDDEN = "resourceVersionMatch: Forbidden: "
+UNKNOWN_MATCH = (
+    'resourceVersionMatch: Unsupported value: "Latest": supported values: "Exact", "NotOlderThan", ""'
+)
 WRONG_OPTIONS = {
     "match-alone": (
         {"resourceVersionMatch": "Exact"},
@@ -149,7 +152,7 @@ WRONG_OPTIONS = {
     ),
     "unknown-match": (
         {"resourceVersionMatch": "Latest", "resourceVersion": "1"},
-        ['resourceVersionMatch: Unsupported value: "Latest": supported values: "Exact", "NotOlderThan", ""'],
+        [UNKNOWN_MATCH],
     ),
     "match-and-continue": (
         {"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1", "continue": "x"},
@@ -163,8 +166,7 @@ WRONG_OPTIONS = {
         {"resourceVersionMatch": "Latest"},
         [
             f"{FORBIDDEN}resourceVersionMatch is forbidden unless resourceVersion is provided",
-            'resourceVersionMatch: Unsupported value: "Latest": '
-            'supported values: "Exact", "NotOlderThan", ""',
+            UNKNOWN_MATCH,
         ],
     ),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, named, pod
 from support.arms_scene import Scene, names
-
 from vacate.api.kinds import CONFIGMAPS, NAMESPACES, PODS
 
 pytestmark = CONFORMANCE

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from support.arms import Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import binding, budget, config_map, named, pod, role, workload
 from support.arms_scene import Scene
-
 from vacate.api.kinds import (
     CONFIGMAPS,
     DEPLOYMENTS,
@@ -116,7 +116,7 @@ async def test_unknown_fields_survive(scene: Scene) -> None:
 
 async def test_texts_survive(scene: Scene) -> None:
     data = {"a": 'ünïcödé "quoted" \n\t \\', "b": "", "c": "☃ 🚀"}
-    await scene.create(CONFIGMAPS, config_map("m", **data))
+    await scene.create(CONFIGMAPS, named("m", data=data))
     assert (await scene.get(CONFIGMAPS, "m"))["data"] == data
 
 
@@ -129,10 +129,15 @@ async def test_an_immutable_config_map(scene: Scene) -> None:
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 LABEL_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
-    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
     "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
+CONFIG_KEY_RULE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+    "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+POLICIES = '"AlwaysAllow", "IfHealthyBudget"'
 INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
     "label-value": (
         CONFIGMAPS,
@@ -173,10 +178,7 @@ INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
     "budget-policy": (
         PODDISRUPTIONBUDGETS,
         budget("x", unhealthyPodEvictionPolicy="Never"),
-        [
-            'spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: '
-            '"AlwaysAllow", "IfHealthyBudget"'
-        ],
+        [f'spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: {POLICIES}'],
     ),
     "lease-duration": (
         LEASES,
@@ -195,12 +197,8 @@ INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
     ),
     "config-key": (
         CONFIGMAPS,
-        config_map("x", **{"a/b": "c"}),
-        [
-            'data[a/b]: Invalid value: "a/b": a valid config key must consist of alphanumeric characters, \'-\', '
-            "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
-            "'[-._a-zA-Z0-9]+')"
-        ],
+        named("x", data={"a/b": "c"}),
+        [f'data[a/b]: Invalid value: "a/b": {CONFIG_KEY_RULE}'],
     ),
 }
 
@@ -280,7 +278,9 @@ async def test_the_value_of_a_priority_class_is_for_ever(scene: Scene) -> None:
 async def test_system_priority_classes_stay(scene: Scene) -> None:
     answer = await scene.delete(PRIORITYCLASSES, "system-node-critical")
     why = "this is a system priority class and cannot be deleted"
-    answer.refused(403, "Forbidden", f'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: {why}')
+    answer.refused(
+        403, "Forbidden", f'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: {why}'
+    )
 
 
 async def test_empty_parts_are_there_for_patches(scene: Scene) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
+
 from support.arms import Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
 from support.arms_scene import Scene, told
-
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -23,7 +24,7 @@ def moment(obj: Obj) -> dt.datetime:
     return dt.datetime.fromisoformat(obj["metadata"]["deletionTimestamp"].replace("Z", "+00:00"))
 
 
-async def running(scene: Scene, **spec: object) -> Obj:
+async def running(scene: Scene, **spec: Any) -> Obj:
     """A pod that has a node: nobody but its node ends it."""
     await scene.given(PODS, pod("p", node="n", **spec))
     return await scene.given_status(PODS, "p", {"phase": "Running"})

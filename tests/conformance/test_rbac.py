@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import As, Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import binding, config_map, named, pod, role, rule, workload
 from support.arms_scene import Scene, names
-
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -41,7 +41,9 @@ async def test_nobody_may_anything(scene: Scene) -> None:
     user = As(scene.unique("user"))
     await scene.given(CONFIGMAPS, config_map("m"))
     why = cannot(user, "list", "configmaps", scene)
-    (await scene.ask("GET", CONFIGMAPS, as_user=user)).refused(403, "Forbidden", f"configmaps is forbidden: {why}")
+    (await scene.ask("GET", CONFIGMAPS, as_user=user)).refused(
+        403, "Forbidden", f"configmaps is forbidden: {why}"
+    )
     why = cannot(user, "get", "configmaps", scene)
     answer = await scene.ask("GET", CONFIGMAPS, "m", as_user=user)
     answer.refused(403, "Forbidden", f'configmaps "m" is forbidden: {why}')
@@ -61,7 +63,9 @@ async def test_a_role_grants_its_verbs(scene: Scene) -> None:
     (await scene.post(CONFIGMAPS, config_map("m"), as_user=user)).ok(201)
     assert "m" in names(await scene.listed(CONFIGMAPS, as_user=user))
     answer = await scene.delete(CONFIGMAPS, "m", as_user=user)
-    answer.refused(403, "Forbidden", f'configmaps "m" is forbidden: {cannot(user, "delete", "configmaps", scene)}')
+    answer.refused(
+        403, "Forbidden", f'configmaps "m" is forbidden: {cannot(user, "delete", "configmaps", scene)}'
+    )
 
 
 async def test_a_role_ends_at_its_namespace(scene: Scene) -> None:
@@ -84,7 +88,9 @@ async def test_patch_and_update_are_two_verbs(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, config_map("m"))
     (await scene.put(CONFIGMAPS, config_map("m", a="1"), as_user=user)).ok()
     answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}}, as_user=user)
-    answer.refused(403, "Forbidden", f'configmaps "m" is forbidden: {cannot(user, "patch", "configmaps", scene)}')
+    answer.refused(
+        403, "Forbidden", f'configmaps "m" is forbidden: {cannot(user, "patch", "configmaps", scene)}'
+    )
 
 
 async def test_names_narrow_a_rule(scene: Scene) -> None:

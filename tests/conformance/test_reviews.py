@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import Answer, As, Obj
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import binding, role, rule
 from support.arms_scene import Scene
-
 from vacate.api.kinds import (
     ROLEBINDINGS,
     ROLES,
@@ -78,7 +78,9 @@ async def test_a_question_about_nobody(scene: Scene) -> None:
     answer.refused(422, "Invalid", faults=[fault])
 
 
-@pytest.mark.parametrize("kind", [SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS], ids=lambda kind: kind.plural)
+@pytest.mark.parametrize(
+    "kind", [SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS], ids=lambda kind: kind.plural
+)
 async def test_a_question_about_nothing(scene: Scene, kind: Kind) -> None:
     answer = await ask(scene, kind, {"user": "x"} if kind is SUBJECTACCESSREVIEWS else {})
     why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
@@ -86,7 +88,9 @@ async def test_a_question_about_nothing(scene: Scene, kind: Kind) -> None:
 
 
 async def test_who_am_i(scene: Scene) -> None:
-    answer = (await ask(scene, SELFSUBJECTREVIEWS, as_user=As("jane", ("team-a", "system:authenticated")))).ok(201)
+    answer = (
+        await ask(scene, SELFSUBJECTREVIEWS, as_user=As("jane", ("team-a", "system:authenticated")))
+    ).ok(201)
     info = answer["status"]["userInfo"]
     assert info["username"] == "jane"
     assert set(info["groups"]) == {"team-a", "system:authenticated"}
@@ -104,7 +108,9 @@ async def test_a_service_account_has_its_groups(scene: Scene) -> None:
     assert set(answer["status"]["userInfo"]["groups"]) == expected
 
 
-@pytest.mark.parametrize("kind", [SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS], ids=lambda kind: kind.plural)
+@pytest.mark.parametrize(
+    "kind", [SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS], ids=lambda kind: kind.plural
+)
 async def test_reviews_are_not_kept(scene: Scene, kind: Kind) -> None:
     answer = await scene.ask("GET", kind)
     message = "the server does not allow this method on the requested resource"

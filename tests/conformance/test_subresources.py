@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from support.arms import MERGE_PATCH, Obj
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import budget, condition, config_map, named, pod, workload
 from support.arms_scene import Scene
-
 from vacate.api.kinds import (
     CONFIGMAPS,
     DEPLOYMENTS,
