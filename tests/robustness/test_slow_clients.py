@@ -87,7 +87,7 @@ async def test_watchers_that_never_read_hold_little_memory() -> None:
             for n in range(100):
                 await config(at.server, n, 50_000)
             held = memory()
-        # 5 MB of objects in the store and 5 MB of events, both shared, and a buffer for each; not 20 times 5 MB.
+        # 5 MB of objects and 5 MB of events, both shared, and a buffer for each; not 20 times 5 MB.
         assert held < 15_000_000, held
         for connection in deaf:
             connection.close()

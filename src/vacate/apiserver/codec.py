@@ -9,6 +9,7 @@ import orjson
 from vacate.api import protobuf, schema
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.objects import Obj
+from vacate.apiserver.jsonfaults import mended, syntax_fault
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
@@ -56,11 +57,22 @@ def parse_json(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Unreadable(f"couldn't get version/kind; json parse error: {error}") from None
+        value = _parse_odd(body, str(error))
     # What opens so few brackets cannot nest too deeply, and nearly every body opens few.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         check_depth(value)
     return value
+
+
+def _parse_odd(body: bytes, why: str) -> Any:
+    """What orjson does not read: mostly no JSON at all, and at times JSON that Go reads with less care."""
+    fault = syntax_fault(body)
+    try:
+        if not fault:
+            return mended(body)
+    except orjson.JSONDecodeError:
+        fault = why
+    raise Unreadable(f"couldn't get version/kind; json parse error: {fault}")
 
 
 def check_depth(value: Any) -> None:

@@ -32,6 +32,7 @@ class Accepted:
 
 
 _PLAIN = Accepted()
+NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {JSON}"
 _FORMS = {
     "Table": Form.TABLE,
     "PartialObjectMetadata": Form.METADATA,
@@ -43,17 +44,24 @@ def negotiate(accept: str) -> Accepted:
     """The first acceptable form of an Accept header; NotAcceptable where there is none."""
     if not accept or accept == JSON:
         return _PLAIN
+    speaks_json = False
     for clause in accept.split(","):
         media, parameters = _parse(clause)
         if media != JSON and media not in _WILDCARDS:
             continue
+        speaks_json = True
         wanted = parameters.get("as")
         if wanted is None and "g" not in parameters and "v" not in parameters:
             return _PLAIN
         form = _FORMS.get(wanted or "")
         if form and parameters.get("g") == _META_GROUP and parameters.get("v") in _META_VERSIONS:
             return Accepted(form, parameters["v"])
-    raise NotAcceptable(f"only the following media types are accepted: {JSON}")
+    raise no_such_form() if speaks_json else NotAcceptable(NOT_ACCEPTABLE, details={})
+
+
+def no_such_form() -> NotAcceptable:
+    """The refusal of a form of JSON that this answer does not have."""
+    return NotAcceptable(f"only the following media types are accepted: {JSON}")
 
 
 def wants_discovery_document(accept: str) -> str:
@@ -75,7 +83,8 @@ def wants_discovery_document(accept: str) -> str:
 def check_content_type(content_type: str) -> None:
     """Refuse a body that is not JSON; no content type at all means JSON. Protobuf is read elsewhere."""
     media, _ = _parse(content_type)
-    if media and media != JSON:
+    named = [part for part in content_type.split(";")[1:] if part.strip()]
+    if content_type and (media != JSON or not all("=" in part for part in named)):
         raise UnsupportedMedia(
             "the body of the request was in an unknown format - accepted media types include: "
             f"{JSON}, {protobuf.MEDIA_TYPE}"
