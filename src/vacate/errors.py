@@ -127,6 +127,7 @@ class ApiError(VacateError):
         self.message = message
         self.reason = self.default_reason if reason is None else reason
         self.details: dict[str, Any] = dict(details or {})
+        self.shows_details = details is not None  # some refusals carry them empty
         self.status_code = self.code if code is None else code
         self.list_meta: dict[str, Any] = dict(list_meta or {})
 

@@ -82,7 +82,7 @@ def to_status(error: errors.ApiError) -> Obj:
     }
     if error.reason:
         status["reason"] = error.reason
-    if error.details:
+    if error.shows_details:
         status["details"] = error.details
     status["code"] = error.status_code
     return status

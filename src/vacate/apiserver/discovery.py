@@ -141,7 +141,7 @@ def _aggregated(root: str, document: str) -> bytes:
 def _aggregated_resource(kind: Kind) -> Obj:
     resource: Obj = {
         "resource": kind.plural,
-        "responseKind": _response_kind(kind.group, kind.version, kind.kind),
+        "responseKind": _response_kind("", "", kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
@@ -155,7 +155,7 @@ def _aggregated_resource(kind: Kind) -> Obj:
             {
                 "subresource": sub.name,
                 "responseKind": _response_kind(
-                    sub.group if sub.kind else kind.group, sub.version or kind.version, sub.kind or kind.kind
+                    sub.group if sub.kind else "", sub.version, sub.kind or kind.kind
                 ),
                 "verbs": list(sub.verbs),
             }
@@ -165,4 +165,5 @@ def _aggregated_resource(kind: Kind) -> Obj:
 
 
 def _response_kind(group: str, version: str, kind: str) -> Obj:
+    """Group and version are empty where they are those of the resource."""
     return {"group": group, "version": version, "kind": kind}

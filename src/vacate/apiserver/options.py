@@ -46,6 +46,7 @@ class ListOptions:
 def list_options(call: Call, *, watch: bool = False) -> ListOptions:
     """Read the query; BadRequest for what cannot be read, Invalid for what does not fit together."""
     query = call.request.query
+    limit, timeout_seconds = max(_number(query, "limit"), 0), _number(query, "timeoutSeconds")
     labels, fields = selectors(call)
     initial = query.get("sendInitialEvents")
     options = ListOptions(
@@ -53,9 +54,9 @@ def list_options(call: Call, *, watch: bool = False) -> ListOptions:
         fields=fields,
         resource_version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
-        limit=max(_number(query, "limit"), 0),
+        limit=limit,
         continue_token=query.get("continue", ""),
-        timeout_seconds=_number(query, "timeoutSeconds"),
+        timeout_seconds=timeout_seconds,
         bookmarks=_boolean(query, "allowWatchBookmarks"),
         send_initial_events=None if initial is None else _boolean(query, "sendInitialEvents"),
         everything=not query.get("labelSelector") and not query.get("fieldSelector"),
@@ -100,11 +101,11 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-def check_watch_revision(kind: Kind, text: str) -> None:
-    """As for lists, except that watches are refused in the storage's own words."""
+def check_stored_revision(text: str) -> None:
+    """As for lists, except that gets and watches are refused in the storage's own words."""
     fault = _revision_fault(text) if text else None
     if fault is not None:
-        raise status.invalid_resource(kind, "", [fault])
+        raise errors.ApiError(str(fault), reason="", code=500)
 
 
 def _revision_fault(text: str) -> f.FieldError | None:

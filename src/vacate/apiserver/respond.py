@@ -8,10 +8,9 @@ from vacate import errors
 from vacate.api import status
 from vacate.api.objects import Obj, encode
 from vacate.apiserver.context import Call
-from vacate.apiserver.media import Accepted, Form, negotiate
+from vacate.apiserver.media import Accepted, Form, negotiate, no_such_form
 from vacate.apiserver.stored import decode, whole
 from vacate.apiserver.tables import table_of
-from vacate.errors import NotAcceptable
 from vacate.store.types import Entry
 from vacate.wire.message import Response
 
@@ -36,7 +35,7 @@ def check_acceptable(call: Call, verb: str) -> None:
     """Refuse a form that cannot be given before anything is done: a refusal leaves no change behind."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     if accepted.form is Form.METADATA_LIST and verb not in ("list", "deletecollection"):
-        raise NotAcceptable("only the following media types are accepted: application/json")
+        raise no_such_form()
     if accepted.form is Form.TABLE:
         _included(call)
 
@@ -48,7 +47,7 @@ def transform(call: Call, accepted: Accepted, obj: Obj) -> Obj:
         return versioned_table(call, accepted, [obj], list_meta)
     if accepted.form is Form.METADATA:
         return bare_metadata(obj, accepted.version)
-    raise NotAcceptable("only the following media types are accepted: application/json")
+    raise no_such_form()
 
 
 def bare_metadata(obj: Obj, version: str = "v1") -> Obj:

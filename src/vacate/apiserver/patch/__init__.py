@@ -29,11 +29,7 @@ def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj
     Raises the ApiError that a server answers with: UnsupportedMedia, BadRequest, RequestTooLarge, Invalid.
     """
     form = media_type.partition(";")[0]
-    if form not in ACCEPTED:
-        raise UnsupportedMedia(
-            "the body of the request was in an unknown format - accepted media types include: "
-            f"{', '.join(ACCEPTED)}"
-        )
+    check_form(form)
     document = _read(patch)
     working: Obj = orjson.loads(orjson.dumps(original))
     try:
@@ -43,6 +39,12 @@ def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj
         return _decoded(kind, result)
     except RecursionError:
         raise refusals.too_deep() from None
+
+
+def check_form(form: str) -> None:
+    """Refuse what is no form of patches at all."""
+    if form not in ACCEPTED:
+        raise UnsupportedMedia("415: Unsupported Media Type", details={})
 
 
 def _read(patch: bytes) -> Any:
@@ -80,18 +82,18 @@ def _decoded(kind: Kind, result: Any) -> Obj:
     text = _encoded(result)
     if not isinstance(result, dict):
         raise refusals.unusable(field.invalid("patch", text, refusals.not_an_object(result)))
-    faults = schema.check_types(kind, result) or _faults_of_identity(kind, result, text)
+    if not result.get("apiVersion"):
+        # What says no version is read as something else, and nothing of the object is seen.
+        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
+    result.setdefault("kind", kind.kind)
+    faults = schema.check_types(kind, result) or _faults_of_identity(kind, result)
     if faults:
         raise refusals.unusable(field.invalid("patch", text, faults[0]))
     return schema.normalise(kind, result)
 
 
-def _faults_of_identity(kind: Kind, result: Obj, text: str) -> list[str]:
-    name, version = result.get("kind"), result.get("apiVersion")
-    if not name:
-        return [f"Object 'Kind' is missing in '{text}'"]
-    if not version:
-        return [f"Object 'apiVersion' is missing in '{text}'"]
+def _faults_of_identity(kind: Kind, result: Obj) -> list[str]:
+    name, version = result["kind"] or kind.kind, result["apiVersion"]
     if (version, name) == (kind.api_version, kind.kind):
         return []
     scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"

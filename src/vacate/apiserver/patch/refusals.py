@@ -16,7 +16,7 @@ _JSON_TYPES: dict[type, str] = {dict: "object", list: "array", str: "string", bo
 
 def rejected() -> Invalid:
     """422 for a patch that does not apply; the server does not say why."""
-    return Invalid("the server rejected our request due to an error in our request")
+    return Invalid("the server rejected our request due to an error in our request", details={})
 
 
 def unusable(fault: FieldError) -> Invalid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api import status
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call
-from vacate.apiserver.options import wait_until_fresh
+from vacate.apiserver.options import check_stored_revision, wait_until_fresh
 from vacate.apiserver.registry import Registry
 from vacate.store.types import Key
 from vacate.wire.message import Response
@@ -14,6 +14,7 @@ from vacate.wire.message import Response
 async def get(registry: Registry, call: Call) -> Response:
     """The committed state, not older than the revision that the query names."""
     wanted = call.request.query.get("resourceVersion", "")
+    check_stored_revision(wanted)
     if wanted and wanted != "0":
         await wait_until_fresh(registry, wanted)
     entry = registry.store.get(Key(call.kind.resource, call.namespace, call.name))

@@ -11,7 +11,7 @@ from vacate.api.objects import Obj, encode
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call
 from vacate.apiserver.continuation import LATEST, Continuation, expired, parse_continue
-from vacate.apiserver.media import Accepted, Form, negotiate
+from vacate.apiserver.media import Accepted, Form, negotiate, no_such_form
 from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.stored import decode
@@ -114,4 +114,4 @@ async def render(call: Call, accepted: Accepted, entries: Sequence[Entry], list_
         body["metadata"] = list_meta
         body["items"] = [respond.bare_metadata(obj, accepted.version) for obj in objects]
         return encode(body)
-    raise errors.NotAcceptable("only the following media types are accepted: application/json")
+    raise no_such_form()

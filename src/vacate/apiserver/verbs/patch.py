@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.apiserver.codec import check_depth, identified
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
-from vacate.apiserver.patch import apply_patch
+from vacate.apiserver.patch import apply_patch, check_form
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.update import check_address, replace
 from vacate.wire.message import Response
@@ -13,8 +13,9 @@ from vacate.wire.message import Response
 
 async def patch(registry: Registry, call: Call) -> Response:
     """Change the newest state. No other write can come between reading and writing it."""
-    entry, old = registry.current(call.kind, call.namespace, call.name)
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
+    check_form(kind_of_patch)
+    entry, old = registry.current(call.kind, call.namespace, call.name)
     patched = apply_patch(kind_of_patch, call.kind, old, call.request.body)
     check_depth(patched)
     new = identified(patched, call.kind)
