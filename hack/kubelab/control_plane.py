@@ -76,9 +76,10 @@ class ControlPlane:
         layout.logs.mkdir(parents=True, exist_ok=True)
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
         self._run("kube-apiserver", flags.api_server(layout, ports), self._probe(ports.api, "readyz"))
+        manager = flags.controller_manager(layout, ports, everything=self._controllers)
+        self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
         if self._controllers:
-            manager, scheduler = flags.controller_manager(layout, ports), flags.scheduler(layout, ports)
-            self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
+            scheduler = flags.scheduler(layout, ports)
             self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:

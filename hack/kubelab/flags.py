@@ -13,6 +13,8 @@ _CONTROLLERS_OFF = (
     "node-route-controller",
     "cloud-node-lifecycle-controller",
 )
+# Fills the roles `view`, `edit` and `admin`, which API servers have from the start.
+_OF_THE_API = "clusterrole-aggregation-controller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,9 @@ def api_server(layout: Layout, ports: Ports) -> list[str]:
     ]  # fmt: skip
 
 
-def controller_manager(layout: Layout, ports: Ports) -> list[str]:
-    """All default controllers that make sense without containers and networks."""
-    controllers = ",".join(["*", *(f"-{name}" for name in _CONTROLLERS_OFF)])
+def controller_manager(layout: Layout, ports: Ports, *, everything: bool = True) -> list[str]:
+    """All default controllers that make sense without containers and networks, or those of the API alone."""
+    controllers = ",".join(["*", *(f"-{name}" for name in _CONTROLLERS_OFF)]) if everything else _OF_THE_API
     return [
         *_part(layout, "kube-controller-manager", ports.controllers),
         f"--controllers={controllers}",

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--without-controllers", action="store_true", help="only etcd and kube-apiserver")
+    parser.add_argument("--without-controllers", action="store_true", help="only what an API server needs")
     parser.add_argument("--logs", type=Path, help="keep the logs of the programs in this folder")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()

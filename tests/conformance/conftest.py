@@ -11,9 +11,10 @@ import pytest
 import pytest_asyncio
 
 from support.arms import Arm
+from support.arms_kube import REAL
 from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
 from support.arms_scene import Scene
-from support.arms_servers import REAL, open_arm
+from support.arms_servers import open_arm
 from vacate.entropy import system_entropy
 
 # Nothing here is about disks: where there is memory that looks like one, files lie there.

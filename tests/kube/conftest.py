@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from support.arms_kube import KUBECONFIG
 from support.arms_kube_town import TOWNS, Town, enter_town, open_town
-from support.arms_servers import KUBECONFIG
 from vacate.entropy import system_entropy
 
 if not os.environ.get(KUBECONFIG):

@@ -9,9 +9,10 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from support.arms import Answer, Arm
+from support.arms_kube import REAL
 from support.arms_kube_normal import comparable, differences
 from support.arms_kube_requests import Ask, Memory
-from support.arms_servers import REAL, open_arm
+from support.arms_servers import open_arm
 from vacate.entropy import system_entropy
 
 NAMESPACES = "/api/v1/namespaces"

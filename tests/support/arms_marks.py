@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.arms_servers import REAL, arm_names, why_missing
+from support.arms_kube import REAL
+from support.arms_servers import arm_names, why_missing
 
 CONFORMANCE = pytest.mark.asyncio(loop_scope="session")
 """For every module of the body: all cases share the servers, so they share the loop that these run on."""

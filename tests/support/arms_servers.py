@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from support.arms import Arm
+from support.arms_kube import KUBECONFIG, REAL, KubeArm
 from support.arms_kubectl import KubectlArm, find_kubectl
 from support.arms_transport import Compact, TransportArm
 from vacate.apiserver.bootstrap.identities import ADMIN
@@ -19,7 +20,6 @@ from vacate.apiserver.server import ApiServer
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport
 from vacate.client.inprocess import InProcessTransport
-from vacate.client.kubeconfig import load_cluster
 from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
@@ -30,11 +30,7 @@ from vacate.store.store import Store
 from vacate.wiring.server import ServerParts, open_server
 
 HOST = "127.0.0.1"
-KUBECONFIG = "VACATE_CONFORMANCE_KUBECONFIG"
-"""Names the kubeconfig of a real cluster's admin; where it is set, the body runs on that cluster too."""
-
 EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")
-REAL = "kube"
 
 
 def arm_names() -> tuple[str, ...]:
@@ -53,7 +49,11 @@ def why_missing(name: str) -> str:
 async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
     """An arm and, except for a real cluster, the server behind it."""
     if name == REAL:
-        yield _real_arm(Path(os.environ[KUBECONFIG]))
+        real = KubeArm(Path(os.environ[KUBECONFIG]))
+        try:
+            yield real
+        finally:
+            await real.aclose()
         return
     log: Log = MemoryLog() if name.endswith("memory") else SqliteLog(folder / "state.db")
     server = await open_server(ServerParts(log, SystemClock(), system_entropy()))
@@ -115,10 +115,6 @@ def _kubectl(arm: TransportArm, entry: KubeconfigEntry, folder: Path) -> Kubectl
 def _without_credentials(entry: KubeconfigEntry) -> bytes:
     lines = entry.to_yaml().splitlines(keepends=True)
     return b"".join(line for line in lines if b"client-" not in line).replace(b"user:\n", b"user: {}\n")
-
-
-def _real_arm(kubeconfig: Path) -> TransportArm:
-    return _https_arm(REAL, load_cluster([kubeconfig]), None)
 
 
 def _compact(store: Store) -> Compact:

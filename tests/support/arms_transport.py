@@ -42,7 +42,7 @@ class TransportArm:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         request = _request(method, path, body, query, accept, as_user)
-        if request.body:
+        if body is not None:
             request.headers.add("Content-Type", content_type)  # type: ignore[union-attr]
         if headers:
             request.headers.update(headers)  # type: ignore[union-attr]

@@ -1,0 +1,120 @@
+"""The arm that is a real kube-apiserver, with what a real one needs in between.
+
+Its authorizer learns of roles and bindings a moment after they are written, so each write of one is followed
+by waiting until the authorizer knows. Its storage is etcd, which is told from behind to forget the past.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from support import arms_objects as make
+from support.arms import ADMIN, JSON, Answer, As, Obj, Query
+from support.arms_transport import TransportArm
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    ROLEBINDINGS,
+    ROLES,
+    SUBJECTACCESSREVIEWS,
+    Kind,
+)
+from vacate.client.config import ClusterConfig
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+
+KUBECONFIG = "VACATE_CONFORMANCE_KUBECONFIG"
+"""Names the kubeconfig of a real cluster's admin; where it is set, the body runs on that cluster too."""
+
+ETCD = "VACATE_KUBE_ETCD"
+"""Names the address of that cluster's etcd."""
+
+REAL = "kube"
+_RBAC = "/apis/rbac.authorization.k8s.io/"
+_PATIENCE = 20.0
+
+
+class KubeArm(TransportArm):
+    """Requests to a real server; `given` and `call` return when their roles and bindings are in force."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config, clock = load_cluster([kubeconfig]), SystemClock()
+        nobody = ClusterConfig(config.server, config.ca_data, config.insecure, config.tls_server_name)
+        super().__init__(REAL, HttpTransport(config, clock), HttpTransport(nobody, clock), None)
+        self._probes = (f"probe-{system_entropy().uid()[:8]}-{n}" for n in itertools.count())
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Query = (),
+        content_type: str = JSON,
+        accept: str = JSON,
+        as_user: As | None = ADMIN,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        answer = await super().call(
+            method, path, body=body, query=query, content_type=content_type, accept=accept, as_user=as_user,
+            headers=headers,
+        )  # fmt: skip
+        if path.startswith(_RBAC) and method != "GET" and not answer.failed:
+            await self._settle(next(self._probes))
+        return answer
+
+    async def forget_history(self) -> None:
+        """Compact etcd."""
+        async with aiohttp.ClientSession(os.environ[ETCD]) as etcd:
+            revision = int((await _post(etcd, "range", {"key": _base64("x")}))["header"]["revision"])
+            await _post(etcd, "compaction", {"revision": str(revision), "physical": True})
+
+    async def _settle(self, probe: str) -> None:
+        """Whatever the authorizer has read after this, it has read all that was written before it."""
+        for kind, obj in _probe_objects(probe):
+            await super().call("POST", kind.collection_path("default" if kind.namespaced else None), body=obj)
+        end = time.monotonic() + _PATIENCE
+        while not (await self._may(probe, "default") and await self._may(probe, "")):
+            assert time.monotonic() < end, "the server does not learn of new roles"
+            await asyncio.sleep(0.005)
+
+    async def _may(self, user: str, namespace: str) -> bool:
+        attributes = {
+            "verb": "get",
+            "resource": "probes" if namespace else "clusterprobes",
+            "namespace": namespace,
+        }
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
+        answer = await super().call("POST", SUBJECTACCESSREVIEWS.collection_path(), body=review)
+        return bool(answer.ok(201)["status"]["allowed"])
+
+
+def _probe_objects(name: str) -> list[tuple[Kind, Obj]]:
+    return [
+        (ROLES, make.role(name, make.rule("get", "probes"))),
+        (CLUSTERROLES, make.role(name, make.rule("get", "clusterprobes"))),
+        (ROLEBINDINGS, make.binding(name, "Role", name, name)),
+        (CLUSTERROLEBINDINGS, make.binding(name, "ClusterRole", name, name)),
+    ]
+
+
+async def _post(etcd: aiohttp.ClientSession, action: str, body: Obj) -> Obj:
+    async with etcd.post(f"/v3/kv/{action}", json=body) as answer:
+        assert answer.status == 200, await answer.text()
+        parsed: Obj = await answer.json()
+        return parsed
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
