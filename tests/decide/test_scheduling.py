@@ -155,7 +155,8 @@ REFUSED = [
         [make_pod("a", node="n1", labels=WEB)],
         {"labels": WEB, "spec": spread(HOST)},
         (
-            "0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, 1 node(s) were unschedulable."
+            "0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, "
+            "1 node(s) were unschedulable."
         ),
     ),
     (
@@ -164,7 +165,8 @@ REFUSED = [
         [],
         {"labels": WEB, "spec": spread(ZONE)},
         (
-            "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."
+            "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints "
+            "(missing required label)."
         ),
     ),
     (
