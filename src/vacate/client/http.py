@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ class Limits:
     silence_seconds: float = 180.0
 
 
+_ALL_AT_ONCE = 512 * 1024  # longer bodies are sent piece by piece, so that other requests get a turn
+
+
 class HttpTransport:
     """Requests to one API server over kept-alive connections."""
 
@@ -56,7 +60,7 @@ class HttpTransport:
                 self._url(request),
                 params=request.query or None,
                 headers=self._headers(request, credentials),
-                data=request.body or None,
+                data=_payload(request.body),
                 timeout=self._timeout(watching=watching),
                 allow_redirects=False,
                 server_hostname=self._config.tls_server_name or None,
@@ -160,3 +164,9 @@ def _reason(error: Exception) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "it took too long"
     return str(error) or type(error).__name__
+
+
+def _payload(body: bytes) -> bytes | io.BytesIO | None:
+    if len(body) > _ALL_AT_ONCE:
+        return io.BytesIO(body)
+    return body or None
