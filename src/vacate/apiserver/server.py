@@ -100,8 +100,14 @@ class ApiServer:
         return await self._answer_resource(request, address, user)
 
     def _answer_path(self, request: Request) -> Response:
+        response = self._answer_known_path(request)
+        if response is None:
+            return respond.nowhere()
         if request.method not in ("GET", "HEAD"):
-            raise errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise _not_allowed()
+        return response
+
+    def _answer_known_path(self, request: Request) -> Response | None:
         if request.path == "/version":
             return health.version()
         if request.path == "/metrics":
@@ -109,7 +115,7 @@ class ApiServer:
         root, _, rest = request.path.strip("/").partition("/")
         if root == "api" or (root == "apis" and (not rest or rest.partition("/")[0] in GROUPS)):
             return discovery.discover(request)
-        return self.health.answer(request) or respond.nowhere()
+        return self.health.answer(request)
 
     async def _answer_resource(self, request: Request, address: Route, user: User) -> Response:
         kind = address.kind
