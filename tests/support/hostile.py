@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from support.hostile_samples import DELETE_OPTIONS, sample_of
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.wire.message import Peer, Request
 
+T = TypeVar("T")
 STRANGER = Peer("mallory")
 JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -241,8 +242,11 @@ _INTENTS = st.sampled_from(
     [(kind, "", verb) for kind in SERVED_KINDS for verb in kind.verbs]
     + [(kind, sub.name, verb) for kind in SERVED_KINDS for sub in kind.subresources for verb in sub.verbs] * 2
 )
-_ODD_METHODS = st.sampled_from([*[""] * 120, "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "TRACE", "x"])
-_ACCEPTED = st.sampled_from([*[JSON] * 20, *_ACCEPTS])
+# What is common stands at both ends of a list: there Hypothesis looks more often.
+_ODD_METHODS = st.sampled_from(
+    [*[""] * 60, "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "TRACE", "x", *[""] * 60]
+)
+_ACCEPTED = st.sampled_from([*[JSON] * 40, *_ACCEPTS, *[JSON] * 40])
 _PARAMETERS: st.SearchStrategy[list[tuple[str, str]]] = st.just([]) | st.lists(
     st.one_of([st.tuples(st.just(name), values) for name, values in sorted(_QUERIES.items())]), max_size=3
 )
@@ -256,30 +260,36 @@ def hostile_requests(draw: st.DrawFn, peer: Peer = ADMIN) -> Request:
     path = draw(_addresses(kind, subresource, verb))
     headers = CIMultiDict({"Content-Type": draw(_content_types(method)), "Accept": draw(_ACCEPTED)})
     headers.extend(draw(_HEADERS))
-    body = draw(_bodies(method, headers["Content-Type"], kind, subresource))
+    name = "new" if verb == "create" and not subresource else "p"
+    body = draw(_bodies(method, headers["Content-Type"], kind, subresource, name))
     return Request(method, path, MultiDict(draw(_PARAMETERS)), headers, body, peer)
 
 
 _WILD_PATHS = st.lists(_SEGMENTS, max_size=7).map(lambda parts: "/" + "/".join(parts))
-_TAILS = st.sampled_from(["", "", "", "", "", "", "/", "/x"])
-_NAMES = ("p", "p", "p", "p", "missing", "P!", "x" * 300)
+_TAILS = st.sampled_from(["", "", "", "", "/", "/x", "", "", "", ""])
+_NAMES = ("p", "p", "p", "missing", "P!", "x" * 300, "p", "p")
+
+
+def _mostly(common: st.SearchStrategy[T], *rare: st.SearchStrategy[T]) -> st.SearchStrategy[T]:
+    """One of them; equal branches of `one_of` would be thrown together."""
+    return st.sampled_from([*[common] * 6, *rare, *[common] * 6]).flatmap(lambda chosen: chosen)
 
 
 @cache
 def _addresses(kind: Kind, subresource: str, verb: str) -> st.SearchStrategy[str]:
-    scopes = ["d", "d", "d", "d", "", "missing"] if kind.namespaced else [""]
+    scopes = ["d", "d", "d", "", "missing", "d", "d"] if kind.namespaced else [""]
     collections = st.sampled_from([kind.collection_path(scope) for scope in scopes])
     near = st.builds("{}{}".format, collections, _TAILS)
     if subresource or verb not in ("create", "list", "watch", "deletecollection"):
         below = f"/{subresource}" if subresource else ""
         near = st.builds("{}/{}{}{}".format, collections, st.sampled_from(_NAMES), st.just(below), _TAILS)
-    return st.one_of(near, near, near, near, near, near, near, _WILD_PATHS)
+    return _mostly(near, _WILD_PATHS)
 
 
 @cache
 def _content_types(method: str) -> st.SearchStrategy[str]:
     fitting = PATCHES if method == "PATCH" else (JSON,) * 3
-    return st.sampled_from([*fitting * 8, *_CONTENT_TYPES])
+    return st.sampled_from([*fitting * 16, *_CONTENT_TYPES, *fitting * 16])
 
 
 _HEADERS: st.SearchStrategy[list[tuple[str, str]]] = st.just([]) | st.lists(
@@ -306,24 +316,27 @@ _NOISE = st.one_of(st.binary(max_size=20), _json.map(_encode), st.just(b""))
 _PROTOBUF = st.binary(max_size=60).map(lambda tail: b"k8s\0" + tail)
 
 
-def _bodies(method: str, content_type: str, kind: Kind, subresource: str) -> st.SearchStrategy[bytes]:
+def _bodies(
+    method: str, content_type: str, kind: Kind, subresource: str, name: str
+) -> st.SearchStrategy[bytes]:
     if content_type == PROTOBUF:
         return _PROTOBUF
     if content_type == PATCHES[0]:
         return _JSON_PATCHES
-    return _objects(kind, subresource) if method != "DELETE" else _DELETIONS
+    return _objects(kind, subresource, name) if method != "DELETE" else _DELETIONS
 
 
 @cache
-def _objects(kind: Kind, subresource: str) -> st.SearchStrategy[bytes]:
-    return _encoded(_holey(sample_of(kind, subresource)))
+def _objects(kind: Kind, subresource: str, name: str) -> st.SearchStrategy[bytes]:
+    sample = sample_of(kind, subresource)
+    return _encoded(_holey({**sample, "metadata": {**sample["metadata"], "name": name}}))
 
 
 def _encoded(values: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
     """The values as JSON, at times cut off, at times something else."""
     encoded = values.map(_encode)
     cut = st.builds(lambda body, part: body[: len(body) * part // 100], encoded, st.integers(0, 99))
-    return st.one_of(encoded, encoded, encoded, encoded, cut, _NOISE)
+    return _mostly(encoded, cut, _NOISE)
 
 
 _JSON_PATCHES = _encoded(_OPERATIONS)
