@@ -14,7 +14,7 @@ from vacate.api.times import format_time
 from vacate.api.types import Namespace, Node, Pod, condition
 from vacate.decide.placement.view import ClusterView
 from vacate.decide.scheduling import NoFit, Placed, awaits_scheduling, place
-from vacate.errors import Conflict, NotFound
+from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -24,6 +24,7 @@ from vacate.workloads.scheduler import changes, events
 from vacate.workloads.scheduler.waiting import WaitingRoom
 
 _BINDINGS_AT_ONCE = 8
+_NAMESPACE_LEAVES = "NamespaceTerminating"
 
 
 def build(deps: Deps) -> Controller:
@@ -129,8 +130,10 @@ class Scheduler:
         except (NotFound, Conflict):
             # Gone, replaced, or bound by someone else: the cache will say which.
             self._take_back(pod)
-        except Exception:
+        except Exception as error:
             self._take_back(pod)
+            if isinstance(error, Forbidden) and error.has_cause(_NAMESPACE_LEAVES):
+                return  # and takes the pod along
             self._room.admit(key, pod)
             raise
         else:
