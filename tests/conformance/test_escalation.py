@@ -71,7 +71,7 @@ async def test_the_right_to_bind(scene: Scene) -> None:
 async def test_a_binding_to_a_role_that_is_not_there(scene: Scene) -> None:
     user = await manager(scene)
     answer = await scene.post(ROLEBINDINGS, binding("b", "Role", "none", "x"), as_user=user)
-    answer.refused(404, "NotFound", f'roles.{RBAC} "none" not found')
+    answer.refused(404, "NotFound", f'rolebindings.{RBAC} "none" not found')
 
 
 async def test_the_admin_may_bind_anything(scene: Scene) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from support.arms import Answer, Obj
 from support.arms_objects import budget, condition, pod
 from support.arms_scene import Scene
-
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 
 BUDGETS = PODDISRUPTIONBUDGETS

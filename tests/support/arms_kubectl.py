@@ -22,6 +22,8 @@ from support import arms
 from support.arms import ADMIN, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Answer, As, Event, Obj, Query
 from support.arms_transport import TransportArm, event_of, json_bytes
 
+# A process that lives for a few milliseconds has no use for threads and a garbage collector.
+_SHORT_LIVED = {"GOMAXPROCS": "1", "GOGC": "off"}
 _RAW = {"GET": "get", "POST": "create", "PUT": "replace", "DELETE": "delete"}
 _PATCHES = {JSON_PATCH: "json", MERGE_PATCH: "merge", STRATEGIC_PATCH: "strategic"}
 _FROM_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
@@ -121,14 +123,14 @@ class KubectlArm:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={"HOME": str(self._folder), "PATH": os.environ.get("PATH", "")},
+            env={"HOME": str(self._folder), "PATH": os.environ.get("PATH", ""), **_SHORT_LIVED},
             limit=16 * 1024 * 1024,
         )
 
     def _identity(self, as_user: As | None) -> list[str]:
-        anonymous = as_user is not None and as_user.anonymous
-        flags = ["--kubeconfig", str(self._folder / ("anonymous" if anonymous else "kubeconfig"))]
-        if as_user is not None and not anonymous:
+        flags = ["--kubeconfig", str(self._folder / "kubeconfig")]
+        if as_user is not None:
+            assert not as_user.anonymous, "kubectl asks for a name and a password rather than go without"
             flags += ["--as", as_user.name]
             flags += [flag for group in as_user.groups for flag in ("--as-group", group)]
             flags += ["--as-uid", as_user.uid] if as_user.uid else []

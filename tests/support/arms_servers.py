@@ -108,13 +108,7 @@ def _kubectl(arm: TransportArm, entry: KubeconfigEntry, folder: Path) -> Kubectl
     found = find_kubectl()
     assert found is not None
     write_kubeconfig(folder / "kubeconfig", entry)
-    (folder / "anonymous").write_bytes(_without_credentials(entry))
     return KubectlArm(arm.name, found, folder, arm)
-
-
-def _without_credentials(entry: KubeconfigEntry) -> bytes:
-    lines = entry.to_yaml().splitlines(keepends=True)
-    return b"".join(line for line in lines if b"client-" not in line).replace(b"user:\n", b"user: {}\n")
 
 
 def _compact(store: Store) -> Compact:
