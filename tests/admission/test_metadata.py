@@ -117,6 +117,8 @@ def test_an_update_repeats_what_it_finds_twice() -> None:
         assert (len(faults), len(set(faults))) == (4, 1)
     _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": ""})
     assert faults == ["spec.containers[0].image: Required value"] * 2
+    _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": "web "})
+    assert (len(faults), len(set(faults))) == (2, 1)
     _, _, faults = stepped(kinds.DEPLOYMENTS, {"spec.replicas": -1})
     assert faults == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
 

@@ -121,6 +121,12 @@ def test_interceptors_in_a_template_are_checked_in_their_place() -> None:
     assert faults_of(kinds.DEPLOYMENTS, {path: [{}]}) == [f"{path}[0].name: Required value"]
 
 
+def test_annotations_of_a_template_are_checked_as_those_of_its_pods() -> None:
+    cost = "controller.kubernetes.io/pod-deletion-cost"
+    fault = f'spec.template.annotations[{cost}]: Invalid value: "much": must be a 32bit integer'
+    assert faults_of(REPLICASETS, {"spec.template.metadata.annotations": {cost: "much"}}) == [fault]
+
+
 def test_template_defaults_are_those_of_a_spec_and_not_of_a_pod() -> None:
     limits = {"spec.template.spec.containers[0].resources": {"limits": {"cpu": "1"}}}
     spec = made(REPLICASETS, limits)["spec"]["template"]["spec"]

@@ -41,3 +41,10 @@ def test_scaling_changes_replicas_alone() -> None:
     assert deployment["spec"]["replicas"] == 5
     assert deployment["metadata"]["resourceVersion"] == "6"
     assert deployment["spec"] == stored(DEPLOYMENTS, {"spec.replicas": 5})["spec"]
+
+
+def test_a_scale_has_the_metadata_of_an_object() -> None:
+    scale = scale_of(stored(DEPLOYMENTS))
+    scale["metadata"]["namespace"] = "a.b"
+    said = 'metadata.namespace: Invalid value: "a.b": must not contain dots'
+    assert [str(fault) for fault in scale_faults(scale)] == [said]
