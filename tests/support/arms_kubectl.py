@@ -70,6 +70,8 @@ class KubectlArm:
         arguments = [_RAW[method], "--raw", _uri(path, query)]
         if sent or method in ("POST", "PUT"):
             arguments += ["-f", "-"]
+        if method in ("POST", "PUT"):
+            arguments.append("--validate=false")  # older ones read the schema first, for nothing
         return await self._run(arguments, as_user, sent)
 
     async def open_watch(
