@@ -33,9 +33,8 @@ from vacate.sim.server import SimServer
 from vacate.store.compaction import Retention
 from vacate.store.types import Key
 from vacate.wire.message import Peer
-from vacate.wiring.control_plane import CONTROLLERS
-from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
-from vacate.workloads.scheduler.controller import build as build_scheduler
+from vacate.wiring.control_plane import CONTROLLERS, SCHEDULERS
+from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class WorldSettings:
     latency: tuple[float, float] = (0.0005, 0.005)
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
-    controllers: Sequence[Build] = CONTROLLERS
+    controllers: Sequence[Member] = CONTROLLERS
     retention: Retention | None = None  # None keeps all history, so that it can be judged
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
 
@@ -173,7 +172,7 @@ class World:
 
     def _scheduler(self) -> Manager:
         link = self._link("scheduler", SCHEDULER)
-        return part_manager(link, "default-scheduler", [build_scheduler], self._around("scheduler"))
+        return part_manager(link, "default-scheduler", SCHEDULERS, self._around("scheduler"))
 
     def _controllers(self) -> Manager:
         link = self._link("controllers", CONTROLLER_MANAGER)

@@ -12,7 +12,7 @@ from vacate.node.settings import NodeSettings
 from vacate.node.shape import NodeShape
 from vacate.runtime.manager import Manager
 from vacate.wire.message import Peer
-from vacate.wiring.parts import Build, Surroundings, part_deps, part_manager
+from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
 from vacate.workloads.deployment.controller import build as deployment
 from vacate.workloads.disruption.controller import build as disruption
 from vacate.workloads.disruption.stale import build as stale_disruption
@@ -25,17 +25,20 @@ from vacate.workloads.replicaset.controller import build as replicaset
 from vacate.workloads.scheduler.controller import build as scheduler
 from vacate.workloads.serviceaccount.controller import build as serviceaccount
 
-CONTROLLERS: Sequence[Build] = (
-    namespace,
-    serviceaccount,
-    deployment,
-    replicaset,
-    disruption,
-    stale_disruption,
-    garbage_collector,
-    node_lifecycle,
-    taint_eviction,
-    event_expiry,
+SCHEDULERS: Sequence[Member] = (Member("default-scheduler", scheduler),)
+"""What kube-scheduler runs."""
+
+CONTROLLERS: Sequence[Member] = (
+    Member("namespace-controller", namespace),
+    Member("service-account-controller", serviceaccount),
+    Member("deployment-controller", deployment),
+    Member("replicaset-controller", replicaset),
+    Member("controllermanager", disruption),
+    Member("controllermanager", stale_disruption),
+    Member("garbage-collector-controller", garbage_collector),
+    Member("node-controller", node_lifecycle),
+    Member("taint-eviction-controller", taint_eviction),
+    Member("event-expiry-controller", event_expiry),
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""
 
@@ -56,7 +59,7 @@ class ControlPlane:
         deps, recorder = part_deps(transport_for(node("simulated")), "kubelet", around)
         self.nodes = NodePool(deps, shapes, settings)
         self._managers: list[Manager] = [
-            part_manager(transport_for(SCHEDULER), "default-scheduler", [scheduler], around),
+            part_manager(transport_for(SCHEDULER), "default-scheduler", SCHEDULERS, around),
             part_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
             self.nodes.manager(recorder),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.client.client import Client
 from vacate.client.transport import Transport
@@ -15,7 +15,13 @@ from vacate.runtime.deps import Deps, InformerFactory
 from vacate.runtime.manager import Manager
 from vacate.runtime.recorder import EventRecorder
 
-Build = Callable[[Deps], Controller]
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One controller of a part, and the name under which its events speak."""
+
+    component: str
+    build: Callable[[Deps], Controller]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +36,21 @@ class Surroundings:
 def part_deps(transport: Transport, component: str, around: Surroundings) -> tuple[Deps, EventRecorder]:
     """What the controllers of one part are built from, and the recorder that must run with them."""
     client = Client(transport, user_agent=f"vacate/{component}")
-    recorder = EventRecorder(client, around.clock, around.entropy, component=component)
+    recorder = _recorder(client, component, around)
     informers = InformerFactory(client, around.clock, around.entropy)
     return Deps(client, around.clock, around.entropy, around.metrics, recorder, informers), recorder
 
 
-def part_manager(
-    transport: Transport, component: str, builds: Sequence[Build], around: Surroundings
-) -> Manager:
-    """One part: its controllers under one manager."""
-    deps, recorder = part_deps(transport, component, around)
-    controllers = [build(deps) for build in builds]
-    return Manager(deps.informers, controllers, runnables=[recorder])
+def part_manager(transport: Transport, name: str, members: Sequence[Member], around: Surroundings) -> Manager:
+    """One part: its controllers under one manager, with informers in common and a recorder for each."""
+    shared, _ = part_deps(transport, name, around)
+    controllers, recorders = [], []
+    for member in members:
+        recorder = _recorder(shared.client, member.component, around)
+        recorders.append(recorder)
+        controllers.append(member.build(replace(shared, recorder=recorder)))
+    return Manager(shared.informers, controllers, runnables=recorders)
+
+
+def _recorder(client: Client, component: str, around: Surroundings) -> EventRecorder:
+    return EventRecorder(client, around.clock, around.entropy, component=component)
