@@ -62,6 +62,8 @@ NAMESPACE_CASES: Cases = (
 NODE_CASES: Cases = (
     Done("Node/status.allocatable/default", NODES, {}, "status.allocatable", {"cpu": "4"}),
     Done("Node/status.capacity.{}/default", NODES, {"status.capacity.cpu": "0.5"}, "status.capacity.cpu", "500m"),
+    Done("Node/spec.taints/set", NODES, {}, "spec.taints",
+         [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
     DoneByStep("Node/status/kept", NODES, {"status.capacity": {}}, "status.capacity", {"cpu": "4"}),
     DoneByStep("Node/spec/kept", NODES, {"spec.unschedulable": True}, "spec.unschedulable", None,
                subresource="status"),

@@ -15,6 +15,7 @@ from vacate.admission.types import Context
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required
 from vacate.api.objects import Obj
 
+NOT_READY = "node.kubernetes.io/not-ready"
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 # The real server reports taints below metadata, not below spec.
 _TAINTS = "metadata.taints"
@@ -23,6 +24,7 @@ RULES = table(
     "Node",
     ("status.allocatable", Effect.DEFAULT, "the capacity"),
     ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
+    ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
     ("metadata.taints[].key", Fault.INVALID, "a qualified name (the path is the real server's)"),
@@ -54,6 +56,13 @@ class NodeStrategy(KindStrategy):
         if status.get("allocatable") is None and status.get("capacity") is not None:
             status["allocatable"] = dict(mapping(status["capacity"]))
 
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """No pods until the node lifecycle controller has seen that the node is ready."""
+        spec = obj.setdefault("spec", {})
+        taints = sequence(mapping(spec).get("taints"))
+        if type(spec) is dict and not any(_is_not_ready(one) for one in maps(taints)):
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
+
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Status stays."""
         keep(new, old, "status")
@@ -73,6 +82,10 @@ class NodeStrategy(KindStrategy):
         found = step + _amount_faults(new) + _address_faults(new)
         found += _settled_faults(spec, mapping(old.get("spec")))
         return found + taint_faults(spec.get("taints"))
+
+
+def _is_not_ready(taint: Obj) -> bool:
+    return (taint.get("key"), taint.get("effect")) == (NOT_READY, "NoSchedule")
 
 
 def taint_faults(taints: Any) -> list[FieldError]:

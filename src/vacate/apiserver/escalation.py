@@ -65,7 +65,8 @@ def _confirm_binding(authorizer: Authorizer, access: Access, kind: Kind, new: Ob
     namespace = access.namespace if kind is ROLEBINDINGS else ""
     rules = authorizer.role_rules(ref, namespace)
     if rules is None:
-        raise _missing(ref, bound)
+        # The real server speaks of the binding's resource here, though it is the role that is missing.
+        raise _missing(ref, kind if bound else None)
     _confirm_held(authorizer, access, kind, new, rules)
 
 
