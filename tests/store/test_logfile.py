@@ -220,3 +220,12 @@ async def test_closing_waits_for_what_was_handed_over(tmp_path: Path) -> None:
     await store.aclose()
     assert [(await w.done()).revision for w in writes] == list(range(2, 52))
     assert [n for n, _ in rows(tmp_path / "log.db")] == list(range(2, 52))
+
+
+def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
+    file = LogFile(tmp_path / "log.db")
+    try:
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        assert set(modes.values()) == {0o600}, modes
+    finally:
+        file.close()

@@ -162,6 +162,9 @@ class LogFile:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    # Objects are nobody else's business, whatever folder they lie in. The files beside it get the same mode.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     # No implicit transactions; statements of all batch sizes stay prepared.
     return sqlite3.connect(path, timeout=0, isolation_level=None, cached_statements=ROWS_OF_AN_INSERT + 16)
 
