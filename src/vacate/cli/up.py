@@ -4,19 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
 from vacate.cli.banner import show_up
 from vacate.cli.run import run_until_signalled
+from vacate.errors import ConfigError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
 from vacate.wiring.local import LocalCluster, LocalSettings
 
 DEFAULT_FOLDER = "~/.vacate"
-_SECONDS = click.FloatRange(min=0)
+
+
+class _Seconds(click.FloatRange):
+    """So many seconds, up to a day; a number that is none is no time either."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=86400)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a refusal."""
+        seconds = float(super().convert(value, param, ctx))
+        return seconds if math.isfinite(seconds) else self.fail(f"{value} is no time", param, ctx)
+
+
+_SECONDS = _Seconds()
+
+
+def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
+    # An empty text, as an unset variable of a shell gives, would be the folder that one stands in.
+    if value == Path():
+        raise ConfigError(
+            "--dir: name a folder, such as ./cluster; the current one would be filled with files"
+        )
+    return value.expanduser()
 
 
 def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
@@ -29,6 +55,7 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=DEFAULT_FOLDER,
+    callback=_folder,
     show_default=True,
     help="Where the cluster lives: objects, certificates, kubeconfig. The same folder goes on where it was.",
 )
@@ -76,7 +103,7 @@ def up(
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
-    settings = LocalSettings(folder.expanduser(), port, nodes, gates, behaviour)
+    settings = LocalSettings(folder, port, nodes, gates, behaviour)
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 
 

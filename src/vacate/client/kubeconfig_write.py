@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from vacate.client.private_file import write_private
+from vacate.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,11 @@ class KubeconfigEntry:
 
 
 def write_kubeconfig(path: Path, entry: KubeconfigEntry) -> None:
-    """Write the file, readable by its owner only."""
-    write_private(path, entry.to_yaml())
+    """Write the file, readable by its owner only; ConfigError where it cannot be written."""
+    try:
+        write_private(path, entry.to_yaml())
+    except OSError as error:
+        raise ConfigError(f"kubeconfig {path}: cannot be written: {error.strerror}") from error
 
 
 def _inline(pem: bytes) -> str:
