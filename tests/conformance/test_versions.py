@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import budget, config_map, named
+from support.arms_marks import CONFORMANCE, without
+from support.arms_objects import budget, config_map, named, workload
 from support.arms_scene import Scene
-from vacate.api.kinds import CONFIGMAPS, LEASES, PODDISRUPTIONBUDGETS, ROLES, Kind
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, PODDISRUPTIONBUDGETS, ROLES, Kind
 
 pytestmark = CONFORMANCE
 
@@ -125,3 +125,21 @@ async def test_get_not_older_than_a_version(scene: Scene) -> None:
     query = {"resourceVersion": created["metadata"]["resourceVersion"]}
     assert (await scene.get(CONFIGMAPS, "m", query=query))["data"] == {"a": "1"}
     assert (await scene.get(CONFIGMAPS, "m", query={"resourceVersion": "0"}))["data"] == {"a": "1"}
+
+
+async def test_a_version_that_is_no_number(scene: Scene) -> None:
+    obj = config_map("m")
+    await scene.given(CONFIGMAPS, obj)
+    obj["metadata"]["resourceVersion"] = "x"
+    message = 'strconv.ParseUint: parsing "x": invalid syntax'
+    (await scene.put(CONFIGMAPS, obj)).refused(500, "", message)
+
+
+@without("kubectl", because="kubectl prints no causes")
+async def test_faults_of_an_update_are_told_once(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    patch = {"spec": {"replicas": -1}}
+    answer = await scene.patch(DEPLOYMENTS, "w", patch)
+    answer.refused(422, "Invalid").caused_by(
+        ("FieldValueInvalid", "Invalid value: -1: must be greater than or equal to 0")
+    )

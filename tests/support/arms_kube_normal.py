@@ -10,6 +10,7 @@ from support.arms import Answer, Obj
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _VERSIONS = re.compile(r"(ResourceVersion in precondition: )\d+(, ResourceVersion in object meta: )\d+")
+_RECORDED = re.compile(r"(ResourceVersion in the precondition) \(\d+\)(.* in record) \(\d+\)")
 _OWN_VERSION = re.compile(r'("resourceVersion":")\d+"')
 # What a program prints of its own build, of Go structs, and of objects with all their managed fields.
 _OWN_WORDS = (
@@ -45,6 +46,7 @@ def _text(text: str) -> str:
     for pattern, word in _OWN_WORDS:
         text = pattern.sub(word, text)
     text = _TIME.sub("<time>", _UID.sub("<uid>", text))
+    text = _RECORDED.sub(r"\1\2", text)
     return _OWN_VERSION.sub(r'\1<revision>"', _VERSIONS.sub(r"\1<revision>\2<revision>", text))
 
 

@@ -54,7 +54,8 @@ class Ask:
 def base_object(kind: Kind, name: str) -> Obj:
     """A valid object."""
     if kind is PODS:
-        obj = make.pod(name)
+        # Named, since the admission plugin that would name it is off in the real server.
+        obj = make.pod(name, serviceAccountName="default")
     elif kind is PODDISRUPTIONBUDGETS:
         obj = make.budget(name)
     elif kind is CONFIGMAPS:

@@ -130,7 +130,7 @@ _POD_SPEC: Table = [
     (("hostname",), ["h", "H_"]),
     (("enableServiceLinks",), [False]),
     (("automountServiceAccountToken",), [False, None]),
-    (("securityContext",), [{}, {"runAsUser": 5}, {"runAsUser": -1}]),
+    (("securityContext",), [{}, {"runAsUser": 5}]),
     (("preemptionPolicy",), ["Never", "PreemptLowerPriority", "Perhaps"]),
     (
         ("tolerations",),

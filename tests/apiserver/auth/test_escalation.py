@@ -138,7 +138,7 @@ def test_binding_an_aggregated_role_needs_what_it_gathers() -> None:
 def test_binding_a_role_that_does_not_exist() -> None:
     error = write(authorizer(*given("eve", HELD)), CLUSTERROLEBINDINGS, bind("gone", "eve"))
     assert isinstance(error, NotFound)
-    assert error.message == 'clusterroles.rbac.authorization.k8s.io "gone" not found'
+    assert error.message == 'clusterrolebindings.rbac.authorization.k8s.io "gone" not found'
 
 
 def test_an_unknown_kind_of_role_is_not_found_to_be_held() -> None:

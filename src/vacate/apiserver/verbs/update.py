@@ -73,7 +73,7 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     strategy.default(new, context)
     strategy.prepare_update(new, old, context)
     creating.complete(call.kind, new)
-    faults = strategy.validate(new, context) + strategy.validate_update(new, old, context)
+    faults = strategy.validate_update(new, old, context)
     if faults:
         raise status.invalid(call.kind, call.name, faults)
     guard(registry, call, new, old)
@@ -89,6 +89,9 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
     if uid != before["uid"] and call.request.method != "PATCH":
         raise _other_object(kind, before, uid)
     revision = meta.get("resourceVersion", "")
+    if revision and not (revision.isascii() and revision.isdigit()):
+        message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
+        raise errors.ApiError(message, reason="", code=500)
     if revision in ("", "0"):
         if kind.plural in _CONDITIONAL:
             fault = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
