@@ -23,6 +23,11 @@ def record(revision: int) -> Record:
     return Record(revision, "pods", "default", f"p{revision}", False, revision, b"x")
 
 
+def log_threads() -> list[threading.Thread]:
+    """Those of this process that write logs; other tests may keep a server running beside this one."""
+    return [thread for thread in threading.enumerate() if thread.name == "store log"]
+
+
 def rows(path: Path) -> list[tuple[int, str]]:
     with sqlite3.connect(path) as connection:
         found = connection.execute("SELECT rev, name FROM log ORDER BY rev").fetchall()
@@ -149,12 +154,13 @@ async def test_files_that_are_no_log_are_refused_with_one_clear_error(
     path = tmp_path / "log.db"
     make(path)
     before = path.read_bytes() if path.is_file() else b""
+    others = log_threads()
     store = Store(SqliteLog(path), project)
     with pytest.raises(error, match=says) as caught:
         await store.open()
     assert str(path) in str(caught.value)
     await store.aclose()
-    assert not [t for t in threading.enumerate() if t.name == "store log"]
+    assert log_threads() == others
     if make in (other_program, other_application_id, text):
         assert path.read_bytes() == before
 
@@ -179,6 +185,7 @@ def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
 
 async def test_one_thread_from_opening_to_closing(tmp_path: Path) -> None:
     threads: set[int] = set()
+    others = log_threads()
 
     class Watched(LogFile):
         def append(self, records: object) -> None:
@@ -197,7 +204,7 @@ async def test_one_thread_from_opening_to_closing(tmp_path: Path) -> None:
     await store.aclose()
     assert len(threads) == 1
     assert threading.get_ident() not in threads
-    assert not [t for t in threading.enumerate() if t.name == "store log"]
+    assert log_threads() == others
 
 
 async def test_a_thread_that_does_not_run_takes_no_calls() -> None:
