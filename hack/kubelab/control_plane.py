@@ -7,11 +7,13 @@ that process is killed, the kernel kills them.
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hack.kubelab import flags
 from hack.kubelab.children import end_child, start_child
@@ -98,6 +100,11 @@ class ControlPlane:
                 raise KubeError(f"{waited}\n{self.last_words(name)}")
             time.sleep(_POLL_SECONDS)
 
+    def ready_nodes(self) -> int:
+        """How many nodes are ready and have no taint left."""
+        listed = json.loads(self._probe(self.ports.api, "api/v1/nodes").read())["items"]
+        return sum(_is_ready(node) for node in listed)
+
     def last_words(self, name: str) -> str:
         """The end of a program's log."""
         lines = self._log(name).read_text(errors="replace").splitlines()
@@ -110,6 +117,11 @@ class ControlPlane:
         layout = self.layout
         identity = layout.pki / "admin.pem"
         return Probe(f"https://{HOST}:{port}/{path}", trusted=layout.authority, identity=identity)
+
+
+def _is_ready(node: dict[str, Any]) -> bool:
+    conditions = {one["type"]: one["status"] for one in node["status"].get("conditions", ())}
+    return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 
 
 def free_ports() -> Ports:

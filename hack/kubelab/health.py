@@ -30,6 +30,12 @@ class Probe:
         except (OSError, http.client.HTTPException) as error:
             return str(error)
 
+    def read(self) -> bytes:
+        """What the program says at the address; OSError where it does not."""
+        with urllib.request.urlopen(self.url, timeout=_ANSWER_SECONDS, context=self._context()) as answer:
+            content: bytes = answer.read()
+            return content
+
     def _context(self) -> ssl.SSLContext | None:
         if not self.url.startswith("https:"):
             return None

@@ -74,8 +74,9 @@ def serve(folder: Path, nodes: int) -> None:
     with Lock(folder / "lock").held(), running(obtain(), folder) as plane:
         child = start_nodes(plane, nodes)
         try:
-            (folder / _READY).touch()
             while not (broken := plane.ended() or ("the nodes" if child.poll() is not None else "")):
+                if not (folder / _READY).exists() and plane.ready_nodes() == nodes:
+                    (folder / _READY).touch()
                 time.sleep(_LOOK_SECONDS)
         finally:
             end_child(child, STOP_SECONDS)
