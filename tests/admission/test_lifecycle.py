@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.admission.lifecycle import creation_refusal, deletion_refusal, update_refusal
-from vacate.api.kinds import NAMESPACES, PODS
+from vacate.admission.lifecycle import creation_refusal
+from vacate.api.kinds import PODS
 from vacate.api.status import to_status
 
 pytestmark = pytest.mark.unit
@@ -40,16 +40,3 @@ def test_nothing_is_created_in_a_namespace_that_terminates() -> None:
 def test_an_active_namespace_takes_what_comes() -> None:
     active = {"status": {"phase": "Active"}}
     assert creation_refusal(PODS, POD, "shop", active) is None
-    assert update_refusal("shop", {"status": {"phase": "Terminating"}}) is None
-    missing = update_refusal("shop", None)
-    assert missing is not None
-    assert missing.status_code == 404
-
-
-@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_three_namespaces_are_immortal(name: str) -> None:
-    refusal = deletion_refusal(NAMESPACES, name)
-    assert refusal is not None
-    assert refusal.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
-    assert deletion_refusal(PODS, name) is None
-    assert deletion_refusal(NAMESPACES, "shop") is None

@@ -1,4 +1,4 @@
-"""What the state of a namespace refuses to the objects in it."""
+"""What the state of a namespace refuses to new objects in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj, dig
 
-IMMORTAL = ("default", "kube-system", "kube-public")
-"""Namespaces that may not be deleted."""
 _NO_NAME = "Unknown"
 
 
@@ -26,18 +24,6 @@ def creation_refusal(kind: Kind, obj: Obj, namespace: str, found: Obj | None) ->
     }
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     return status.forbidden(kind, attempted_name(obj), why, causes=[cause])
-
-
-def update_refusal(namespace: str, found: Obj | None) -> errors.ApiError | None:
-    """Why nothing can be changed in the namespace: it is missing. One that terminates still takes updates."""
-    return status.not_found(NAMESPACES, namespace) if found is None else None
-
-
-def deletion_refusal(kind: Kind, name: str) -> errors.ApiError | None:
-    """Why the object may not be deleted: three namespaces are immortal."""
-    if kind != NAMESPACES or name not in IMMORTAL:
-        return None
-    return status.forbidden(kind, name, "this namespace may not be deleted")
 
 
 def attempted_name(obj: Obj) -> str:

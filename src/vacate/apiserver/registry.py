@@ -12,10 +12,10 @@ from vacate import errors
 from vacate.admission.types import Context
 from vacate.api import status
 from vacate.api.identity import User
-from vacate.api.kinds import Kind
+from vacate.api.kinds import PRIORITYCLASSES, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.authz import Authorizer
-from vacate.apiserver.stored import decode, encoder, key_of
+from vacate.apiserver.stored import decode, encoder, key_of, same_object
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
@@ -48,7 +48,16 @@ class Registry:
 
     def context(self, user: User, subresource: str = "") -> Context:
         """What a strategy may know beside the object."""
-        return Context(user, self.clock.now(), self.gates, self.lookup, subresource)
+        return Context(
+            user, self.clock.now(), self.gates, self.lookup, subresource, self._default_priority_class
+        )
+
+    def _default_priority_class(self) -> Obj | None:
+        """The class for pods that name none; of several the lowest, as Kubernetes chooses."""
+        entries = self.store.tip_list(PRIORITYCLASSES.resource)
+        classes = [decode(PRIORITYCLASSES, entry) for entry in entries]
+        defaults = [one for one in classes if one.get("globalDefault")]
+        return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
 
     def stage_create(self, kind: Kind, obj: Obj) -> Write:
         """Put a new object into the log, or AlreadyExists."""
@@ -60,7 +69,7 @@ class Registry:
 
     def stage_update(self, kind: Kind, obj: Obj, old: Entry) -> Write | None:
         """Put the next state into the log; None where it equals the old one and nothing is written."""
-        if encoder(obj)(old.revision) == old.value:
+        if same_object(encoder(obj)(old.revision), old.value):
             return None
         try:
             return self.store.put(old.key, encoder(obj), expect=old.revision)

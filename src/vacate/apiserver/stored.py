@@ -54,3 +54,10 @@ def encoder(obj: Obj) -> Encode:
         return bytes(memoryview(orjson.dumps(body)))
 
     return encode
+
+
+def same_object(encoded: bytes, stored: bytes) -> bool:
+    """Whether two values say the same, in whatever order: a client may send the fields in its own."""
+    if encoded == stored:
+        return True
+    return len(encoded) == len(stored) and bool(orjson.loads(encoded) == orjson.loads(stored))

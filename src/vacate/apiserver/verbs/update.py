@@ -17,13 +17,6 @@ from vacate.decide.deletion import removed_by_update
 from vacate.store.types import Entry, Key
 from vacate.wire.message import Response
 
-# Kinds that a PUT may bring into being, as Kubernetes has it.
-_CREATED_BY_PUT = frozenset(
-    {"events", "leases", "roles", "rolebindings", "clusterroles", "clusterrolebindings"}
-)
-# Kinds whose update must say which revision it was made from.
-_CONDITIONAL = frozenset({"leases", "poddisruptionbudgets"})
-
 
 async def update(registry: Registry, call: Call) -> Response:
     """Replace the object, if it is still the one that the client read."""
@@ -93,7 +86,7 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
         message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
         raise errors.ApiError(message, reason="", code=500)
     if revision in ("", "0"):
-        if kind.plural in _CONDITIONAL:
+        if not strategy_for(kind).traits.unconditional_update:
             fault = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise status.invalid_resource(kind, before["name"], [fault])
         meta["resourceVersion"] = before["resourceVersion"]
@@ -114,7 +107,7 @@ def _other_object(kind: Kind, before: Obj, wanted: str) -> errors.Conflict:
 
 
 def _brings_into_being(registry: Registry, call: Call) -> bool:
-    if call.subresource or call.kind.plural not in _CREATED_BY_PUT:
+    if call.subresource or not strategy_for(call.kind).traits.create_on_update:
         return False
     return registry.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
 
