@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 
 from vacate.api import names
 
+_REMEMBERED_CHARACTERS = 256
+
+Check = Callable[[str], tuple[str, ...]]
 NameFormat = Callable[[str, bool], Sequence[str]]
 """Complaints about a name, or, where the flag is True, about a prefix that generated names begin with."""
 
 
-@lru_cache(maxsize=8192)
+def _remembered(check: Check) -> Check:
+    """The check with a memory for texts of a sensible length: others would fill it with megabytes."""
+    known = lru_cache(maxsize=8192)(check)
+
+    @wraps(check)
+    def look_up(value: str) -> tuple[str, ...]:
+        return known(value) if len(value) <= _REMEMBERED_CHARACTERS else check(value)
+
+    return look_up
+
+
+@_remembered
 def label_key(value: str) -> tuple[str, ...]:
     """Complaints about a key of labels: a qualified name."""
     return tuple(names.label_key(value))
 
 
-@lru_cache(maxsize=8192)
+@_remembered
 def label_value(value: str) -> tuple[str, ...]:
     """Complaints about a value of a label."""
     return tuple(names.label_value(value))
 
 
-@lru_cache(maxsize=8192)
+@_remembered
 def annotation_key(value: str) -> tuple[str, ...]:
     """Complaints about a key of annotations."""
     return tuple(names.annotation_key(value))
 
 
-@lru_cache(maxsize=8192)
+@_remembered
 def dns_label(value: str) -> tuple[str, ...]:
     """Complaints about a DNS label; remembered, since few namespaces and containers have many pods."""
     return tuple(names.dns1123_label(value))

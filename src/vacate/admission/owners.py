@@ -26,6 +26,7 @@ def owner_faults(references: list[Any]) -> list[FieldError]:
     """Faults of all references; their paths carry no index in this release of Kubernetes."""
     found: list[FieldError] = []
     controller = ""
+    shown = [_shown(mapping(each)) for each in references]
     for reference in map(mapping, references):
         found += _reference_faults(reference)
         if reference.get("controller") is not True:
@@ -36,7 +37,7 @@ def owner_faults(references: list[Any]) -> list[FieldError]:
                 "Only one reference can have Controller set to true."
                 f' Found "true" in references for {controller} and {name}'
             )
-            found.append(invalid(_PATH, [_shown(mapping(each)) for each in references], detail))
+            found.append(invalid(_PATH, shown, detail))
         else:
             controller = name
     return found

@@ -40,12 +40,19 @@ def _number(written: Any) -> str:
     return str(written) if type(written) in (int, float) else ""
 
 
-@lru_cache(maxsize=4096)
 def _canonical_text(written: str) -> str:
+    return _remembered(written) if len(written) <= _REMEMBERED_CHARACTERS else _rewritten(written)
+
+
+def _rewritten(written: str) -> str:
     quantity = parse_quantity(written)
     if quantity.exponent < _MILLI:
         quantity = Quantity(quantity.milli(), _MILLI, quantity.format)
     return str(quantity)
+
+
+_REMEMBERED_CHARACTERS = 64
+_remembered = lru_cache(maxsize=4096)(_rewritten)
 
 
 def quantity_of(written: Any) -> Quantity:

@@ -103,10 +103,10 @@ ZERO = Quantity(0)
 
 def parse_quantity(source: str | int | float) -> Quantity:
     """Read a quantity from text or a JSON number; ValueError in the words of Kubernetes."""
-    return _parse(source if isinstance(source, str) else str(source))
+    text = source if isinstance(source, str) else str(source)
+    return _remembered(text) if len(text) <= _REMEMBERED_CHARACTERS else _parse(text)
 
 
-@lru_cache(maxsize=4096)
 def _parse(text: str) -> Quantity:
     found = _SHAPE.fullmatch(text)
     if not found or not text:
@@ -119,6 +119,10 @@ def _parse(text: str) -> Quantity:
     if family is Format.BINARY_SI:
         return _binary(text, number, len(fraction), power)
     return _decimal(text, number, whole + fraction, power - len(fraction), family)
+
+
+_REMEMBERED_CHARACTERS = 64  # any number of zeroes may stand in front, and must not fill the memory
+_remembered = lru_cache(maxsize=4096)(_parse)
 
 
 def _interpret(suffix: str) -> tuple[Format, int]:

@@ -10,6 +10,7 @@ from vacate.api.field import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 
+_MOST_CHARACTERS = 1024 * 1024
 _BY_REASON: dict[str, type[errors.ApiError]] = {}
 _BY_CODE: dict[int, type[errors.ApiError]] = {}
 
@@ -61,14 +62,27 @@ def invalid_resource(kind: Kind, name: str, faults: Sequence[FieldError]) -> err
 
 def invalid_as(group: str, kind: str, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
     """422 about something that need not be a served kind, such as the options of a request."""
-    listed = [str(fault) for fault in dict.fromkeys(map(str, faults))]
+    told = _as_many_as_fit(faults)
+    listed = list(dict.fromkeys(told.values()))
     body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
-    details["causes"] = [fault.cause() for fault in faults]
+    details["causes"] = [faults[index].cause() for index in told]
     qualified = f"{kind}.{group}" if group else kind
     return errors.Invalid(
         f'{qualified} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
     )
+
+
+def _as_many_as_fit(faults: Sequence[FieldError]) -> dict[int, str]:
+    """The texts of the faults, by place. Each shows a value: all could be far longer than the object."""
+    told: dict[int, str] = {}
+    length = 0
+    for index, fault in enumerate(faults):
+        if length > _MOST_CHARACTERS:
+            break
+        told[index] = str(fault)
+        length += len(told[index])
+    return told
 
 
 def to_status(error: errors.ApiError) -> Obj:

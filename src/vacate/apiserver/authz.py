@@ -41,6 +41,9 @@ class Verdict:
 
 _Choices = tuple[tuple[frozenset[str] | None, Verdict], ...]
 _MASTER = Verdict(allowed=True)
+_REMEMBERED_CHARACTERS = (
+    1024  # anybody may ask anything, and what is longer than this is never asked in earnest
+)
 _Question = tuple[str, str, str, str, str, str]
 
 
@@ -139,9 +142,11 @@ class _UserAnswers:
         return choices[-1][1]  # what holds for every name
 
     def _compile(self, question: _Question, access: Access) -> _Choices:
-        if len(self._answers) >= self._limit:
-            self._answers.clear()
-        choices = self._answers[question] = tuple(self._choices(access))
+        choices = tuple(self._choices(access))
+        if sum(map(len, question)) <= _REMEMBERED_CHARACTERS:
+            if len(self._answers) >= self._limit:
+                self._answers.clear()
+            self._answers[question] = choices
         return choices
 
     def _choices(self, access: Access) -> Iterator[tuple[frozenset[str] | None, Verdict]]:

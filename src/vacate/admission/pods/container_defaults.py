@@ -65,13 +65,20 @@ def default_container(container: Obj, kind: Kind) -> None:
             _default_http(mapping(lifecycle.get(key)).get("httpGet"))
 
 
-@lru_cache(maxsize=4096)
 def pull_policy(image: str) -> str:
     """How an image is pulled where the container does not say: by its tag."""
+    return _remembered_policy(image) if len(image) <= _REMEMBERED_CHARACTERS else _policy(image)
+
+
+def _policy(image: str) -> str:
     found = _IMAGE.fullmatch(image)
     if not found or (found["tag"] is None and found["digest"]):
         return "IfNotPresent"
     return "Always" if found["tag"] in (None, "latest") else "IfNotPresent"
+
+
+_REMEMBERED_CHARACTERS = 512  # a few longer texts would take more room than all others
+_remembered_policy = lru_cache(maxsize=4096)(_policy)
 
 
 def _default_environment(variables: Any) -> None:
