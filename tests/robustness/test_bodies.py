@@ -319,3 +319,15 @@ async def test_a_large_body_without_sense_is_refused_quickly() -> None:
         began = time.perf_counter()
         check_refused(await server.ask("POST", MAPS, body), 400)
         assert time.perf_counter() - began < 2
+
+
+async def test_a_refusal_is_not_many_times_longer_than_what_it_refuses() -> None:
+    """Each of these owners is a fault that shows all of them: together more than a gigabyte."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "controller": True}
+    owners = [{**owner, "uid": str(number)} for number in range(3500)]
+    async with embedded() as server:
+        began = time.perf_counter()
+        answer = await server.ask("POST", MAPS, {"metadata": {"name": "n", "ownerReferences": owners}})
+        check_refused(answer, 422)
+        assert len(orjson.dumps(answer.body)) < 10_000_000
+        assert time.perf_counter() - began < 5

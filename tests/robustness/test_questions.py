@@ -256,7 +256,6 @@ NO_PATCHES: dict[tuple[str, int], list[Any]] = {
         [{"op": "remove", "path": "/spec/containers/99"}],
         [{"op": "add", "path": "/spec/containers/x", "value": 1}],
         [{"op": "replace", "path": "/spec", "value": 1}],
-        [{"op": "remove", "path": "/kind"}],
     ],
     (MERGE, 400): [[], 1, "x", True, {"metadata": {"name": "q"}}, {"metadata": {"namespace": "e"}}],
     (MERGE, 422): [{"spec": 1}, {"kind": "Node"}, {"spec": {"containers": {}}}, {"metadata": []}],

@@ -41,9 +41,8 @@ BROKEN = {
     "bad chunk": (f"{POST}Transfer-Encoding: chunked\r\n\r\nZZ\r\n{{}}\r\n0\r\n\r\n".encode(), 400),
     "unknown coding": (f"{POST}Transfer-Encoding: gold\r\nContent-Length: 2\r\n\r\n{{}}".encode(), 400),
     "unknown expectation": (request("POST", "/api/v1/namespaces", "Expect: gold", body=NAMESPACE), 417),
-    "CONNECT": (b"CONNECT example.com:80 HTTP/1.1\r\nHost: x\r\n\r\n", 405),
     "TRACE": (request("TRACE", "/api/v1/pods"), 405),
-    "OPTIONS": (request("OPTIONS", "*"), 405),
+    "OPTIONS": (request("OPTIONS", "/api/v1/pods"), 405),
 }
 
 
@@ -59,6 +58,14 @@ async def test_a_broken_request_gets_a_status(name: str, caplog: pytest.LogCaptu
         assert at.server.store.revision == before
         assert (await at.say(get("/livez"))).code == 200
     assert not caplog.records
+
+
+@pytest.mark.parametrize("line", ["CONNECT example.com:80", "OPTIONS *", "GET http://example.com/x"])
+async def test_addresses_that_are_no_paths_lead_nowhere(line: str) -> None:
+    async with listening() as at:
+        heard = await at.say(f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        assert heard.code == 404
+        assert heard.raw.endswith(b"404 page not found\n")
 
 
 async def test_headers_of_twenty_kilobytes_are_fine() -> None:
