@@ -54,9 +54,7 @@ def test_json_bodies_pass(content_type: str) -> None:
     check_content_type(content_type)
 
 
-@pytest.mark.parametrize(
-    "content_type", ["text/plain", "application/yaml", "multipart/form-data"]
-)
+@pytest.mark.parametrize("content_type", ["text/plain", "application/yaml", "multipart/form-data"])
 def test_other_bodies_are_refused(content_type: str) -> None:
     with pytest.raises(UnsupportedMedia, match="unknown format"):
         check_content_type(content_type)
