@@ -1,6 +1,6 @@
 """How much the embedded API server serves over HTTPS, on 16 connections, with controllers off.
 
-    python bench/apiserver.py [OBJECTS] [--kubeconfig OTHER]
+    python -m bench.apiserver [OBJECTS] [--kubeconfig OTHER]
 
 With the kubeconfig of another API server the same load runs on both, and the ratio is printed.
 """
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import load
+from bench import load
 
 TITLES = {
     "creates": "creates/s",
@@ -54,7 +54,7 @@ def main() -> None:
 def embedded() -> Iterator[tuple[Path, int]]:
     """An embedded server as a process of its own, in a folder that goes away with it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(Path(__file__).with_name("serve.py")), folder]
+        command = [sys.executable, "-m", "bench.serve", folder]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None

@@ -1,6 +1,6 @@
 """Runs the embedded API server alone, without controllers and nodes, until it is killed.
 
-    python bench/serve.py FOLDER
+    python -m bench.serve FOLDER
 
 Prints the path of the kubeconfig once it listens.
 """

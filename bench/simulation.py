@@ -1,7 +1,7 @@
 """What virtual time costs in real time: microseconds for each write, and a simulated day at rest.
 
-python bench/simulation.py                      # 100 nodes, 3,000 pods, heartbeats every 300 s
-python bench/simulation.py --nodes 10 --pods 300 --profile
+python -m bench.simulation                      # 100 nodes, 3,000 pods, heartbeats every 300 s
+python -m bench.simulation --nodes 10 --pods 300 --profile
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the store costs: writes per second, microseconds of Python per write, replay, memory, listings.
 
-Run with `python bench/store.py [--objects N] [--dir DIR]`.
+Run with `python -m bench.store [--objects N] [--dir DIR]`.
 """
 
 from __future__ import annotations
