@@ -112,7 +112,8 @@ ADMISSION: Cases = (
     Done("Pod/status/set", PODS, {"status": {"phase": "Running", "podIP": "1.2.3.4"}}, "status",
          {"phase": "Pending", "qosClass": "BestEffort"}),
     Done("Pod/status.conditions/set", PODS, {"spec.schedulingGates": [{"name": "a.b/c"}]}, "status.conditions",
-         [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+         [{"type": "PodScheduled", "status": "False", "lastTransitionTime": "2026-08-20T12:00:00Z",
+           "reason": "SchedulingGated",
            "message": "Scheduling is blocked due to non-empty scheduling gates"}]),
     Done(f"{_P}topologySpreadConstraints[].labelSelector/set", PODS,
          {"metadata.labels": {"rev": "7"},
@@ -394,11 +395,11 @@ PLACEMENT: Cases = (
          f'spec.readinessGates[0].conditionType: Invalid value: "-": {KEY}'),
     *(_bad(f"Pod/{_SPREAD}[].{rule}", {_SPREAD: [{**_EVEN, **entry}]}, f"{_SPREAD}[0].{fault}")
       for rule, entry, fault in (
-          ("maxSkew/invalid", {"maxSkew": 0}, "maxSkew: Invalid value: 0: must be greater than 0"),
+          ("maxSkew/invalid", {"maxSkew": 0}, "maxSkew: Invalid value: 0: must be greater than zero"),
           ("topologyKey/required", {"topologyKey": ""}, "topologyKey: Required value: can not be empty"),
           ("whenUnsatisfiable/unsupported", {"whenUnsatisfiable": "x"},
            'whenUnsatisfiable: Unsupported value: "x": supported values: "DoNotSchedule", "ScheduleAnyway"'),
-          ("minDomains/invalid", {"minDomains": 0}, "minDomains: Invalid value: 0: must be greater than 0"),
+          ("minDomains/invalid", {"minDomains": 0}, "minDomains: Invalid value: 0: must be greater than zero"),
           ("minDomains/invalid/action", {"minDomains": 1, "whenUnsatisfiable": "ScheduleAnyway"},
            ("minDomains: Invalid value: 1:"
             " can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway")),

@@ -40,13 +40,13 @@ def _plain(value: Any, field: str = "") -> Any:
 
 
 def _left_out(key: str, value: Any) -> bool:
-    """Known differences: the embedded server keeps empty strings and leaves out times that were never set.
+    """Known differences: the embedded server keeps zeroes that Go omits, and omits times that were never set.
 
     The admission plugin that gives pods a service account is off: it would also mount tokens.
     """
-    if key in _DROPPED or value is None or value == "":
+    if key in _DROPPED or value is None or value == "" or value is False:
         return True
-    return (key in _ACCOUNT and value == "default") or (key == "observedGeneration" and value == 0)
+    return (key in _ACCOUNT and value == "default") or (key.lower().endswith("generation") and value == 0)
 
 
 def _text(text: str) -> str:

@@ -108,7 +108,7 @@ def _subresource(kind: Kind, sub: Subresource) -> Obj:
         "kind": sub.kind or kind.kind,
         "verbs": list(sub.verbs),
     }
-    if sub.kind:
+    if sub.kind and (sub.group, sub.version) != (kind.group, kind.version):
         resource |= {"group": sub.group, "version": sub.version}
     return resource
 

@@ -12,7 +12,7 @@ from vacate.admission.shape import integer, mapping, maps, sequence, text
 from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
 from vacate.api.objects import Obj
 
-_POSITIVE = "must be greater than 0"
+_POSITIVE = "must be greater than zero"
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES = ("Honor", "Ignore")
 _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'

@@ -28,6 +28,7 @@ from vacate.admission.shape import child, mapping, sequence
 from vacate.admission.types import Context
 from vacate.api.field import Fault, FieldError, forbidden
 from vacate.api.objects import Obj, metadata
+from vacate.api.times import format_time
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -70,7 +71,7 @@ class PodStrategy(KindStrategy):
         interceptors.drop_where_gated(pod_spec, None, ctx)
         fresh: Obj = {"phase": "Pending"}
         if sequence(pod_spec.get("schedulingGates")):
-            fresh["conditions"] = [_gated_condition()]
+            fresh["conditions"] = [_gated_condition(ctx)]
         if "topologySpreadConstraints" in pod_spec:
             placement.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
         fresh["qosClass"] = quality_of(pod_spec)
@@ -123,10 +124,11 @@ class PodStrategy(KindStrategy):
         return found + spec.annotation_faults(after, pod_spec, "metadata.annotations")
 
 
-def _gated_condition() -> Obj:
+def _gated_condition(ctx: Context) -> Obj:
     return {
         "type": "PodScheduled",
         "status": "False",
+        "lastTransitionTime": format_time(ctx.now),
         "reason": "SchedulingGated",
         "message": _GATED,
     }

@@ -33,7 +33,8 @@ async def create(registry: Registry, call: Call) -> Response:
     if call.dry_run:
         admit(registry, call, obj)
         if registry.store.tip(key_of(call.kind, obj)) is not None:
-            raise status.already_exists(call.kind, obj["metadata"]["name"])
+            taken = status.already_exists(call.kind, obj["metadata"]["name"])
+            raise _explained(registry, call.kind, obj, taken, generated=False)
         return respond.unstored(call, obj, 201)
     if _names_a_version(obj):
         admit(registry, call, obj)
