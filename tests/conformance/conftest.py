@@ -14,7 +14,7 @@ from support.arms import Arm
 from support.arms_kube import REAL
 from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
 from support.arms_scene import Scene
-from support.arms_servers import open_arm
+from support.arms_servers import arm_names, open_arm
 from vacate.entropy import system_entropy
 
 # Nothing here is about disks: where there is memory that looks like one, files lie there.
@@ -35,6 +35,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = [item for item in items if item.path.parent == DEVIATIONS.parent]
     expect_deviations(here, known_deviations(DEVIATIONS))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if REAL in arm_names():
+        terminalreporter.write_line(f"known deviations from Kubernetes: {len(known_deviations(DEVIATIONS))}")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
