@@ -58,8 +58,7 @@ def parse_json(body: bytes) -> Any:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         value = _parse_odd(body, str(error))
-    # What opens so few brackets cannot nest too deeply, and nearly every body opens few.
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+    if may_nest_deeply(body):
         check_depth(value)
     return value
 
@@ -73,6 +72,11 @@ def _parse_odd(body: bytes, why: str) -> Any:
     except orjson.JSONDecodeError:
         fault = why
     raise Unreadable(f"couldn't get version/kind; json parse error: {fault}")
+
+
+def may_nest_deeply(body: bytes) -> bool:
+    """Whether it is worth looking: what opens few brackets cannot nest too deeply, and most open few."""
+    return body.count(b"{") + body.count(b"[") > MAX_DEPTH
 
 
 def check_depth(value: Any) -> None:

@@ -13,7 +13,18 @@ from vacate.api.schema.scan import CHANGES, CLEAN, WRONG, scanner
 from vacate.api.schema.table import Field, Shape, Struct, Table, TypeRef, table
 from vacate.errors import BadRequest
 
-__all__ = ["Field", "Shape", "Struct", "Table", "TypeRef", "check_types", "decode", "normalise", "table"]
+__all__ = [
+    "Field",
+    "Shape",
+    "Struct",
+    "Table",
+    "TypeRef",
+    "check_types",
+    "decode",
+    "normalise",
+    "settle",
+    "table",
+]
 
 
 def check_types(kind: TypeRef, obj: Obj) -> list[str]:
@@ -34,15 +45,23 @@ def normalise(kind: TypeRef, obj: Obj) -> Obj:
 
 def decode(kind: TypeRef, obj: Obj) -> Obj:
     """Check and normalise in one look, in place; BadRequest as a server words it."""
+    faults = settle(kind, obj)
+    if faults:
+        raise BadRequest(_refusal(kind, faults[0]))
+    return obj
+
+
+def settle(kind: TypeRef, obj: Obj) -> list[str]:
+    """As `decode`, but says what is wrong, in the decoder's bare words, instead of refusing."""
     struct = table().struct_of(kind)
     if struct is None:
-        return obj
+        return []
     found = scanner(struct.name)(obj)
     if found & WRONG:
-        raise BadRequest(_refusal(kind, faults_of(struct, obj)[0]))
+        return faults_of(struct, obj)
     if found != CLEAN:
         normalise_struct(struct, obj)
-    return obj
+    return []
 
 
 def _refusal(ref: TypeRef, fault: str) -> str:

@@ -72,10 +72,10 @@ def _strategic(kind: Kind, working: Obj, document: Any) -> Obj:
     _encoded(result)
     # A typed object cannot change what it is, whatever the patch says.
     result["apiVersion"], result["kind"] = kind.api_version, kind.kind
-    faults = schema.check_types(kind, result)
+    faults = schema.settle(kind, result)
     if faults:
         raise refusals.unusable(field.invalid("patch", shown, faults[0]))
-    return schema.normalise(kind, result)
+    return result
 
 
 def _decoded(kind: Kind, result: Any) -> Obj:
@@ -86,10 +86,10 @@ def _decoded(kind: Kind, result: Any) -> Obj:
         # What says no version is read as something else, and nothing of the object is seen.
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
     result.setdefault("kind", kind.kind)
-    faults = schema.check_types(kind, result) or _faults_of_identity(kind, result)
+    faults = schema.settle(kind, result) or _faults_of_identity(kind, result)
     if faults:
         raise refusals.unusable(field.invalid("patch", text, faults[0]))
-    return schema.normalise(kind, result)
+    return result
 
 
 def _faults_of_identity(kind: Kind, result: Obj) -> list[str]:
