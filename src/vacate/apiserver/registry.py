@@ -33,6 +33,7 @@ class Registry:
     entropy: Entropy
     authorizer: Authorizer
     gates: FeatureGates = field(default_factory=FeatureGates)
+    _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
         """The newest state, writes under way included, or NotFound."""
@@ -53,9 +54,16 @@ class Registry:
         )
 
     def _default_priority_class(self) -> Obj | None:
-        """The class for pods that name none; of several the lowest, as Kubernetes chooses."""
-        entries = self.store.tip_list(PRIORITYCLASSES.resource)
-        classes = [decode(PRIORITYCLASSES, entry) for entry in entries]
+        """The class for pods that name none, found anew after a class has changed."""
+        changed = self.store.touched(PRIORITYCLASSES.resource)
+        if self._default_class is None or self._default_class[0] != changed:
+            self._default_class = (changed, self._find_default_class())
+        return self._default_class[1]
+
+    def _find_default_class(self) -> Obj | None:
+        """Of several the lowest, as Kubernetes chooses."""
+        page = self.store.list(PRIORITYCLASSES.resource)
+        classes = [decode(PRIORITYCLASSES, entry) for entry in page.entries]
         defaults = [one for one in classes if one.get("globalDefault")]
         return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
 
