@@ -46,7 +46,7 @@ class Pair:
             both = zip(self._arms, memories, strict=True)
             ours, theirs = [await _answer(arm, memory, ask, namespace) for arm, memory in both]
             found = differences(comparable(ours), comparable(theirs))
-            assert not found, "\n".join([repr(ask), *found])
+            assert not found, "\n".join([*map(repr, asks), f"differ at {ask!r}:", *found])
             self.compared += 1
 
 

@@ -80,7 +80,7 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
     kind, meta, before = call.kind, new["metadata"], old["metadata"]
     uid = meta.setdefault("uid", before["uid"])
     if uid != before["uid"] and call.request.method != "PATCH":
-        raise _other_object(kind, before, uid)
+        raise _other_object(kind, before, uid, "" if call.dry_run else "/registry")
     revision = meta.get("resourceVersion", "")
     if revision and not (revision.isascii() and revision.isdigit()):
         message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
@@ -94,13 +94,13 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
         raise status.modified(kind, before["name"])
 
 
-def _other_object(kind: Kind, before: Obj, wanted: str) -> errors.Conflict:
+def _other_object(kind: Kind, before: Obj, wanted: str, root: str) -> errors.Conflict:
     """The refusal comes from the storage, and says so."""
     path = "/".join(part for part in (kind.plural, before.get("namespace"), before["name"]) if part)
     return status.conflict(
         kind,
         before["name"],
-        f"StorageError: invalid object, Code: 4, Key: /registry/{path}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: {root}/{path}, ResourceVersion: 0, "
         "AdditionalErrorMsg: Precondition failed: "
         f"UID in precondition: {wanted}, UID in object meta: {before['uid']}",
     )
