@@ -1,21 +1,17 @@
 """The arm that is a real kube-apiserver, with what a real one needs in between.
 
 Its authorizer learns of roles and bindings a moment after they are written, so each write of one is followed
-by waiting until the authorizer knows. Its storage is etcd, which is told from behind to forget the past.
+by waiting until the authorizer knows.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import itertools
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import aiohttp
 
 from support import arms_objects as make
 from support.arms import ADMIN, JSON, Answer, As, Obj, Query
@@ -36,9 +32,6 @@ from vacate.entropy import system_entropy
 
 KUBECONFIG = "VACATE_CONFORMANCE_KUBECONFIG"
 """Names the kubeconfig of a real cluster's admin; where it is set, the body runs on that cluster too."""
-
-ETCD = "VACATE_KUBE_ETCD"
-"""Names the address of that cluster's etcd."""
 
 REAL = "kube"
 _RBAC = "/apis/rbac.authorization.k8s.io/"
@@ -74,12 +67,6 @@ class KubeArm(TransportArm):
             await self._settle(next(self._probes))
         return answer
 
-    async def forget_history(self) -> None:
-        """Compact etcd."""
-        async with aiohttp.ClientSession(os.environ[ETCD]) as etcd:
-            revision = int((await _post(etcd, "range", {"key": _base64("x")}))["header"]["revision"])
-            await _post(etcd, "compaction", {"revision": str(revision), "physical": True})
-
     async def _settle(self, probe: str) -> None:
         """Whatever the authorizer has read after this, it has read all that was written before it."""
         for kind, obj in _probe_objects(probe):
@@ -107,14 +94,3 @@ def _probe_objects(name: str) -> list[tuple[Kind, Obj]]:
         (ROLEBINDINGS, make.binding(name, "Role", name, name)),
         (CLUSTERROLEBINDINGS, make.binding(name, "ClusterRole", name, name)),
     ]
-
-
-async def _post(etcd: aiohttp.ClientSession, action: str, body: Obj) -> Obj:
-    async with etcd.post(f"/v3/kv/{action}", json=body) as answer:
-        assert answer.status == 200, await answer.text()
-        parsed: Obj = await answer.json()
-        return parsed
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
