@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,11 +32,6 @@ _OBJECT = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)/(?:namespaces/(?P<ns>[^/]+)/)?"
     r"(?P<plural>(?!namespaces/[^/]+/(?!status$|finalize$))[^/]+)/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?"
 )
-
-
-def find_kubectl() -> str | None:
-    """Where kubectl is, if it is there."""
-    return shutil.which("kubectl")
 
 
 class KubectlArm:

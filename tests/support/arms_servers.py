@@ -10,8 +10,9 @@ from pathlib import Path
 
 from support.arms import Arm
 from support.arms_kube import KUBECONFIG, REAL, KubeArm
-from support.arms_kubectl import KubectlArm, find_kubectl
+from support.arms_kubectl import KubectlArm
 from support.arms_transport import Compact, TransportArm
+from support.kubectl import kubectl_or_reason
 from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.apiserver.edge import Edge
 from vacate.apiserver.pki import Pki
@@ -40,9 +41,7 @@ def arm_names() -> tuple[str, ...]:
 
 def why_missing(name: str) -> str:
     """Why an arm cannot run here, or nothing."""
-    if name == "kubectl" and find_kubectl() is None:
-        return "there is no kubectl on this machine (Debian: kubernetes-client)"
-    return ""
+    return kubectl_or_reason()[1] if name == "kubectl" else ""
 
 
 @asynccontextmanager
@@ -105,7 +104,7 @@ def _https_arm(name: str, config: ClusterConfig, compact: Compact | None) -> Tra
 
 
 def _kubectl(arm: TransportArm, entry: KubeconfigEntry, folder: Path) -> KubectlArm:
-    found = find_kubectl()
+    found, _ = kubectl_or_reason()
     assert found is not None
     write_kubeconfig(folder / "kubeconfig", entry)
     return KubectlArm(arm.name, found, folder, arm)

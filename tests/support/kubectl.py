@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,20 @@ Row = dict[str, str]
 _CELL = re.compile(r"\S+(?: \S+)*")
 
 
-def find_kubectl() -> str | None:
-    """The binary under test: the one that KUBECTL names, else the first on the path."""
-    return shutil.which(os.environ.get("KUBECTL") or "kubectl")
+OLDEST = (1, 27)
+"""What is said and asked differently by older ones is not worth a branch in every test."""
+
+
+@cache
+def kubectl_or_reason() -> tuple[str | None, str]:
+    """The binary under test, which KUBECTL names, else the first on the path; or why there is none."""
+    found = shutil.which(os.environ.get("KUBECTL") or "kubectl")
+    if found is None:
+        return None, "kubectl is not installed"
+    version = client_version(found)
+    if version < OLDEST:
+        return None, f"kubectl {version[0]}.{version[1]} is older than {OLDEST[0]}.{OLDEST[1]}"
+    return found, ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.kubectl import kubectl_or_reason
 from vacate.apiserver.pki import Pki
 from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
@@ -51,13 +51,15 @@ def test_a_file_that_others_could_read_becomes_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.kubectl
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_reads_it(tmp_path: Path) -> None:
+    kubectl, reason = kubectl_or_reason()
+    if kubectl is None:
+        pytest.skip(reason)
     path = tmp_path / "kubeconfig"
     written = entry(tmp_path / "pki", context="here", cluster="home", user="me", namespace="ns")
     write_kubeconfig(path, written)
     shown = subprocess.run(
-        ["kubectl", "config", "view", "--raw", "--kubeconfig", str(path), "-o", "json"],
+        [kubectl, "config", "view", "--raw", "--kubeconfig", str(path), "-o", "json"],
         capture_output=True,
         check=True,
         timeout=30,

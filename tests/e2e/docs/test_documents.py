@@ -9,7 +9,7 @@ import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
 from support.documents import Command, commands_of, differences, run_all
-from support.kubectl import client_version, find_kubectl
+from support.kubectl import kubectl_or_reason
 
 pytestmark = pytest.mark.kubectl
 
@@ -21,9 +21,9 @@ EXAMPLE = ROOT / "examples/00-embedded-cluster"
 @pytest.fixture
 def surroundings(tmp_path: Path) -> dict[str, str]:
     """A shell of a user at home in a temporary folder, whose kubectl is the one under test."""
-    kubectl = find_kubectl()
+    kubectl, reason = kubectl_or_reason()
     if kubectl is None:
-        pytest.skip("kubectl is not installed")
+        pytest.skip(reason)
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "kubectl").symlink_to(kubectl)
@@ -47,7 +47,7 @@ def follow(document: Path, folder: Path, surroundings: dict[str, str]) -> list[t
     home = cluster_folder(surroundings)
     printed: list[tuple[Command, str]] = []
     port = 0
-    for options, commands in by_cluster(understood(commands_of(document), surroundings["KUBECTL"])):
+    for options, commands in by_cluster(commands_of(document)):
         with running_cluster(home, *FAST_PODS, *options, port=port) as cluster:
             port = int(cluster.address.rpartition(":")[2])
             exported = ["export KUBECONFIG=~/.vacate/kubeconfig"] if printed else []
@@ -55,12 +55,6 @@ def follow(document: Path, folder: Path, surroundings: dict[str, str]) -> list[t
             output = run_all(shell, folder, surroundings)
             printed += list(zip(shell, output, strict=True))
     return printed
-
-
-def understood(commands: list[Command], kubectl: str) -> list[Command]:
-    """Without what an old kubectl cannot do: before 1.23 it does not wait for the value of a field."""
-    old = client_version(kubectl) < (1, 23)
-    return [command for command in commands if not (old and "--for=jsonpath" in command.text)]
 
 
 def by_cluster(commands: list[Command]) -> list[tuple[list[str], list[Command]]]:

@@ -10,16 +10,16 @@ import pytest
 
 from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Https
-from support.kubectl import Kubectl, client_version, find_kubectl
+from support.kubectl import Kubectl, client_version, kubectl_or_reason
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def binary() -> str:
-    found = find_kubectl()
+    found, reason = kubectl_or_reason()
     if found is None:
-        pytest.skip("kubectl is not installed")
+        pytest.skip(reason)
     return found
 
 

@@ -31,14 +31,10 @@ def test_the_three_kinds_of_patch(k: Kubectl) -> None:
     k("patch deployment web -p '{\"spec\":{}}'").said("deployment.apps/web patched (no change)")
 
 
-def test_patch_of_status(k: Kubectl, version: Version) -> None:
+def test_patch_of_status(k: Kubectl) -> None:
     k("create --validate=false -f -", deployment("web", 0)).ok()
     patch = '{"status":{"conditions":[{"type":"Nice","status":"True"}]},"spec":{"replicas":5}}'
-    done = k(f"patch deployment web --subresource=status --type=merge -p '{patch}'")
-    if version < (1, 24):
-        done.failed("unknown flag: --subresource")
-        return
-    done.said("patched")
+    k(f"patch deployment web --subresource=status --type=merge -p '{patch}'").said("patched")
     found = k("get deployment web -o json").json()
     assert "Nice" in [one["type"] for one in found["status"]["conditions"]]
     assert found["spec"]["replicas"] == 0

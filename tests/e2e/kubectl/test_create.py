@@ -10,7 +10,6 @@ from support.kubectl import Kubectl
 from support.manifests import config_map, deployment
 
 pytestmark = pytest.mark.kubectl
-Version = tuple[int, int]
 
 
 def test_deployment(k: Kubectl) -> None:
@@ -58,12 +57,8 @@ def test_roles_and_bindings(k: Kubectl) -> None:
     k(f"delete clusterrole,clusterrolebinding {name}").ok()
 
 
-def test_budget(k: Kubectl, version: Version) -> None:
-    made = k("create pdb web --selector=app=web --min-available=50%")
-    if version < (1, 21):  # asks for policy/v1beta1, which servers since 1.25 do not have
-        made.failed("the server could not find the requested resource")
-        return
-    made.said("poddisruptionbudget.policy/web created")
+def test_budget(k: Kubectl) -> None:
+    k("create pdb web --selector=app=web --min-available=50%").said("poddisruptionbudget.policy/web created")
     shown = k("get pdb")
     assert shown.columns() == ["NAME", "MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"]
     row = shown.row("web")

@@ -80,7 +80,7 @@ def test_by_label_by_file_and_all(k: Kubectl) -> None:
     assert len(k("delete cm -l x=1").lines()) == 2
     k("delete -f -", maps[2]).said('configmap "c" deleted')
     assert k("get cm -o name").lines() == ["configmap/d"]
-    k("delete cm --all --dry-run=server").said('configmap "d" deleted (server dry run)')
+    k("delete cm --all --dry-run=server").said('configmap "d" deleted', "(server dry run)")
     k("delete cm --all").said('configmap "d" deleted')
     assert k("get cm -o name").lines() == []
     k("delete cm d").failed('configmaps "d" not found')

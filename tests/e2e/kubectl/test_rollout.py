@@ -8,7 +8,6 @@ from support.kubectl import Kubectl
 from support.manifests import deployment, pod
 
 pytestmark = pytest.mark.kubectl
-Version = tuple[int, int]
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
     assert "0/3 nodes are available" in events[0]["MESSAGE"]
 
 
-def test_wait_for_conditions(web: Kubectl, version: Version) -> None:
+def test_wait_for_conditions(web: Kubectl) -> None:
     web("wait --for=condition=Available deployment/web --timeout=20s").said(
         "deployment.apps/web condition met"
     )
@@ -89,11 +88,9 @@ def test_wait_for_conditions(web: Kubectl, version: Version) -> None:
     web("wait --for=condition=Ready pod/never --timeout=1s").failed("timed out waiting for the condition")
     web("wait --for=condition=Ready=false pod/never --timeout=1s").failed("timed out")
     web("wait --for=condition=PodScheduled=false pod/never --timeout=20s").said("pod/never condition met")
-    path = web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=20s")
-    if version < (1, 23):
-        path.failed("unrecognized condition")
-    else:
-        path.said("deployment.apps/web condition met")
+    web("wait --for=jsonpath={.status.readyReplicas}=2 deployment/web --timeout=20s").said(
+        "deployment.apps/web condition met"
+    )
 
 
 def test_wait_for_deletion(k: Kubectl) -> None:
