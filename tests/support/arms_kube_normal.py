@@ -21,7 +21,6 @@ _OWN_WORDS = (
     (re.compile(r"Invalid value: (null|\{\}): `selector`"), "Invalid value: {}: `selector`"),
 )
 _DROPPED = ("managedFields", "selfLink")
-_OMITTED_ZEROES = ("generation", "minReadySeconds")
 _ACCOUNT = ("serviceAccountName", "serviceAccount")
 
 
@@ -32,7 +31,7 @@ def comparable(answer: Answer) -> Obj:
 
 def _plain(value: Any, field: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _plain(one, key) for key, one in value.items() if not _left_out(key, one, field)}
+        return {key: _plain(one, key) for key, one in value.items() if not _left_out(key, one)}
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if field in ("resourceVersion", "continue") and value:
@@ -40,16 +39,12 @@ def _plain(value: Any, field: str = "") -> Any:
     return _text(value) if isinstance(value, str) else value
 
 
-def _left_out(key: str, value: Any, parent: str) -> bool:
-    """Known differences: the embedded server keeps zeroes that Go omits, and omits times that were never set.
+def _left_out(key: str, value: Any) -> bool:
+    """Known differences: the embedded server omits times that were never set.
 
     The admission plugin that gives pods a service account is off: it would also mount tokens.
     """
-    if key in _DROPPED or value is None or value == "" or value is False:
-        return True
-    if key in _ACCOUNT and value == "default":
-        return True
-    return type(value) is int and value == 0 and (parent == "status" or key in _OMITTED_ZEROES)
+    return key in _DROPPED or value is None or (key in _ACCOUNT and value == "default")
 
 
 def _text(text: str) -> str:

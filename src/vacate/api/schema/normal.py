@@ -1,7 +1,8 @@
 """What decoding into typed structs makes of an object that is of the right types; done in place.
 
 Nulls of known fields vanish, null items become the zero of their type, quantities and times take their
-canonical form, empty lists and maps that may be missing are left out. Unknown fields stay as they are.
+canonical form, empty lists and maps that may be missing are left out, and so are zeroes that Go leaves out.
+Unknown fields stay as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
+from vacate.api.schema.zeroes import omitted_when_zero
 
 _ZEROES: dict[str, Any] = {
     "string": "", "bytes": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0",
@@ -24,15 +26,19 @@ def normalise_struct(struct: Struct, value: dict[str, Any]) -> None:
         field = struct.fields.get(key)
         if field is None:
             continue
-        kept = None if _is_empty(field, item) else _normal(field.shape, item)
+        kept = None if _is_empty(struct, field, item) else _normal(field.shape, item)
         if kept is None:
             del value[key]
         else:
             value[key] = kept
 
 
-def _is_empty(field: Field, item: Any) -> bool:
-    return item is None or (not field.kept_when_empty and field.shape.form in ("list", "map") and not item)
+def _is_empty(struct: Struct, field: Field, item: Any) -> bool:
+    if item or item is None:
+        return item is None
+    if field.shape.form in ("list", "map"):
+        return not field.kept_when_empty
+    return omitted_when_zero(struct.name, field.name)
 
 
 def _normal(shape: Shape, value: Any) -> Any:

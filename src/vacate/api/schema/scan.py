@@ -13,7 +13,8 @@ from typing import Any
 
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
-from vacate.api.schema.table import Shape, Struct, table
+from vacate.api.schema.table import Field, Shape, Struct, table
+from vacate.api.schema.zeroes import omitted_when_zero
 
 CLEAN, CHANGES, WRONG = 0, 1, 2
 """Nothing to do; decoding would give another object; decoding would fail. Combined with `|`."""
@@ -43,10 +44,20 @@ def scanner(type_name: str) -> Scan:
 
 
 def _fields(struct: Struct) -> Mapping[str, Node]:
-    return {
-        name: _node(field.shape) if field.kept_when_empty else _droppable(field.shape)
-        for name, field in struct.fields.items()
-    }
+    return {name: _of_field(struct, field) for name, field in struct.fields.items()}
+
+
+def _of_field(struct: Struct, field: Field) -> Node:
+    if omitted_when_zero(struct.name, field.name):
+        return _zero_dropped(_node(field.shape))
+    return _node(field.shape) if field.kept_when_empty else _droppable(field.shape)
+
+
+def _zero_dropped(node: Node) -> Scan:
+    """A scalar that Go leaves out where it is zero."""
+    if isinstance(node, type):
+        return lambda value: WRONG if type(value) is not node else CLEAN if value else CHANGES
+    return lambda value: node(value) or (CLEAN if value else CHANGES)
 
 
 def _scan_fields(fields: Mapping[str, Node], value: dict[str, Any]) -> int:
