@@ -275,6 +275,13 @@ async def test_the_value_of_a_priority_class_is_for_ever(scene: Scene) -> None:
     answer.refused(422, "Invalid", faults=["value: Forbidden: may not be changed in an update."])
 
 
+async def test_a_priority_class_is_of_the_first_generation_for_ever(scene: Scene) -> None:
+    name = scene.unique("pc")
+    await scene.given(PRIORITYCLASSES, named(name, value=5))
+    patched = (await scene.patch(PRIORITYCLASSES, name, {"description": "new"})).ok()
+    assert patched["metadata"]["generation"] == 1
+
+
 async def test_system_priority_classes_stay(scene: Scene) -> None:
     answer = await scene.delete(PRIORITYCLASSES, "system-node-critical")
     why = "this is a system priority class and cannot be deleted"

@@ -32,6 +32,7 @@ class PriorityClassStrategy(KindStrategy):
     """Answers for PriorityClasses."""
 
     rules = RULES
+    counts_generations = True  # from 1, and never further: nothing in a class that counts can change
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """Classes preempt, unless they say otherwise."""
