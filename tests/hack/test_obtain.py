@@ -74,18 +74,20 @@ def test_a_damaged_folder_is_made_anew(tmp_path: Path) -> None:
     assert missing_programs(cached(tmp_path, "key", make)) == []
 
 
-def _obtain_slowly(cache: Path) -> None:
-    def slowly(work: Path) -> Path:
+def _obtain_together(cache: Path) -> None:
+    def once_both_are_here(work: Path) -> Path:
         (cache / f"made-by-{os.getpid()}").touch()
-        time.sleep(0.3)  # long enough for the other one to arrive
+        while len(list(cache.glob("arrived-*"))) < 2:
+            time.sleep(0.01)
         return make(work)
 
-    cached(cache, "key", slowly)
+    (cache / f"arrived-{os.getpid()}").touch()
+    cached(cache, "key", once_both_are_here)
 
 
 def test_of_two_callers_at_once_one_builds(tmp_path: Path) -> None:
     spawn = multiprocessing.get_context("fork")
-    both = [spawn.Process(target=_obtain_slowly, args=(tmp_path,)) for _ in range(2)]
+    both = [spawn.Process(target=_obtain_together, args=(tmp_path,)) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:

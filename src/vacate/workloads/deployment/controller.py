@@ -14,7 +14,7 @@ from vacate.decide import rollout_status
 from vacate.decide.ownership import Claim, claim
 from vacate.decide.revisions import REVISION, split
 from vacate.decide.rollout import Rollout, plan_rollout
-from vacate.errors import ApiError, NotFound
+from vacate.errors import ApiError
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.expectations import Expectations
@@ -23,8 +23,9 @@ from vacate.workloads.claims import Claims
 from vacate.workloads.deployment import events
 from vacate.workloads.deployment.replicasets import ReplicaSetHands, failure_message
 from vacate.workloads.indexes import CONTROLLED, CONTROLLER, orphans_of
-from vacate.workloads.patches import STRATEGIC, guarded, status_difference
+from vacate.workloads.patches import guarded
 from vacate.workloads.patience import patience
+from vacate.workloads.status import write_status
 
 
 def build(deps: Deps) -> Controller:
@@ -146,14 +147,5 @@ class DeploymentController:
         )
 
     async def _write_status(self, deployment: Deployment, status: DeploymentStatus) -> None:
-        difference = status_difference(deployment.status, status)
-        if not difference:
-            return
         meta = deployment.metadata
-        patch = guarded(meta, {"status": difference})
-        try:
-            await self._deps.client.patch(
-                DEPLOYMENTS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
-            )
-        except NotFound:
-            return
+        await write_status(self._deps.client, DEPLOYMENTS, meta, deployment.status, status)

@@ -11,16 +11,16 @@ from vacate.decide.availability import next_check
 from vacate.decide.deletion_rank import is_active, surplus
 from vacate.decide.ownership import Claim, claim
 from vacate.decide.replicas import Failure, failure_of, missing_replicas, replica_set_status
-from vacate.errors import NotFound, VacateError
+from vacate.errors import VacateError
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.workloads.claims import Claims
 from vacate.workloads.indexes import CONTROLLED, CONTROLLER, orphans_of
-from vacate.workloads.patches import STRATEGIC, guarded, status_difference
 from vacate.workloads.patience import patience
 from vacate.workloads.replicaset.pods import PodHands
+from vacate.workloads.status import write_status
 
 
 def build(deps: Deps) -> Controller:
@@ -122,14 +122,5 @@ class ReplicaSetController:
         self, replica_set: ReplicaSet, active: Sequence[Pod], terminating: int, failure: Failure | None
     ) -> None:
         status = replica_set_status(replica_set, active, terminating, failure, self._deps.clock.now())
-        difference = status_difference(replica_set.status, status)
-        if not difference:
-            return
         meta = replica_set.metadata
-        patch = guarded(meta, {"status": difference})
-        try:
-            await self._deps.client.patch(
-                REPLICASETS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
-            )
-        except NotFound:
-            return
+        await write_status(self._deps.client, REPLICASETS, meta, replica_set.status, status)
