@@ -128,6 +128,10 @@ PODDISRUPTIONBUDGETS = Kind(
     short_names=("pdb",), subresources=(_STATUS,),
 )  # fmt: skip
 LEASES = Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", namespaced=True)
+EVICTIONREQUESTS = Kind(
+    "evictionrequest.coordination.k8s.io", "v1alpha1", "EvictionRequest", "evictionrequests",
+    "evictionrequest", namespaced=True, short_names=("evreq",), subresources=(_STATUS,),
+)  # fmt: skip
 PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
     short_names=("pc",),

@@ -15,6 +15,11 @@ def format_micro_time(moment: dt.datetime) -> str:
     return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
+def format_exact_time(moment: dt.datetime) -> str:
+    """Whole seconds where the moment is one, else six digits: the shortest form that loses nothing."""
+    return format_micro_time(moment) if moment.microsecond else format_time(moment)
+
+
 def parse_time(text: str) -> dt.datetime:
     """Read either form; ValueError where the text has no time zone or is no time."""
     moment = dt.datetime.fromisoformat(text)

@@ -18,6 +18,8 @@ class Field:
     repeated: bool = False
     mapped: bool = False  # a map from strings
     drops_zero: bool = False  # JSON leaves it out where it is zero
+    always_there: bool = False  # JSON has it, be it the zero of its type
+    null_where_absent: bool = False  # JSON has it, be it null
 
     @property
     def inlined(self) -> bool:
@@ -52,10 +54,13 @@ def table() -> Table:
 
 
 def _field(name: str, type_: str) -> Field:
+    bare = type_.rstrip("!~")
     return Field(
         "" if name == "=" else name,
-        type_.removeprefix("map:").rstrip("*?"),
-        repeated=type_.endswith("*"),
+        bare.removeprefix("map:").rstrip("*?"),
+        repeated=bare.endswith("*"),
         mapped=type_.startswith("map:"),
-        drops_zero=type_.endswith("?"),
+        drops_zero=bare.endswith("?"),
+        always_there=type_.endswith("!"),
+        null_where_absent=type_.endswith("~"),
     )

@@ -14,6 +14,7 @@ from vacate.api.types.core import (
     Taint,
     Toleration,
 )
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, condition
 from vacate.api.types.policy import Lease, PodDisruptionBudget, PriorityClass
 
@@ -22,6 +23,7 @@ __all__ = [
     "ConfigMap",
     "Deployment",
     "Event",
+    "EvictionRequest",
     "LabelSelector",
     "Lease",
     "Namespace",

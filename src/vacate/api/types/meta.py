@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -65,6 +65,14 @@ class LabelSelector(Projection, frozen=True):
     match_expressions: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
-def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+class _Typed(Protocol):
+    @property
+    def type(self) -> str: ...
+
+
+C = TypeVar("C", bound=_Typed)
+
+
+def condition(conditions: Iterable[C], type_: str) -> C | None:
     """The condition of that type, if there is one."""
     return next((one for one in conditions if one.type == type_), None)

@@ -1,0 +1,250 @@
+"""EvictionRequest: the contract between those who want a pod gone and those who prepare its leave.
+
+The structs are the one source of the kind's schema: descriptions and limits stand beside the fields, and the
+OpenAPI document, the CRD and the reference page are made from them. Limits are told, not enforced, here: a
+cache must be able to hold what a server once let through.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any
+
+import msgspec
+
+from vacate.api.types.meta import ObjectMeta, Projection, condition
+
+SOFT = "Soft"
+ALLOW, FORBID = "Allow", "Forbid"
+
+COMPLETE = "Complete"
+ADMITTED = "Admitted"
+INTERCEPTOR_ASSIGNED = "InterceptorAssigned"
+PROGRESSING = "Progressing"
+OWN_CONDITIONS = (COMPLETE, ADMITTED, INTERCEPTOR_ASSIGNED, PROGRESSING)
+"""The condition types that the controller writes; all others belong to interceptors."""
+
+MAX_INTERCEPTORS = 100
+MAX_REQUESTERS = 100
+MAX_CONDITIONS = 100
+MAX_MESSAGE = 32_768
+MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS, DEFAULT_DEADLINE_SECONDS = 600, 86_400, 1_800
+ADMITTED_STAMP = "vacate.dev/admitted"
+"""The annotation that admission leaves on every request that passed it."""
+
+
+def told(description: str, **schema: Any) -> msgspec.Meta:
+    """What people and tools read about a field; `schema` is JSON schema beyond the type."""
+    return msgspec.Meta(description=description, extra_json_schema=schema or None)
+
+
+_LIST_MAP_BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+_LIST_MAP_BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+
+class LocalPodReference(Projection, frozen=True):
+    """One pod of the request's own namespace."""
+
+    name: Annotated[
+        str, told("Name of the pod, in the namespace of the request.", minLength=1, maxLength=253)
+    ] = ""
+    uid: Annotated[
+        str,
+        told(
+            "UID of the pod. A pod of the same name and another UID is another pod and is left alone.",
+            minLength=1,
+            maxLength=253,
+        ),
+    ] = ""
+
+
+class EvictionTarget(Projection, frozen=True):
+    """What should leave."""
+
+    pod_ref: Annotated[
+        LocalPodReference | None,
+        told("The pod that should leave. Required: pods are the only targets so far."),
+    ] = None
+
+
+class Requester(Projection, frozen=True):
+    """One who wants the target gone."""
+
+    name: Annotated[
+        str,
+        told(
+            "DNS subdomain that identifies the requester, such as drain.example.com.",
+            minLength=1,
+            maxLength=253,
+        ),
+    ] = ""
+
+
+class Interceptor(Projection, frozen=True):
+    """One who prepares the target's leave."""
+
+    name: Annotated[
+        str,
+        told(
+            "DNS subdomain that identifies the interceptor, such as backup.example.com.",
+            minLength=1,
+            maxLength=253,
+        ),
+    ] = ""
+
+
+class EvictionRequestSpec(Projection, frozen=True):
+    """Who wants what gone, and how long an interceptor may be silent."""
+
+    type: Annotated[
+        str,
+        told(
+            "How insistent the request is. Soft, the only type, gives each interceptor all the time that it "
+            "needs as long as it reports in time, and respects disruption budgets in the end. Never "
+            "changes.",
+            enum=[SOFT],
+            default=SOFT,
+        ),
+    ] = SOFT
+    target: Annotated[EvictionTarget, told("What should leave. Never changes.")] = msgspec.field(
+        default_factory=EvictionTarget
+    )
+    requesters: Annotated[
+        list[Requester],
+        told(
+            "Everyone who wants the target gone: at least one when the request is created. Whoever changes "
+            "their mind takes out their own name; an empty list cancels the request. Fixed while the "
+            "cancellation policy is Forbid, and once the request is complete.",
+            maxItems=MAX_REQUESTERS,
+            **_LIST_MAP_BY_NAME,
+        ),
+    ] = msgspec.field(default_factory=list)
+    interceptors: Annotated[
+        list[Interceptor],
+        told(
+            "Who prepares the leave, one after the other, the last of the list first. Filled in from the "
+            "pod when the request is created; a requester must not set it. Never changes.",
+            maxItems=MAX_INTERCEPTORS,
+            **_LIST_MAP_BY_NAME,
+        ),
+    ] = msgspec.field(default_factory=list)
+    heartbeat_deadline_seconds: Annotated[
+        int,
+        told(
+            "How long the active interceptor may go without reporting before the next one is asked; after "
+            "the last one the pod is evicted. Never changes.",
+            format="int32",
+            minimum=MIN_DEADLINE_SECONDS,
+            maximum=MAX_DEADLINE_SECONDS,
+            default=DEFAULT_DEADLINE_SECONDS,
+        ),
+    ] = DEFAULT_DEADLINE_SECONDS
+
+
+class RequestCondition(Projection, frozen=True):
+    """One thing that is known about the request."""
+
+    type: Annotated[str, told("What is known, in CamelCase.", minLength=1, maxLength=316)] = ""
+    status: Annotated[str, told("True, False or Unknown.", enum=["True", "False", "Unknown"])] = ""
+    observed_generation: Annotated[
+        int, told("The generation of the request that this was said about.", format="int64", minimum=0)
+    ] = 0
+    last_transition_time: Annotated[dt.datetime | None, told("Since when the status is what it is.")] = None
+    reason: Annotated[str, told("Why, in one CamelCase word.", minLength=1, maxLength=1024)] = ""
+    message: Annotated[str, told("Why, for people.", maxLength=MAX_MESSAGE)] = ""
+
+
+class PodEvictionStatus(Projection, frozen=True):
+    """What became of attempts to evict the pod through the API."""
+
+    failed_api_eviction_counter: Annotated[
+        int,
+        told(
+            "How many evictions were refused, by a disruption budget for example. Only grows.",
+            format="int32",
+            minimum=0,
+        ),
+    ] = msgspec.field(default=0, name="failedAPIEvictionCounter")
+
+
+class EvictionRequestStatus(Projection, frozen=True):
+    """How far the leave has come."""
+
+    conditions: Annotated[
+        list[RequestCondition],
+        told(
+            "What is known about the request. Complete, Progressing, InterceptorAssigned and Admitted are "
+            "the controller's; interceptors may add their own.",
+            maxItems=MAX_CONDITIONS,
+            **_LIST_MAP_BY_TYPE,
+        ),
+    ] = msgspec.field(default_factory=list)
+    message: Annotated[
+        str, told("How things stand, for people. May be empty.", maxLength=MAX_MESSAGE, default="")
+    ] = ""
+    active_interceptor_name: Annotated[
+        str | None,
+        told(
+            "The interceptor whose turn it is. It takes the request on by moving heartbeatTime forward, or "
+            "passes it on with activeInterceptorCompleted. Moves down the list only, and is cleared when "
+            "the request is complete. Written by the controller.",
+            maxLength=253,
+        ),
+    ] = None
+    active_interceptor_completed: Annotated[
+        bool,
+        told(
+            "Set to true by the active interceptor when it has done its part, or has nothing to do. The "
+            "next one is asked then; after the last one the pod is evicted."
+        ),
+    ] = False
+    expected_interceptor_finish_time: Annotated[
+        dt.datetime | None, told("When the active interceptor expects to be done, if it can tell.")
+    ] = None
+    heartbeat_time: Annotated[
+        dt.datetime | None,
+        told(
+            "When the active interceptor last reported progress. At most ten seconds in the future, for "
+            "clocks that differ."
+        ),
+    ] = None
+    eviction_request_cancellation_policy: Annotated[
+        str | None,
+        told(
+            "Whether the request may be cancelled. While it is Forbid, requesters stay as they are and the "
+            "request cannot be deleted as long as the pod runs. Set by interceptors; kept when the next one "
+            "is asked.",
+            enum=[ALLOW, FORBID],
+            default=ALLOW,
+        ),
+    ] = None
+    pod_eviction_status: Annotated[
+        PodEvictionStatus | None,
+        told("Refused evictions of the pod; absent until the first. Written by the controller."),
+    ] = None
+
+
+class EvictionRequest(Projection, frozen=True):
+    """Asks that a pod leave, and shows how its leave goes on."""
+
+    metadata: Annotated[
+        ObjectMeta,
+        told("The name is the UID of the pod. The pod's labels are merged in and win over the request's."),
+    ] = msgspec.field(default_factory=ObjectMeta)
+    spec: Annotated[EvictionRequestSpec, told("What is asked for.")] = msgspec.field(
+        default_factory=EvictionRequestSpec
+    )
+    status: Annotated[EvictionRequestStatus, told("How far it has come.")] = msgspec.field(
+        default_factory=EvictionRequestStatus
+    )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the request has ended, by the pod's end or by cancellation."""
+        found = condition(self.status.conditions, COMPLETE)
+        return found is not None and found.status == "True"
+
+    @property
+    def forbids_cancellation(self) -> bool:
+        """Whether requesters may no longer change their minds."""
+        return self.status.eviction_request_cancellation_policy == FORBID
