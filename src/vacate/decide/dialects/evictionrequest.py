@@ -1,0 +1,103 @@
+"""EvictionRequests and pods as the engine's values."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    INTERCEPTOR_ASSIGNED,
+    PROGRESSING,
+    EvictionRequest,
+    RequestCondition,
+)
+from vacate.api.types.meta import condition
+from vacate.decide.process.model import Departure, Presence, Process, Stage, Target
+
+MIRROR = "kubernetes.io/config.mirror"
+DAEMON_SET = "DaemonSet"
+
+
+def process_of(request: EvictionRequest) -> Process:
+    """The request as the engine sees it. The last of the list has the first turn."""
+    spec, status, meta = request.spec, request.status, request.metadata
+    failed = status.pod_eviction_status
+    return Process(
+        interceptors=tuple(one.name for one in reversed(spec.interceptors)),
+        requesters=tuple(one.name for one in spec.requesters),
+        deadline=dt.timedelta(seconds=spec.heartbeat_deadline_seconds),
+        created=meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC),
+        being_deleted=meta.deletion_timestamp is not None,
+        forbids_cancellation=request.forbids_cancellation,
+        complete=request.complete,
+        admitted=ADMITTED_STAMP in meta.annotations,
+        active=status.active_interceptor_name or None,
+        active_completed=status.active_interceptor_completed,
+        heartbeat=status.heartbeat_time,
+        failed_evictions=failed.failed_api_eviction_counter if failed else 0,
+        stage=recorded_stage(request),
+    )
+
+
+def recorded_stage(request: EvictionRequest) -> Stage | None:
+    """The stage that was last written into the request."""
+    found = condition(request.status.conditions, PROGRESSING)
+    try:
+        return Stage(found.reason) if found else None
+    except ValueError:
+        return None
+
+
+def shown_stage(request: EvictionRequest) -> Stage:
+    """The stage as the request alone tells it, also where none was written yet."""
+    return recorded_stage(request) or (Stage.INTERCEPTING if request.spec.interceptors else Stage.EVICTING)
+
+
+def assigned(request: EvictionRequest) -> RequestCondition | None:
+    """The condition that tells since when the active interceptor has its turn."""
+    return condition(request.status.conditions, INTERCEPTOR_ASSIGNED)
+
+
+def has_responded(request: EvictionRequest) -> bool:
+    """Whether the active interceptor has reported since its turn began.
+
+    The controller writes the heartbeat and the condition of the same instant; as long as they are equal it
+    is the controller's.
+    """
+    began = assigned(request)
+    return began is not None and request.status.heartbeat_time != began.last_transition_time
+
+
+def target_of(request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
+    """The target, from a cache or, where `live`, from the server itself: only the latter proves absence."""
+    ref = request.spec.target.pod_ref
+    if pod is None or ref is None:
+        return Target(Presence.GONE if live else Presence.UNSEEN)
+    if pod.metadata.uid != ref.uid:
+        # The name is taken by another: the server never has two pods of a name, so ours is gone. A cache
+        # may still show the one before ours.
+        return Target(Presence.GONE if live else Presence.UNSEEN)
+    return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod))
+
+
+def unevictable(pod: Pod) -> str:
+    """Why the eviction API is not for this pod; empty where it is."""
+    owner = pod.metadata.controller
+    if owner is not None and owner.kind == DAEMON_SET:
+        return (
+            f"The pod belongs to DaemonSet {owner.name} and is not evicted through the API: "
+            "it would come back at once. The request completes when the pod ends by other means."
+        )
+    if MIRROR in pod.metadata.annotations:
+        return (
+            "The pod mirrors a static pod of its node and is not evicted through the API: only the node can "
+            "end it. The request completes when the pod ends by other means."
+        )
+    return ""
+
+
+def _departure(pod: Pod) -> Departure | None:
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    return Departure(pod.metadata.deletion_timestamp, tuple(pod.metadata.finalizers), pod.spec.node_name)

@@ -1,0 +1,183 @@
+"""Decisions as merge patches of an EvictionRequest's status: differences only, guarded by resourceVersion.
+
+A merge patch replaces lists, so the conditions of others travel along as they were read; the guard makes
+sure that they are still the newest.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import msgspec
+
+from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time
+from vacate.api.types.evictionrequest import (
+    ADMITTED,
+    COMPLETE,
+    INTERCEPTOR_ASSIGNED,
+    MAX_MESSAGE,
+    PROGRESSING,
+    EvictionRequest,
+    RequestCondition,
+)
+from vacate.decide.dialects.evictionrequest import assigned, has_responded, recorded_stage
+from vacate.decide.dialects.history import Fate, PastTurn, read_history, write_history
+from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage, Turn
+
+_ENDINGS = {
+    Ending.POD_DELETED: "The pod is gone.",
+    Ending.POD_TERMINATED: "The pod has ended and its object remains.",
+    Ending.CANCELLED: "Nobody requests the eviction any more.",
+}
+_TURNS = {
+    Turn.FIRST: "{0} is asked to prepare the pod's leave.",
+    Turn.PREVIOUS_COMPLETED: "{1} has done its part. {0} is asked next.",
+    Turn.PREVIOUS_TIMED_OUT: "{1} did not report in time. {0} is asked next.",
+}
+_OF_THE_ACTIVE = ("activeInterceptorName", "activeInterceptorCompleted", "expectedInterceptorFinishTime")
+_UNADMITTED = (
+    "The request did not pass Vacate's admission and is not processed. Delete it and create it again while "
+    "the admission webhook runs."
+)
+
+
+def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> Obj:
+    """The request is over: one write for the conditions, the message and what no longer holds."""
+    cancelled = action.ending is Ending.CANCELLED
+    message = _ENDINGS[action.ending]
+    stage = Stage.CANCELLED if cancelled else Stage.COMPLETE
+    status: Obj = {"message": message} if request.status.message != message else {}
+    if request.status.active_interceptor_name:
+        status |= dict.fromkeys(_OF_THE_ACTIVE)
+    changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
+    if request.status.active_interceptor_name:
+        changed.append(_assignment(request, request.status.active_interceptor_name, Fate.ENDED, now))
+    return _patch(request, status, changed)
+
+
+def assign_patch(request: EvictionRequest, action: Assign, now: dt.datetime) -> Obj:
+    """The turn passes on: the name, a heartbeat of the condition's instant, nothing of the one before."""
+    # A heartbeat never falls back: the clock of the interceptor before may be ahead of ours.
+    began = max(now, request.status.heartbeat_time or now)
+    message = _TURNS[action.turn].format(action.interceptor, action.previous)
+    status: Obj = {
+        "activeInterceptorName": action.interceptor,
+        "activeInterceptorCompleted": False,
+        "heartbeatTime": format_exact_time(began),
+        "expectedInterceptorFinishTime": None,
+        "message": message,
+    }
+    assignment = RequestCondition(
+        type=INTERCEPTOR_ASSIGNED,
+        status="True",
+        reason=action.turn.value,
+        message=write_history(_turns_before(request, action, now)),
+        last_transition_time=began,
+    )
+    return _patch(request, status, [assignment, _progress(Stage.INTERCEPTING, message, now)])
+
+
+def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:
+    """The stage or the message where they are news, else None."""
+    told = action.message is not None and request.status.message != action.message
+    if recorded_stage(request) is action.stage and not told:
+        return None
+    if action.message is None and action.stage in (Stage.EVICTING, Stage.TERMINATING):
+        return None
+    if action.stage is Stage.INTERCEPTING and recorded_stage(request) is None:
+        return None
+    status: Obj = {"message": action.message} if told else {}
+    return _patch(request, status, [_progress(action.stage, action.message or "", now)])
+
+
+def refusal_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj:
+    """One more eviction was refused, and why."""
+    before = request.status.pod_eviction_status
+    counted = (before.failed_api_eviction_counter if before else 0) + 1
+    message = f"The eviction was refused: {why}"[:MAX_MESSAGE]
+    status: Obj = {"message": message, "podEvictionStatus": {"failedAPIEvictionCounter": counted}}
+    return _patch(request, status, [_progress(Stage.BLOCKED, message, now)])
+
+
+def unadmitted_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
+    """Say that nobody processes the request, once."""
+    if any(one.type == ADMITTED and one.status == "False" for one in request.status.conditions):
+        return None
+    refused = RequestCondition(
+        type=ADMITTED, status="False", reason="NotAdmitted", message=_UNADMITTED, last_transition_time=now
+    )
+    return _patch(request, {}, [refused])
+
+
+def _turns_before(request: EvictionRequest, action: Assign, now: dt.datetime) -> list[PastTurn]:
+    if action.previous is None:
+        return []
+    return [*_history(request), _last_turn(request, action.previous, _fate(request, action.turn), now)]
+
+
+def _fate(request: EvictionRequest, turn: Turn) -> Fate:
+    if turn is Turn.PREVIOUS_COMPLETED:
+        return Fate.COMPLETED
+    return Fate.TIMED_OUT if has_responded(request) else Fate.NEVER_RESPONDED
+
+
+def _history(request: EvictionRequest) -> list[PastTurn]:
+    before = assigned(request)
+    return read_history(before.message) if before else []
+
+
+def _last_turn(request: EvictionRequest, name: str, fate: Fate, now: dt.datetime) -> PastTurn:
+    before = assigned(request)
+    began = before.last_transition_time if before else None
+    return PastTurn(name, began or now, fate, now)
+
+
+def _assignment(request: EvictionRequest, name: str, fate: Fate, now: dt.datetime) -> RequestCondition:
+    """The assignment is over; its lines stay for those who look back."""
+    if request.status.active_interceptor_completed:
+        fate = Fate.COMPLETED
+    turns = [*_history(request), _last_turn(request, name, fate, now)]
+    return RequestCondition(
+        type=INTERCEPTOR_ASSIGNED,
+        status="False",
+        reason="RequestComplete",
+        message=write_history(turns),
+        last_transition_time=now,
+    )
+
+
+def _complete(ending: Ending, message: str, now: dt.datetime) -> RequestCondition:
+    return RequestCondition(
+        type=COMPLETE, status="True", reason=ending.value, message=message, last_transition_time=now
+    )
+
+
+def _progress(stage: Stage, message: str, now: dt.datetime) -> RequestCondition:
+    going = stage in (Stage.INTERCEPTING, Stage.EVICTING, Stage.TERMINATING)
+    status = "True" if going else "False"
+    return RequestCondition(
+        type=PROGRESSING, status=status, reason=stage.value, message=message, last_transition_time=now
+    )
+
+
+def _patch(request: EvictionRequest, status: Obj, changed: Sequence[RequestCondition]) -> Obj:
+    new = {one.type: one for one in changed}
+    kept = [new.pop(one.type, one) for one in request.status.conditions]
+    conditions = [_written(one, request) for one in (*kept, *new.values())]
+    guard = {"resourceVersion": request.metadata.resource_version}
+    return {"metadata": guard, "status": {**status, "conditions": conditions}}
+
+
+def _written(one: RequestCondition, request: EvictionRequest) -> Obj:
+    """The condition as it goes over the wire: all of its fields, and its time to the last digit."""
+    before = next((old for old in request.status.conditions if old.type == one.type), None)
+    since = one.last_transition_time
+    if before is not None and before.status == one.status and one.type == PROGRESSING:
+        since = before.last_transition_time  # only the reason changed
+    written: Obj = msgspec.to_builtins(one)
+    written["message"] = one.message
+    if since is not None:
+        written["lastTransitionTime"] = format_exact_time(since)
+    return written

@@ -1,0 +1,69 @@
+"""What the server's answer to an eviction means, and when to ask again."""
+
+from __future__ import annotations
+
+import datetime as dt
+from enum import Enum
+
+from vacate.errors import ApiError, Conflict, Forbidden, NotFound, TooManyRequests
+
+FIRST_DELAY = dt.timedelta(seconds=5)
+LONGEST_DELAY = dt.timedelta(minutes=15)
+_SPREAD = 0.2
+_BUDGET_CAUSE = "DisruptionBudget"
+_NAMESPACE_CAUSE = "NamespaceTerminating"
+_SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
+_DENIED = "denied the request"
+
+
+class Answer(Enum):
+    """How an eviction that failed is to be taken."""
+
+    REFUSED = "refused"  # the endpoint said no: it counts, and the next attempt waits longer
+    LOOK = "look"  # the target may be gone or another: look at the server
+    TRY_AGAIN = "try again"  # nothing was said about the eviction as such
+
+
+def answer_of(error: ApiError) -> Answer:
+    """What a failed eviction says about the target."""
+    if isinstance(error, NotFound | Conflict):
+        return Answer.LOOK
+    if _NAMESPACE_CAUSE in _causes(error):
+        return Answer.TRY_AGAIN
+    if _DENIED in error.message or _SEVERAL_BUDGETS in error.message or isinstance(error, Forbidden):
+        return Answer.REFUSED
+    if isinstance(error, TooManyRequests):
+        return Answer.REFUSED if _BUDGET_CAUSE in _causes(error) else Answer.TRY_AGAIN
+    return Answer.REFUSED if 400 <= error.status_code < 500 else Answer.TRY_AGAIN
+
+
+def why_refused(error: ApiError) -> str:
+    """The refusal in one sentence or two, the causes that the server named included."""
+    causes = error.details.get("causes") or ()
+    told = [cause["message"] for cause in causes if isinstance(cause, dict) and cause.get("message")]
+    return " ".join([error.message, *told])
+
+
+def delay(failed: int) -> dt.timedelta:
+    """How long to wait after so many refusals: five seconds, doubled each time, up to a quarter of an hour."""
+    doublings = min(max(failed, 1) - 1, 16)
+    return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
+
+
+def after_refusal(failed: int, now: dt.datetime, chance: float) -> dt.datetime:
+    """When to try again; `chance` in [0, 1) keeps requests that were refused together apart."""
+    return now + delay(failed) * (1 - _SPREAD * chance)
+
+
+def after_restart(failed: int, now: dt.datetime, chance: float) -> dt.datetime | None:
+    """When a decider without memory tries again: at once where nothing was refused yet.
+
+    Otherwise at a random point within the present delay, so that a thousand blocked requests do not all
+    knock at the same moment.
+    """
+    return now + delay(failed) * chance if failed else None
+
+
+def _causes(error: ApiError) -> tuple[str, ...]:
+    causes = error.details.get("causes") or ()
+    return tuple(str(cause.get("reason")) for cause in causes if isinstance(cause, dict))

@@ -1,0 +1,115 @@
+"""What next? The one decision of the process, for every dialect and for everyone who asks.
+
+The first question that is answered with yes decides; their order is the contract.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.decide.process.model import (
+    Action,
+    Assign,
+    Departure,
+    Ending,
+    Evict,
+    Finish,
+    Hold,
+    LookForTarget,
+    Moment,
+    Presence,
+    Process,
+    Settled,
+    Stage,
+    Target,
+    Turn,
+    Unadmitted,
+)
+from vacate.decide.process.silence import next_turn, overdue_at
+
+OVERSTAY = dt.timedelta(seconds=10)
+"""How long after its grace a target may still be there before the request says why."""
+
+
+def decide(process: Process, target: Target, moment: Moment) -> Action:
+    """The next step of the process."""
+    if process.complete:
+        return Settled()
+    if not process.admitted:
+        return Unadmitted()
+    if target.presence is Presence.UNSEEN:
+        return LookForTarget()
+    ending = _ending(process, target)
+    if ending is not None:
+        return Finish(ending)
+    if target.departure is not None:
+        return _await_departure(process, target.departure, moment.now)
+    return _turn(process, moment) or _evict(process, target, moment)
+
+
+def cancelled(process: Process) -> bool:
+    """Whether nobody wants the target gone any more; one that forbids cancellation goes on regardless."""
+    unwanted = process.being_deleted or not process.requesters
+    return unwanted and not process.forbids_cancellation
+
+
+def _ending(process: Process, target: Target) -> Ending | None:
+    if target.presence is Presence.GONE:
+        return Ending.POD_DELETED
+    if target.terminal:
+        return Ending.POD_TERMINATED
+    return Ending.CANCELLED if cancelled(process) else None
+
+
+def _await_departure(process: Process, departure: Departure, now: dt.datetime) -> Hold:
+    """Nobody's turn comes while the target is going.
+
+    A plain eviction costs no write for this, unless the target overstays: only then is there news.
+    """
+    told_at = departure.ends + OVERSTAY
+    if now >= told_at:
+        return Hold(Stage.TERMINATING, _held_up(departure))
+    if process.interceptors or process.stage is not None:
+        return Hold(Stage.TERMINATING, _leaving(departure), told_at)
+    return Hold(Stage.TERMINATING, until=told_at)
+
+
+def _leaving(departure: Departure) -> str:
+    return "The pod is terminating; its grace period is awaited."
+
+
+def _held_up(departure: Departure) -> str:
+    if departure.finalizers:
+        names = ", ".join(departure.finalizers)
+        return f"The pod is terminating and its grace period is over; it is held by its finalizers: {names}."
+    if departure.node:
+        return (
+            "The pod is terminating and its grace period is over; "
+            f"node {departure.node} has not yet confirmed that its containers ended."
+        )
+    return "The pod is terminating and its grace period is over; its removal is awaited."
+
+
+def _turn(process: Process, moment: Moment) -> Action | None:
+    """Whose turn it is, or None when all have had theirs."""
+    if not process.interceptors:
+        return None
+    if process.active is None:
+        return Assign(process.interceptors[0], Turn.FIRST)
+    if not process.active_completed:
+        overdue = overdue_at(process, moment.watching_since)
+        if moment.now < overdue:
+            return Hold(Stage.INTERCEPTING, until=overdue)
+    following = next_turn(process)
+    if following is None:
+        return None
+    turn = Turn.PREVIOUS_COMPLETED if process.active_completed else Turn.PREVIOUS_TIMED_OUT
+    return Assign(following, turn, process.active)
+
+
+def _evict(process: Process, target: Target, moment: Moment) -> Action:
+    if target.unevictable:
+        return Hold(Stage.BLOCKED, target.unevictable)
+    if moment.next_attempt is not None and moment.now < moment.next_attempt:
+        return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=moment.next_attempt)
+    return Evict(look_again=bool(process.interceptors))
