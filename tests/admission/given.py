@@ -27,6 +27,11 @@ CLASSES: dict[str, Obj] = {
     "high": {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"},
     "low": {"metadata": {"name": "low"}, "value": 7, "preemptionPolicy": "PreemptLowerPriority"},
 }
+PLACES: dict[str, Obj] = {
+    "east-1": {
+        "metadata": {"name": "east-1", "labels": {"topology.kubernetes.io/zone": "east", "disk": "ssd"}}
+    }
+}
 TEMPLATE: Obj = {
     "metadata": {"labels": {"app": "web"}},
     "spec": {"containers": [{"name": "web", "image": "web:1"}]},
@@ -78,10 +83,11 @@ STORED_KINDS = tuple(kind for kind in kinds.SERVED_KINDS if kind.stored)
 
 
 def context(subresource: str = "", *, gates: str = "", **more: Any) -> Context:
-    """A context in which the classes above exist."""
+    """A context in which the classes and the node above exist."""
     overrides = tuple((name, False) for name in gates.split(",") if name)
     return Context(
-        User("ann"), NOW, FeatureGates(overrides), lambda _kind, _namespace, name: CLASSES.get(name),
+        User("ann"), NOW, FeatureGates(overrides),
+        lambda kind, _namespace, name: (PLACES if kind is kinds.NODES else CLASSES).get(name),
         subresource, **more,
     )  # fmt: skip
 

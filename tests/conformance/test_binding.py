@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from support.arms import Answer, Obj
 from support.arms_marks import CONFORMANCE
-from support.arms_objects import pod
+from support.arms_objects import named, pod
 from support.arms_scene import Scene
-from vacate.api.kinds import PODS
+from vacate.api.kinds import NODES, PODS
 
 pytestmark = CONFORMANCE
 
@@ -33,6 +34,32 @@ async def test_binds(scene: Scene) -> None:
     assert read["metadata"]["annotations"] == {"a": "b"}
     scheduled = [one for one in read["status"]["conditions"] if one["type"] == "PodScheduled"]
     assert [one["status"] for one in scheduled] == ["True"]
+
+
+async def a_node(scene: Scene, **labels: str) -> str:
+    """A node that the server's admission has heard of, which a real one does in its own time."""
+    name = scene.unique("n")
+    places = {f"topology.kubernetes.io/{key}": value for key, value in labels.items()}
+    await scene.given(NODES, named(name, meta={"labels": {"other": "label", **places}}))
+    probe = pod("probe", node=name, labels={})
+    async with asyncio.timeout(20):
+        while not (await scene.create(PODS, probe, query={"dryRun": "All"}))["metadata"].get("labels"):
+            pass
+    return name
+
+
+async def test_a_pod_has_the_zone_and_the_region_of_its_node(scene: Scene) -> None:
+    node = await a_node(scene, zone="z1", region="r1")
+    places = {"topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/region": "r1"}
+    await scene.given(PODS, pod("p", labels={"a": "b", "topology.kubernetes.io/zone": "mine"}))
+    (await bind(scene, node)).ok(201)
+    assert (await scene.get(PODS, "p"))["metadata"]["labels"] == {"a": "b", **places}
+    there = await scene.create(PODS, pod("q", node=node, labels={}))
+    assert there["metadata"]["labels"] == places
+    await scene.given(PODS, pod("r", labels={"a": "b"}))
+    unnamed = {"metadata": {"name": "r"}, "target": {"name": node}}
+    (await scene.ask("POST", PODS, "r", "binding", unnamed)).ok(201)
+    assert (await scene.get(PODS, "r"))["metadata"]["labels"] == {"a": "b"}  # only where the kind is said
 
 
 async def test_only_once(scene: Scene) -> None:

@@ -6,6 +6,7 @@ from vacate.admission.lifecycle import attempted_name
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import integer, maps, sequence, text
+from vacate.admission.topology import add_topology
 from vacate.admission.types import Context
 from vacate.api import status
 from vacate.api.kinds import PODS, PRIORITYCLASSES
@@ -26,6 +27,7 @@ RULES = table(
     ("spec.preemptionPolicy", Effect.REFUSED, "403 where it is not the PriorityClass's"),
     ("spec.priority", Effect.KEPT, "an update without one takes the old one; preemptionPolicy too"),
     ("spec.tolerations", Effect.SET, "not-ready and unreachable for 300 s, unless tolerated already"),
+    ("metadata.labels", Effect.SET, "zone and region of the node, on create with one"),
 )
 
 
@@ -35,6 +37,7 @@ def admit_new(pod: Obj, spec: Obj, ctx: Context) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = "default"
     _settle_priority(pod, spec, ctx)
     tolerate_lost_nodes(spec)
+    add_topology(pod, text(spec.get("nodeName")), ctx.lookup)
 
 
 def admit_changed(spec: Obj, before: Obj) -> None:

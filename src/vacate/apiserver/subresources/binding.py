@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.api import names
+from vacate.admission.topology import add_topology
+from vacate.api import names, schema
 from vacate.api.field import Fault, FieldError, invalid, required
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig
@@ -29,7 +30,10 @@ async def bind(registry: Registry, call: Call) -> Response:
     entry, pod = registry.current(PODS, call.namespace, call.name)
     _check_preconditions(binding, pod)
     _check_free(pod)
+    if binding["target"].get("kind") == "Node":
+        add_topology(binding, binding["target"]["name"], registry.lookup)
     assigned = assign(pod, binding, call.now)
+    schema.complete(PODS, assigned)
     if not dry_run:
         await registry.write_update(PODS, assigned, entry)
     return respond.success(201)
