@@ -3,7 +3,7 @@
 Run it with `python hack/gen_protobuf.py`; it needs Go, which fetches the modules.
 
 Numbers, names and types come from the modules' .proto files. What JSON does with a field (inlined, dropped
-when zero) is known only to the Go structs' tags.
+when zero, written whatever it holds) is known only to the Go structs' tags.
 """
 
 from __future__ import annotations
@@ -133,13 +133,20 @@ def read_tags(folder: Path) -> dict[str, dict[int, tuple[str, str]]]:
 
 
 def render_type(type_: str, short: str, *, repeated: bool, go_type: str, json_tag: str) -> str:
+    always = "" if ",omit" in json_tag or ",inline" in json_tag else "!"
     if type_.startswith("map<"):
-        return f"map:{resolve(type_[len('map<string, ') : -1], short)}"
+        return f"map:{resolve(type_[len('map<string, ') : -1], short)}{always}"
     resolved = resolve(type_, short)
     if repeated:
-        return f"{resolved}*"
-    drops_zero = resolved in SCALARS and not go_type.startswith("*") and ",omitempty" in json_tag
-    return f"{resolved}?" if drops_zero else resolved
+        return f"{resolved}*{always}"
+    if go_type.startswith("*"):
+        return f"{resolved}~" if always else resolved
+    if ",omitempty" not in json_tag:
+        return f"{resolved}{always}"
+    if resolved in SCALARS:
+        return f"{resolved}?"
+    # `omitempty` does nothing for a struct that is no pointer.
+    return resolved if ",omitzero" in json_tag else f"{resolved}!"
 
 
 def resolve(type_: str, short: str) -> str:
@@ -180,7 +187,7 @@ def render(messages: dict[str, Message]) -> Iterator[str]:
 
 
 def bare(type_: str) -> str:
-    return type_.removeprefix("map:").rstrip("*?")
+    return type_.removeprefix("map:").rstrip("*?!~")
 
 
 if __name__ == "__main__":

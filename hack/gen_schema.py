@@ -42,13 +42,6 @@ FORMATS = {
     ("object", ""): "any",
 }
 INTERCEPTOR = "io.k8s.api.core.v1.EvictionInterceptor"
-# Optional lists that a server keeps when they are empty; all other optional ones it leaves out.
-KEPT_WHEN_EMPTY = {
-    "io.k8s.api.core.v1.ContainerImage": ("names",),
-    "io.k8s.api.core.v1.ProjectedVolumeSource": ("sources",),
-    "io.k8s.api.rbac.v1.ClusterRole": ("rules",),
-    "io.k8s.api.rbac.v1.Role": ("rules",),
-}
 OWN_TYPES: dict[str, Definition] = {
     INTERCEPTOR: {"properties": {"name": {"type": "string"}}, "required": ["name"]},
 }
@@ -101,7 +94,7 @@ def render() -> str:
         lines.append(f"type {short(name)}")
         required = known[name].get("required", ())
         lines += (
-            f" {field} {' '.join(notes(value, field in required))}{kept(name, field)}"
+            f" {field} {' '.join(notes(value, field in required))}"
             for field, value in sorted(known[name]["properties"].items())
         )
     return "\n".join(lines) + "\n"
@@ -154,10 +147,6 @@ def notes(field: Definition, required: bool) -> Iterator[str]:
         yield f"keys={','.join(keys)}"
     if required:
         yield "required"
-
-
-def kept(name: str, field: str) -> str:
-    return " kept" if field in KEPT_WHEN_EMPTY.get(name, ()) else ""
 
 
 def short(name: str) -> str:

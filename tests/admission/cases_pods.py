@@ -116,7 +116,7 @@ ADMISSION: Cases = (
          {"phase": "Pending", "qosClass": "BestEffort"}),
     Done("Pod/status.conditions/set", PODS, {"spec.schedulingGates": [{"name": "a.b/c"}]}, "status.conditions",
          [{"type": "PodScheduled", "status": "False", "lastTransitionTime": "2026-08-20T12:00:00Z",
-           "reason": "SchedulingGated",
+           "lastProbeTime": None, "reason": "SchedulingGated",
            "message": "Scheduling is blocked due to non-empty scheduling gates"}]),
     Done(f"{_P}topologySpreadConstraints[].labelSelector/set", PODS,
          {"metadata.labels": {"rev": "7"},

@@ -11,7 +11,7 @@ from typing import Any
 
 from vacate.admission.registry import strategy_for
 from vacate.admission.types import Context
-from vacate.api import kinds
+from vacate.api import kinds, schema
 from vacate.api.identity import User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
@@ -134,8 +134,11 @@ def made(kind: Kind, changes: Changes | None = None, ctx: Context | None = None)
     """An object after defaults and preparation, as the server would go on to validate it."""
     ctx = ctx or context()
     obj, strategy = a(kind, changes), strategy_for(kind)
+    schema.settle(kind, obj)
     strategy.default(obj, ctx)
+    schema.complete(kind, obj)
     strategy.prepare_create(obj, ctx)
+    schema.complete(kind, obj)
     return obj
 
 
@@ -160,8 +163,11 @@ def stepped(
     ctx = ctx or context()
     old, strategy = changed(stored(kind), before or {}), strategy_for(kind)
     new = changed(copy.deepcopy(old), step)
+    schema.settle(kind, new)
     strategy.default(new, ctx)
+    schema.complete(kind, new)
     strategy.prepare_update(new, old, ctx)
+    schema.complete(kind, new)
     return new, old, [str(fault) for fault in strategy.validate_update(new, old, ctx)]
 
 

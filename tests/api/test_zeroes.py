@@ -38,5 +38,5 @@ def test_zeroes(kind: Kind, given: dict[str, Any], kept: dict[str, Any]) -> None
 
 
 def test_a_wrong_type_is_still_wrong() -> None:
-    assert schema.check_types(NODES, {"spec": {"unschedulable": 0}})
-    assert schema.check_types(DEPLOYMENTS, {"spec": {"minReadySeconds": False}})
+    assert schema.settle(NODES, {"spec": {"unschedulable": 0}})
+    assert schema.settle(DEPLOYMENTS, {"spec": {"minReadySeconds": False}})

@@ -40,11 +40,8 @@ def _plain(value: Any, field: str = "") -> Any:
 
 
 def _left_out(key: str, value: Any) -> bool:
-    """Known differences: the embedded server omits times that were never set.
-
-    The admission plugin that gives pods a service account is off: it would also mount tokens.
-    """
-    return key in _DROPPED or value is None or (key in _ACCOUNT and value == "default")
+    """The admission plugin that gives pods a service account is off: it would also mount tokens."""
+    return key in _DROPPED or (key in _ACCOUNT and value == "default")
 
 
 def _text(text: str) -> str:

@@ -14,12 +14,6 @@ from vacate.errors import ApiError
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
-# Scalars that are no pointers in Kubernetes' own types: absent and false, zero or "" are the same there.
-_NO_POINTERS = frozenset({
-    "effect", "hostIP", "hostIPC", "hostNetwork", "hostPID", "hostPort", "hostname", "initialDelaySeconds",
-    "minReadySeconds", "name", "nodeName", "operator", "paused", "priorityClassName", "readOnly", "stdin",
-    "stdinOnce", "subPath", "subPathExpr", "subdomain", "tty", "value", "workingDir",
-})  # fmt: skip
 
 
 def complaints(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
@@ -45,19 +39,18 @@ def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def same(new: Any, old: Any) -> bool:
-    """Equal, where what is empty and what is absent are one, as far as Kubernetes cannot tell them apart."""
+    """Equal, where an empty list is the same as none.
+
+    Objects that the server hands over are complete (`api.schema`) and have no empty maps: where one has an
+    empty object and the other has none there is a pointer, which is more than nothing to Kubernetes.
+    """
     if new == old:
         return True
-    if isinstance(new, dict | None) and isinstance(old, dict | None):
-        one, other = new or {}, old or {}
-        return all(_same_field(key, one.get(key), other.get(key)) for key in dict.fromkeys((*one, *other)))
+    if isinstance(new, dict) and isinstance(old, dict):
+        return all(same(new.get(key), old.get(key)) for key in dict.fromkeys((*new, *old)))
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
         return all(map(same, new, old))
     return not new and not old and isinstance(new, list | None) and isinstance(old, list | None)
-
-
-def _same_field(key: str, new: Any, old: Any) -> bool:
-    return same(new, old) or (key in _NO_POINTERS and not new and not old)
 
 
 def sorted_map(labels: Any) -> Any:

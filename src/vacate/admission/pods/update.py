@@ -146,8 +146,16 @@ def _gated_faults(munged: Obj, before: Obj) -> list[FieldError]:
     new_nodes, old_nodes = dig(munged, "affinity", "nodeAffinity"), dig(before, "affinity", "nodeAffinity")
     if not same(new_nodes, old_nodes):
         found += _narrowing_faults(new_nodes, old_nodes)
-        munged["affinity"] = {**mapping(munged.get("affinity")), "nodeAffinity": old_nodes}
+        munged["affinity"] = _with_old_nodes(munged.get("affinity"), before.get("affinity"), old_nodes)
     return found
+
+
+def _with_old_nodes(affinity: Obj | None, before: Obj | None, old_nodes: Obj | None) -> Obj | None:
+    """The affinity as it would be without the step in the part about nodes."""
+    others = {key: value for key, value in mapping(affinity).items() if key != "nodeAffinity"}
+    if old_nodes is not None:
+        return {**others, "nodeAffinity": old_nodes}
+    return None if before is None and not others else others
 
 
 def _narrowing_faults(new: Any, old: Any) -> list[FieldError]:

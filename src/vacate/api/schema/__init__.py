@@ -1,4 +1,4 @@
-"""The schema table, and what decoding into typed structs does to an object: check, normalise, refuse.
+"""The schema table, and what Go's typed structs do to an object: check, normalise, complete, refuse.
 
 The objects themselves stay dicts, so that fields of newer releases survive.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.api.schema.complete import completer
 from vacate.api.schema.faults import faults_of
 from vacate.api.schema.normal import normalise_struct
-from vacate.api.schema.scan import CHANGES, CLEAN, WRONG, scanner
+from vacate.api.schema.scan import CLEAN, WRONG, scanner
 from vacate.api.schema.table import Field, Shape, Struct, Table, TypeRef, table
 from vacate.errors import BadRequest
 
@@ -19,28 +20,11 @@ __all__ = [
     "Struct",
     "Table",
     "TypeRef",
-    "check_types",
+    "complete",
     "decode",
-    "normalise",
     "settle",
     "table",
 ]
-
-
-def check_types(kind: TypeRef, obj: Obj) -> list[str]:
-    """Wrong JSON types of known fields, in the words of Go's decoder; the first is the one to answer with."""
-    struct = table().struct_of(kind)
-    if struct is None or not scanner(struct.name)(obj) & WRONG:
-        return []
-    return faults_of(struct, obj)
-
-
-def normalise(kind: TypeRef, obj: Obj) -> Obj:
-    """Bring an object without wrong types into the form in which it is stored, in place."""
-    struct = table().struct_of(kind)
-    if struct is not None and scanner(struct.name)(obj) == CHANGES:
-        normalise_struct(struct, obj)
-    return obj
 
 
 def decode(kind: TypeRef, obj: Obj) -> Obj:
@@ -62,6 +46,14 @@ def settle(kind: TypeRef, obj: Obj) -> list[str]:
     if found != CLEAN:
         normalise_struct(struct, obj)
     return []
+
+
+def complete(kind: TypeRef, obj: Obj) -> None:
+    """Put in, in place, what Go writes whether or not there is anything to say."""
+    struct = table().struct_of(kind)
+    fill = None if struct is None else completer(struct.name)
+    if fill is not None:
+        fill(obj)
 
 
 def _refusal(ref: TypeRef, fault: str) -> str:

@@ -1,7 +1,7 @@
 """What decoding into typed structs makes of an object that is of the right types; done in place.
 
 Nulls of known fields vanish, null items become the zero of their type, quantities and times take their
-canonical form, empty lists and maps that may be missing are left out, and so are zeroes that Go leaves out.
+canonical form, empty lists and maps are left out, and so are zeroes that Go leaves out.
 Unknown fields stay as they are.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
-from vacate.api.schema.zeroes import omitted_when_zero
+from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty
 
 _ZEROES: dict[str, Any] = {
     "string": "", "bytes": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0",
@@ -37,7 +37,7 @@ def _is_empty(struct: Struct, field: Field, item: Any) -> bool:
     if item or item is None:
         return item is None
     if field.shape.form in ("list", "map"):
-        return not field.kept_when_empty
+        return vanishes_when_empty(struct.name, field)
     return omitted_when_zero(struct.name, field.name)
 
 

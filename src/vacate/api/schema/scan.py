@@ -14,7 +14,7 @@ from typing import Any
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
-from vacate.api.schema.zeroes import omitted_when_zero
+from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty
 
 CLEAN, CHANGES, WRONG = 0, 1, 2
 """Nothing to do; decoding would give another object; decoding would fail. Combined with `|`."""
@@ -50,7 +50,7 @@ def _fields(struct: Struct) -> Mapping[str, Node]:
 def _of_field(struct: Struct, field: Field) -> Node:
     if omitted_when_zero(struct.name, field.name):
         return _zero_dropped(_node(field.shape))
-    return _node(field.shape) if field.kept_when_empty else _droppable(field.shape)
+    return _droppable(field.shape) if vanishes_when_empty(struct.name, field) else _node(field.shape)
 
 
 def _zero_dropped(node: Node) -> Scan:
@@ -90,7 +90,7 @@ def _node(shape: Shape) -> Node:
 
 
 def _droppable(shape: Shape) -> Node:
-    """Lists and maps that may be missing are not kept when empty."""
+    """Lists and maps are not kept when empty."""
     node = _node(shape)
     container = _CONTAINERS.get(shape.form)
     if container is None or isinstance(node, type):

@@ -41,7 +41,6 @@ class Field:
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
     required: bool = False
-    kept_when_empty: bool = False  # lists and maps; others vanish when nothing is in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,6 @@ def _field(words: list[str]) -> Field:
         list_type=found.get("list", ""),
         list_keys=tuple(filter(None, found.get("keys", "").split(","))),
         required="required" in found,
-        kept_when_empty="required" in found or "kept" in found,
     )
 
 

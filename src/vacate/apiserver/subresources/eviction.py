@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vacate.api import status
+from vacate.api import schema, status
 from vacate.api.field import invalid
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
@@ -96,6 +96,7 @@ def _stage_mark(
     before = replace(wanted, uid=wanted.uid or None, resource_version=wanted.resource_version or None)
     check_preconditions(PODS, pod, replace(options, preconditions=before))
     pod = deciding.mark_for_eviction(pod, call.now)
+    schema.complete(PODS, pod)
     write = registry.stage_update(PODS, pod, entry)
     if write is not None:
         writes.append(write)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate import errors
 from vacate.admission.lifecycle import creation_refusal
 from vacate.admission.registry import strategy_for
-from vacate.api import status
+from vacate.api import schema, status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
@@ -19,10 +19,6 @@ from vacate.store.commit import Write
 from vacate.wire.message import Response
 
 _MAX_GENERATED_BASE = 58
-# Parts that Go's types always have, empty or not: clients find them, and patches can reach into them.
-_ALWAYS_THERE = {"leases": ("spec",)} | dict.fromkeys(
-    ("namespaces", "nodes", "pods", "deployments", "replicasets", "poddisruptionbudgets"), ("spec", "status")
-)
 _NAME_ATTEMPTS = 8
 
 
@@ -62,8 +58,9 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
     generated = _fill_metadata(registry, call, obj)
     strategy.default(obj, context)
     _check_namespace(registry, call, obj)
+    schema.complete(call.kind, obj)
     strategy.prepare_create(obj, context)
-    complete(call.kind, obj)
+    schema.complete(call.kind, obj)
     faults = strategy.validate(obj, context)
     if faults:
         raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
@@ -75,13 +72,6 @@ def _names_a_version(obj: Obj) -> bool:
     """Whether the client took something that exists for something new; the storage would refuse it."""
     version = obj["metadata"].get("resourceVersion", "")
     return bool(version.isascii() and version.isdigit() and int(version))
-
-
-def complete(kind: Kind, obj: Obj) -> None:
-    """Give the object the parts that none of its kind lacks."""
-    for part in _ALWAYS_THERE.get(kind.plural, ()):
-        if part not in obj:
-            obj[part] = {}
 
 
 def match_namespace(obj: Obj, call: Call) -> None:

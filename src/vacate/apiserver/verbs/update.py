@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate import errors
 from vacate.admission.registry import strategy_for
-from vacate.api import field, status
+from vacate.api import field, schema, status
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.apiserver import respond
@@ -64,8 +64,9 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     strategy = strategy_for(call.kind)
     context = registry.context(call.user, call.subresource)
     strategy.default(new, context)
+    schema.complete(call.kind, new)
     strategy.prepare_update(new, old, context)
-    creating.complete(call.kind, new)
+    schema.complete(call.kind, new)
     faults = strategy.validate_update(new, old, context)
     if faults:
         raise status.invalid(call.kind, call.name, faults)

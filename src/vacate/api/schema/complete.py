@@ -1,0 +1,92 @@
+"""The fields that Go writes whatever they hold: zeroes, empty structs, null for times that were never set.
+
+Types are compiled on first use into the few fields that matter, so that a look at a complete object is cheap.
+Types that the table of Go's structs does not have are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from vacate.api.objects import Obj
+from vacate.api.schema.table import Field, Shape, Struct, table
+from vacate.api.schema.zeroes import go_field
+
+Complete = Callable[[Any], None]
+_ZEROES: dict[str, Any] = {
+    "string": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0", "intorstring": 0,
+}  # fmt: skip
+
+
+@cache
+def completer(type_name: str) -> Complete | None:
+    """Puts what is missing into a struct of this type, in place; None where nothing can be missing."""
+    struct = table().structs[type_name]
+    zeroes, structs = _missing(struct)
+    inner = [(name, found) for name, field in struct.fields.items() if (found := _of_shape(field.shape))]
+    if not zeroes and not structs and not inner:
+        return None
+
+    def complete(value: Obj) -> None:
+        for name, zero in zeroes:
+            if name not in value:
+                value[name] = zero
+        for name in structs:
+            if name not in value:
+                value[name] = {}
+        for name, fill in inner:
+            if name in value:
+                fill(value[name])
+
+    return complete
+
+
+def _missing(struct: Struct) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The fields that must be there: scalars and nulls with what they hold, and structs."""
+    zeroes: list[tuple[str, Any]] = []
+    structs: list[str] = []
+    for name, field in struct.fields.items():
+        known = go_field(struct.name, name)
+        if known is None or not (known.always_there or known.null_where_absent):
+            continue
+        if field.shape.form == "struct" and known.always_there:
+            structs.append(name)
+        else:
+            zeroes.append((name, None if known.null_where_absent else _zero(field)))
+    return zeroes, structs
+
+
+def _zero(field: Field) -> Any:
+    return _ZEROES.get(field.shape.form)
+
+
+def _of_shape(shape: Shape) -> Complete | None:
+    if shape.form == "struct":
+        found = completer(shape.type_name)
+        return None if found is None else _whole(found)
+    found = _of_shape(shape.inner) if shape.inner is not None else None
+    if found is None:
+        return None
+    return _each(found) if shape.form == "list" else _each_value(found)
+
+
+def _whole(fill: Complete) -> Complete:
+    return lambda value: fill(value) if type(value) is dict else None
+
+
+def _each(fill: Complete) -> Complete:
+    def fill_items(items: Any) -> None:
+        for item in items or ():
+            fill(item)
+
+    return fill_items
+
+
+def _each_value(fill: Complete) -> Complete:
+    def fill_values(items: Any) -> None:
+        for item in (items or {}).values():
+            fill(item)
+
+    return fill_values
