@@ -45,7 +45,7 @@ def why_refused(error: ApiError) -> str:
 
 
 def delay(failed: int) -> dt.timedelta:
-    """How long to wait after so many refusals: five seconds, doubled each time, up to a quarter of an hour."""
+    """How long to wait after so many refusals: five seconds, doubled each time, to a quarter of an hour."""
     doublings = min(max(failed, 1) - 1, 16)
     return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
 
