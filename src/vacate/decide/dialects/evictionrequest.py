@@ -23,6 +23,7 @@ def process_of(request: EvictionRequest) -> Process:
     """The request as the engine sees it. The last of the list has the first turn."""
     spec, status, meta = request.spec, request.status, request.metadata
     failed = status.pod_eviction_status
+    progress = condition(status.conditions, PROGRESSING)
     return Process(
         interceptors=tuple(one.name for one in reversed(spec.interceptors)),
         requesters=tuple(one.name for one in spec.requesters),
@@ -37,6 +38,7 @@ def process_of(request: EvictionRequest) -> Process:
         heartbeat=status.heartbeat_time,
         failed_evictions=failed.failed_api_eviction_counter if failed else 0,
         stage=recorded_stage(request),
+        stage_since=progress.last_transition_time if progress else None,
     )
 
 
@@ -51,7 +53,13 @@ def recorded_stage(request: EvictionRequest) -> Stage | None:
 
 def shown_stage(request: EvictionRequest) -> Stage:
     """The stage as the request alone tells it, also where none was written yet."""
-    return recorded_stage(request) or (Stage.INTERCEPTING if request.spec.interceptors else Stage.EVICTING)
+    recorded, interceptors = recorded_stage(request), request.spec.interceptors
+    if recorded is None:
+        return Stage.INTERCEPTING if interceptors else Stage.EVICTING
+    last = bool(interceptors) and request.status.active_interceptor_name == interceptors[0].name
+    if recorded is Stage.INTERCEPTING and last and request.status.active_interceptor_completed:
+        return Stage.EVICTING
+    return recorded
 
 
 def assigned(request: EvictionRequest) -> RequestCondition | None:

@@ -79,6 +79,7 @@ class Process:
     heartbeat: dt.datetime | None = None
     failed_evictions: int = 0
     stage: Stage | None = None  # the one that was last written down
+    stage_since: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

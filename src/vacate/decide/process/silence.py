@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.decide.process.model import Process
+from vacate.decide.process.model import Process, Stage
 
 CLOCK_TOLERANCE = dt.timedelta(seconds=10)
 """How far two honest clocks may be apart."""
@@ -21,8 +21,11 @@ def overdue_at(process: Process, watching_since: dt.datetime) -> dt.datetime:
     """The same, for someone who may not have listened all the time.
 
     An outage of the API server must not look like the silence of every interceptor, so nobody is given up
-    before a tenth of the deadline has been watched without a gap.
+    before a tenth of the deadline has been watched without a gap. Who was given up before stays so, until a
+    newer heartbeat.
     """
+    if _given_up(process):
+        return deadline_of(process)
     return max(deadline_of(process), watching_since + process.deadline / _LISTENING_SHARE)
 
 
@@ -41,3 +44,10 @@ def may_pass_on(process: Process, now: dt.datetime) -> bool:
     if process.active is None or process.active_completed:
         return True
     return now >= deadline_of(process) - CLOCK_TOLERANCE
+
+
+def _given_up(process: Process) -> bool:
+    """Whether an eviction was refused after the deadline: someone else has listened long enough then."""
+    if process.stage is not Stage.BLOCKED or process.stage_since is None:
+        return False
+    return process.stage_since >= deadline_of(process)
