@@ -45,9 +45,9 @@ kube-down: $(STAMP) ## Remove what kube-up started
 	@$(BIN)/python -m hack.kubelab.up down
 
 # Without controllers, as the embedded server of the conformance body; the stories start a whole one.
-test-kube: $(STAMP) ## Run the conformance body and the stories on a real control plane (T, K)
+test-kube: $(STAMP) ## Run conformance, stories and kubectl on a real control plane (T, K)
 	@$(BIN)/python -m hack.kubelab.session --without-controllers -- \
-		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube,$(T))
+		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube tests/e2e/kubectl,$(T))
 
 # make differential N=5000
 N ?= 1000

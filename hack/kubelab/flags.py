@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
-# They want a network or a cloud, and there is none.
+# They want a network, a cloud or containers, and there is none: no pod trusts an authority that it is given.
 _CONTROLLERS_OFF = (
+    "root-ca-certificate-publisher-controller",
     "node-ipam-controller",
     "service-lb-controller",
     "node-route-controller",

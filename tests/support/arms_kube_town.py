@@ -84,7 +84,7 @@ class Town:
 
     async def nodes_ready(self) -> bool:
         listed = await self.client.list(NODES)
-        return sum(_is_ready(node) for node in listed.items) == NODE_COUNT
+        return sum(is_ready(node) for node in listed.items) == NODE_COUNT
 
     async def namespace_is_gone(self) -> bool:
         try:
@@ -94,7 +94,8 @@ class Town:
         return False
 
 
-def _is_ready(node: Obj) -> bool:
+def is_ready(node: Obj) -> bool:
+    """Whether pods may come."""
     conditions = node.get("status", {}).get("conditions", [])
     untainted = not node["spec"].get("taints")
     return untainted and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

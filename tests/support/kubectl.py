@@ -8,7 +8,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -115,6 +116,13 @@ class Kubectl:
             check=False,
         )
         return Ran(f"kubectl {command}", done.returncode, done.stdout, done.stderr)
+
+    def until(self, command: str, shows: Callable[[Ran], object] = bool, seconds: float = 20.0) -> Ran:
+        """The same again until it succeeds and shows something, which clusters bring about in their time."""
+        ends = time.monotonic() + seconds
+        while (ran := self(command)).code != 0 or not shows(ran):
+            assert time.monotonic() < ends, f"not within {seconds} s: {ran}"
+        return ran
 
     def argv(self, command: str) -> list[str]:
         """The whole command line."""

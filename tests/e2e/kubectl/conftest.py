@@ -1,18 +1,37 @@
-"""One cluster for all that kubectl does to it; every test has a namespace of its own."""
+"""One body of tests, on an embedded and on a real cluster; every test has a namespace of its own."""
 
 from __future__ import annotations
 
 import itertools
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Https
 from support.kubectl import Kubectl, client_version, kubectl_or_reason
+from support.kubectl_clusters import EMBEDDED, Cluster, cluster_params, open_cluster
 
+ONLY_EMBEDDED = Path(__file__).with_name("only_embedded.toml")
 _numbers = itertools.count(1)
+
+
+def only_embedded() -> dict[str, str]:
+    """Tests of what only the embedded cluster has or lacks, each with the reason."""
+    return tomllib.loads(ONLY_EMBEDDED.read_text())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cluster" in metafunc.fixturenames:
+        name = f"{metafunc.module.__name__.rpartition('test_')[2]}/{metafunc.function.__name__[5:]}"
+        params = [EMBEDDED] if name in only_embedded() else cluster_params()
+        metafunc.parametrize("cluster", params, indirect=True, scope="session")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if len(cluster_params()) > 1:
+        terminalreporter.write_line(f"functions for the embedded cluster alone: {len(only_embedded())}")
 
 
 @pytest.fixture(scope="session")
@@ -30,25 +49,23 @@ def version(binary: str) -> tuple[int, int]:
 
 
 @pytest.fixture(scope="session")
-def cluster(binary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
-    with running_cluster(tmp_path_factory.mktemp("cluster") / "dir", *FAST_PODS) as running:
+def cluster(
+    request: pytest.FixtureRequest, binary: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    with open_cluster(request.param, tmp_path_factory.mktemp(request.param)) as running:
         yield running
-        assert running.stop() == 0
-        # Whatever its users did, right or wrong, there was nothing to warn its owner of.
-        assert running.output.endswith("goes on where it was.\n"), running.output
 
 
 @pytest.fixture(scope="session")
-def admin(cluster: ClusterProcess) -> Https:
+def admin(cluster: Cluster) -> Https:
     """For arrangements that are not themselves under test."""
-    return cluster.https()
+    return cluster.admin
 
 
 @pytest.fixture
-def k(binary: str, cluster: ClusterProcess, admin: Https) -> Iterator[Kubectl]:
+def k(binary: str, cluster: Cluster, admin: Https) -> Iterator[Kubectl]:
     """kubectl in a namespace of this test alone."""
     namespace = f"e2e-{next(_numbers)}"
     admin.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    home = Path(cluster.folder).parent / "home"
-    yield Kubectl(binary, cluster.kubeconfig, home, namespace)
+    yield Kubectl(binary, cluster.kubeconfig, cluster.home, namespace)
     admin.call("DELETE", f"/api/v1/namespaces/{namespace}")

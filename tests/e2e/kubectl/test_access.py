@@ -26,7 +26,7 @@ def test_others_may_do_what_their_roles_say(k: Kubectl) -> None:
     )
     k("create role reader --verb=get,list,watch --resource=pods").ok()
     k("create rolebinding jane --role=reader --user=jane").ok()
-    assert k(f"auth can-i list pods {jane}").lines() == ["yes"]
+    assert k.until(f"auth can-i list pods {jane}").lines() == ["yes"]
     assert k(f"auth can-i delete pods {jane}").out.strip() == "no"
     assert k(f"auth can-i list pods {jane} -n default").out.strip() == "no"
     k(f"get pods {jane}").ok()
@@ -36,13 +36,15 @@ def test_others_may_do_what_their_roles_say(k: Kubectl) -> None:
 def test_groups_and_subresources(k: Kubectl) -> None:
     k("create role movers --verb=create --resource=pods/eviction").ok()
     k("create rolebinding movers --role=movers --group=crew").ok()
-    assert k("auth can-i create pods --subresource=eviction --as=joe --as-group=crew").lines() == ["yes"]
+    asked = "auth can-i create pods --subresource=eviction --as=joe --as-group=crew"
+    assert k.until(asked).lines() == ["yes"]
     assert k("auth can-i create pods --as=joe --as-group=crew").out.strip() == "no"
 
 
 def test_nobody_gives_away_what_they_do_not_have(k: Kubectl) -> None:
     k("create role manager --verb=get,create,update --resource=roles,rolebindings").ok()
     k("create rolebinding manager --role=manager --user=mo").ok()
+    k.until("auth can-i create roles --as=mo")
     said = k("create role big --verb=get --resource=pods --as=mo").failed("is forbidden")
     assert "attempting to grant RBAC permissions not currently held" in said
 

@@ -25,7 +25,7 @@ def test_namespace_has_a_service_account_of_its_own(k: Kubectl) -> None:
     k(f"create namespace {name}").said(f"namespace/{name} created")
     more = k.within(name)
     more("run early --image=x:1").ok()  # at once: nothing must be waited for
-    more("get sa default").row("default")
+    more.until("get sa default").row("default")
     assert k("get ns").row(name)["STATUS"] == "Active"
     k(f"delete namespace {name} --timeout=20s").said(f'namespace "{name}" deleted')
     k(f"get namespace {name}").failed("NotFound")
@@ -78,7 +78,7 @@ def test_run(k: Kubectl) -> None:
     k("run one --image=one:1 --labels=a=b --env=X=1").said("pod/one created")
     k("wait --for=condition=Ready pod/one --timeout=20s").said("pod/one condition met")
     made = k("get pod one -o json").json()
-    assert made["metadata"]["labels"] == {"a": "b"}
+    assert made["metadata"]["labels"]["a"] == "b"
     assert made["spec"]["containers"][0]["env"] == [{"name": "X", "value": "1"}]
     k("run two --image=two:1 --dry-run=server").said("pod/two created (server dry run)")
     k("get pod two").failed("NotFound")

@@ -27,14 +27,14 @@ def web(k: Kubectl) -> Kubectl:
 
 
 def test_deployment_and_replica_set(web: Kubectl) -> None:
-    page = web("describe deployment web").ok()
+    page = web.until("describe deployment web", lambda ran: "ScalingReplicaSet" in ran.out).ok()
     assert field(page, "Replicas") == "2 desired | 2 updated | 2 total | 2 available | 0 unavailable"
     assert field(page, "StrategyType") == "RollingUpdate"
     assert field(page, "RollingUpdateStrategy") == "25% max unavailable, 25% max surge"
     assert re.search(r"Available\s+True\s+MinimumReplicasAvailable", page)
     assert re.search(r"NewReplicaSet:\s+web-\w+ \(2/2 replicas created\)", page)
     assert re.search(r"ScalingReplicaSet\s.*Scaled up replica set web-\w+ from 0 to 2", page)
-    page = web("describe rs -l app=web").ok()
+    page = web.until("describe rs -l app=web", lambda ran: ran.out.count("SuccessfulCreate") >= 2).ok()
     assert field(page, "Controlled By") == "Deployment/web"
     assert field(page, "Pods Status") == "2 Running / 0 Waiting / 0 Succeeded / 0 Failed"
     assert page.count("SuccessfulCreate") == 2
@@ -42,7 +42,7 @@ def test_deployment_and_replica_set(web: Kubectl) -> None:
 
 def test_pod(web: Kubectl) -> None:
     name = web("get pods -o jsonpath='{.items[0].metadata.name}'").ok()
-    page = web(f"describe pod {name}").ok()
+    page = web.until(f"describe pod {name}", lambda ran: "Successfully assigned" in ran.out).ok()
     assert field(page, "Name") == name
     assert field(page, "Status") == "Running"
     assert field(page, "Controlled By").startswith("ReplicaSet/web-")
@@ -75,7 +75,7 @@ def test_node(web: Kubectl) -> None:
 def test_namespace_and_service_account(k: Kubectl) -> None:
     page = k(f"describe namespace {k.namespace}").ok()
     assert field(page, "Status") == "Active"
-    page = k("describe sa default").ok()
+    page = k.until("describe sa default").ok()
     assert field(page, "Namespace") == k.namespace
     assert field(page, "Image pull secrets") == "<none>"
 

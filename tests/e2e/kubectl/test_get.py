@@ -131,7 +131,9 @@ def test_what_is_not_there(k: Kubectl) -> None:
 def test_events_tell_the_life_of_a_pod(k: Kubectl) -> None:
     k("run one --image=one:1").ok()
     k("wait --for=condition=Ready pod/one --timeout=20s").ok()
-    events = k("get events --field-selector involvedObject.name=one")
+    events = k.until(
+        "get events --field-selector involvedObject.name=one", lambda ran: "Scheduled" in ran.out
+    )
     assert events.columns() == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     assert "Scheduled" in [row["REASON"] for row in events.rows()]
     assert {row["OBJECT"] for row in events.rows()} == {"pod/one"}

@@ -75,7 +75,7 @@ def test_a_rollout_that_cannot_end_is_told(k: Kubectl) -> None:
     done.failed("timed out waiting")
     assert "0 of 1 updated replicas are available" in done.out
     assert k("get pods").rows()[0]["STATUS"] == "Pending"
-    events = k("get events --field-selector reason=FailedScheduling").rows()
+    events = k.until("get events --field-selector reason=FailedScheduling", lambda ran: ran.out).rows()
     assert "0/3 nodes are available" in events[0]["MESSAGE"]
 
 
