@@ -11,20 +11,19 @@ from functools import cache
 from typing import Any
 
 from vacate.api.objects import Obj
-from vacate.api.schema.table import Field, Shape, Struct, table
-from vacate.api.schema.zeroes import go_field
+from vacate.api.schema.table import Shape, table
+from vacate.api.schema.zeroes import always_written
 
 Complete = Callable[[Any], None]
-_ZEROES: dict[str, Any] = {
-    "string": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0", "intorstring": 0,
-}  # fmt: skip
 
 
 @cache
 def completer(type_name: str) -> Complete | None:
     """Puts what is missing into a struct of this type, in place; None where nothing can be missing."""
     struct = table().structs[type_name]
-    zeroes, structs = _missing(struct)
+    wanted = always_written(type_name)
+    zeroes = [(name, zero) for name, zero in wanted.items() if zero != {}]
+    structs = [name for name, zero in wanted.items() if zero == {}]
     inner = [(name, found) for name, field in struct.fields.items() if (found := _of_shape(field.shape))]
     if not zeroes and not structs and not inner:
         return None
@@ -41,25 +40,6 @@ def completer(type_name: str) -> Complete | None:
                 fill(value[name])
 
     return complete
-
-
-def _missing(struct: Struct) -> tuple[list[tuple[str, Any]], list[str]]:
-    """The fields that must be there: scalars and nulls with what they hold, and structs."""
-    zeroes: list[tuple[str, Any]] = []
-    structs: list[str] = []
-    for name, field in struct.fields.items():
-        known = go_field(struct.name, name)
-        if known is None or not (known.always_there or known.null_where_absent):
-            continue
-        if field.shape.form == "struct" and known.always_there:
-            structs.append(name)
-        else:
-            zeroes.append((name, None if known.null_where_absent else _zero(field)))
-    return zeroes, structs
-
-
-def _zero(field: Field) -> Any:
-    return _ZEROES.get(field.shape.form)
 
 
 def _of_shape(shape: Shape) -> Complete | None:

@@ -1,7 +1,7 @@
 """What decoding into typed structs makes of an object that is of the right types; done in place.
 
-Nulls of known fields vanish, null items become the zero of their type, quantities and times take their
-canonical form, empty lists and maps are left out, and so are zeroes that Go leaves out.
+Nulls of known fields vanish where Go writes none, null items become the zero of their type, quantities and
+times take their canonical form, empty lists and maps are left out, and so are zeroes that Go leaves out.
 Unknown fields stay as they are.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
-from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty
+from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty, written_as_null
 
 _ZEROES: dict[str, Any] = {
     "string": "", "bytes": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0",
@@ -22,9 +22,10 @@ _ZEROES: dict[str, Any] = {
 
 def normalise_struct(struct: Struct, value: dict[str, Any]) -> None:
     """Bring an object into the form in which it is stored."""
+    nulls = written_as_null(struct.name)
     for key, item in list(value.items()):
         field = struct.fields.get(key)
-        if field is None:
+        if field is None or (item is None and key in nulls):
             continue
         kept = None if _is_empty(struct, field, item) else _normal(field.shape, item)
         if kept is None:

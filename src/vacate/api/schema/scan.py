@@ -14,7 +14,7 @@ from typing import Any
 from vacate.api.quantity import parse_quantity
 from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
-from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty
+from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty, written_as_null
 
 CLEAN, CHANGES, WRONG = 0, 1, 2
 """Nothing to do; decoding would give another object; decoding would fail. Combined with `|`."""
@@ -32,13 +32,14 @@ def scanner(type_name: str) -> Scan:
     """The scan of a struct; its fields are compiled when the first object passes."""
     fields: dict[str, Node] = {}
     struct = table().structs[type_name]
+    nulls = written_as_null(struct.name)
 
     def scan(value: Any) -> int:
         if type(value) is not dict:
             return WRONG
         if not fields:
             fields.update(_fields(struct))
-        return _scan_fields(fields, value)
+        return _scan_fields(fields, nulls, value)
 
     return scan
 
@@ -60,14 +61,15 @@ def _zero_dropped(node: Node) -> Scan:
     return lambda value: node(value) or (CLEAN if value else CHANGES)
 
 
-def _scan_fields(fields: Mapping[str, Node], value: dict[str, Any]) -> int:
+def _scan_fields(fields: Mapping[str, Node], nulls: frozenset[str], value: dict[str, Any]) -> int:
     found, lookup = CLEAN, fields.get
     for key, item in value.items():
         node = lookup(key)
         if node is None or type(item) is node:
             continue
         if item is None:
-            found |= CHANGES
+            if key not in nulls:
+                found |= CHANGES
         elif isinstance(node, type):
             return WRONG
         else:

@@ -7,9 +7,16 @@ whether it is written when nothing is in it. The table of protobuf messages can:
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from vacate.api.protobuf.table import Field, table
 from vacate.api.schema.table import Field as SchemaField
+from vacate.api.schema.table import table as types
+
+_ZEROES: dict[str, Any] = {
+    "string": "", "bool": False, "int32": 0, "int64": 0, "float": 0, "quantity": "0", "intorstring": 0,
+    "struct": {},
+}  # fmt: skip
 
 
 @cache
@@ -36,3 +43,19 @@ def vanishes_when_empty(type_name: str, field: SchemaField) -> bool:
     Types of our own are kept in the form in which they came, where the field is required.
     """
     return go_field(type_name, field.name) is not None or not field.required
+
+
+def always_written(type_name: str) -> dict[str, Any]:
+    """The fields that Go writes whatever they hold, and what it writes where nobody said anything."""
+    found: dict[str, Any] = {}
+    for name, field in types().structs[type_name].fields.items():
+        known = go_field(type_name, name)
+        if known is not None and (known.always_there or known.null_where_absent):
+            found[name] = None if known.null_where_absent else _ZEROES.get(field.shape.form)
+    return found
+
+
+@cache
+def written_as_null(type_name: str) -> frozenset[str]:
+    """The fields of which Go writes a null: lists, maps, times and pointers that it always writes."""
+    return frozenset(name for name, zero in always_written(type_name).items() if zero is None)
