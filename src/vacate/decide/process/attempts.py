@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from enum import Enum
 
-from vacate.errors import ApiError, Conflict, Forbidden, NotFound, TooManyRequests
+from vacate.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
 
 FIRST_DELAY = dt.timedelta(seconds=5)
 LONGEST_DELAY = dt.timedelta(minutes=15)
@@ -26,15 +26,17 @@ class Answer(Enum):
 
 def answer_of(error: ApiError) -> Answer:
     """What a failed eviction says about the target."""
+    # A webhook may deny with any code, also with one that would mean something else from the server itself.
+    if _DENIED in error.message:
+        return Answer.REFUSED
     if isinstance(error, NotFound | Conflict):
         return Answer.LOOK
-    if _NAMESPACE_CAUSE in _causes(error):
+    if _NAMESPACE_CAUSE in _causes(error) or isinstance(error, Unauthorized):
         return Answer.TRY_AGAIN
-    if _DENIED in error.message or _SEVERAL_BUDGETS in error.message or isinstance(error, Forbidden):
-        return Answer.REFUSED
     if isinstance(error, TooManyRequests):
         return Answer.REFUSED if _BUDGET_CAUSE in _causes(error) else Answer.TRY_AGAIN
-    return Answer.REFUSED if 400 <= error.status_code < 500 else Answer.TRY_AGAIN
+    refused = 400 <= error.status_code < 500 or _SEVERAL_BUDGETS in error.message
+    return Answer.REFUSED if refused else Answer.TRY_AGAIN
 
 
 def why_refused(error: ApiError) -> str:

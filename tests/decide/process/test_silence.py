@@ -1,0 +1,92 @@
+"""Deadlines, the ear that must have listened, and who is next."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from decide.process.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, chain, process
+from vacate.decide.process.model import Process, Stage
+from vacate.decide.process.silence import CLOCK_TOLERANCE, deadline_of, may_pass_on, next_turn, overdue_at
+
+pytestmark = pytest.mark.unit
+
+SECOND_LONG = dt.timedelta(seconds=1)
+
+
+def test_the_deadline_counts_from_the_heartbeat_and_else_from_the_creation() -> None:
+    assert deadline_of(chain(heartbeat=ago(minutes=5))) == ago(minutes=5) + DEADLINE
+    assert deadline_of(chain(heartbeat=None, created=ago(minutes=7))) == ago(minutes=7) + DEADLINE
+
+
+@pytest.mark.parametrize("seconds", [600, 1800, 86_400])
+def test_a_tenth_of_the_deadline_must_have_been_watched(seconds: int) -> None:
+    deadline = dt.timedelta(seconds=seconds)
+    silent = chain(deadline=deadline, heartbeat=LONG_AGO)
+    assert overdue_at(silent, NOW) == NOW + deadline / 10
+    lively = chain(deadline=deadline, heartbeat=NOW)
+    assert overdue_at(lively, NOW) == NOW + deadline
+
+
+@pytest.mark.parametrize(
+    ("stage", "since", "stays_given_up"),
+    [
+        (Stage.BLOCKED, DEADLINE, True),
+        (Stage.BLOCKED, DEADLINE + SECOND_LONG, True),
+        (Stage.BLOCKED, DEADLINE - SECOND_LONG, False),
+        (Stage.BLOCKED, None, False),
+        (Stage.INTERCEPTING, DEADLINE + SECOND_LONG, False),
+        (Stage.TERMINATING, DEADLINE + SECOND_LONG, False),
+        (None, None, False),
+    ],
+)
+def test_who_was_given_up_before_a_restart_stays_given_up(
+    stage: Stage | None, since: dt.timedelta | None, stays_given_up: bool
+) -> None:
+    heartbeat = ago(hours=5)
+    a_process = chain(
+        active=LAST,
+        heartbeat=heartbeat,
+        stage=stage,
+        stage_since=None if since is None else heartbeat + since,
+    )
+    watched = NOW + DEADLINE / 10
+    assert overdue_at(a_process, NOW) == (heartbeat + DEADLINE if stays_given_up else watched)
+
+
+@pytest.mark.parametrize(
+    ("a_process", "expected"),
+    [
+        (process(), None),
+        (process(FIRST, SECOND), FIRST),
+        (chain(active=FIRST), SECOND),
+        (chain(active=SECOND), LAST),
+        (chain(active=LAST), None),
+        (chain(active="stranger.example.com"), None),
+    ],
+)
+def test_the_next_turn_is_the_next_of_the_list(a_process: Process, expected: str | None) -> None:
+    assert next_turn(a_process) == expected
+
+
+@pytest.mark.parametrize(
+    ("a_process", "expected"),
+    [
+        (process(FIRST), True),
+        (chain(active_completed=True, heartbeat=NOW), True),
+        (chain(heartbeat=NOW), False),
+        (chain(heartbeat=NOW - DEADLINE), True),
+        (chain(heartbeat=NOW - DEADLINE + CLOCK_TOLERANCE), True),
+        (chain(heartbeat=NOW - DEADLINE + CLOCK_TOLERANCE + SECOND_LONG), False),
+    ],
+    ids=["none active", "completed", "at work", "overdue", "within the tolerance", "before the tolerance"],
+)
+def test_a_server_lets_the_turn_pass_from_ten_seconds_before_the_deadline(
+    a_process: Process, expected: bool
+) -> None:
+    assert may_pass_on(a_process, NOW) is expected
+
+
+def test_honest_clocks_are_at_most_ten_seconds_apart() -> None:
+    assert dt.timedelta(seconds=10) == CLOCK_TOLERANCE
