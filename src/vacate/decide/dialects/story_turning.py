@@ -1,0 +1,110 @@
+"""The acts in which interceptors prepare the leave: asked, at work, silent, handed over."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.decide.dialects.evictionrequest import has_responded
+from vacate.decide.dialects.story_parts import Act, Scene
+from vacate.decide.dialects.story_remedies import (
+    change_of_mind,
+    find_interceptor,
+    follow,
+    look_for_controller,
+)
+from vacate.decide.dialects.story_words import ago, ahead, sentence, span
+from vacate.decide.process.model import Assign, Hold, Stage, Turn
+from vacate.decide.process.silence import deadline_of, next_turn
+
+EVICTED_NEXT = "the pod is evicted through the API, as far as its disruption budgets allow"
+
+
+def at_work(scene: Scene, action: Hold) -> Act:
+    """The active interceptor is within its deadline."""
+    active = scene.process.active or ""
+    responded = has_responded(scene.request)
+    until = action.until
+    return Act(
+        headline=(
+            f"{active} prepares the leave of pod {scene.name}."
+            if responded
+            else f"Pod {scene.name} waits for {active}, which has been asked and has not responded yet."
+        ),
+        stage=Stage.INTERCEPTING,
+        happened=_says(scene) if responded else (),
+        awaited=(f"{active} is awaited: it ends the pod, or says that it has done its part.",)
+        if responded
+        else (f"A first report of {active} is awaited.",),
+        next=(f"Should it {_fall_silent(responded, until, scene.now)}, {_then(scene)}.",),
+        next_at=until,
+        remedies=(
+            follow(scene),
+            *(() if responded else (find_interceptor(scene, active),)),
+            *change_of_mind(scene),
+        ),
+    )
+
+
+def turn_comes(scene: Scene, action: Assign) -> Act:
+    """Someone's turn comes at once."""
+    if action.turn is Turn.FIRST:
+        headline = f"Pod {scene.name} is asked to leave; no interceptor has been asked yet."
+        due: dt.datetime | None = scene.process.created
+    elif action.turn is Turn.PREVIOUS_COMPLETED:
+        headline = f"{action.previous} has done its part in the leave of pod {scene.name}."
+        due = scene.process.heartbeat
+    else:
+        headline = f"{action.previous} has been silent for too long."
+        due = deadline_of(scene.process)
+    return Act(
+        headline=headline,
+        stage=Stage.INTERCEPTING,
+        next=(f"{action.interceptor} is asked now to prepare the pod's leave.",),
+        next_at=scene.now,
+        remedies=(*look_for_controller(scene, due), *change_of_mind(scene)),
+    )
+
+
+def overdue(scene: Scene, listening: Hold) -> Act:
+    """Silent for too long, by a clock that may have listened longer than the controller has."""
+    process, now = scene.process, scene.now
+    active, share = process.active or "", process.deadline / 10
+    deadline, latest = deadline_of(process), listening.until or now
+    listen = (
+        f"The controller gives nobody up before it has listened for {span(share)} without a gap, a tenth of "
+    )
+    by_then = f"{ahead(latest, now)} at the latest, if the controller runs"
+    return Act(
+        headline=f"{active} is overdue: its deadline passed {ago(deadline, now)}.",
+        stage=Stage.INTERCEPTING,
+        happened=_says(scene) if has_responded(scene.request) else (),
+        awaited=(f"{listen}the deadline: an outage must not pass for silence.",),
+        next=(f"Unless {active} reports before, {_then(scene)}: {by_then}.",),
+        next_at=latest,
+        remedies=(
+            find_interceptor(scene, active),
+            *look_for_controller(scene, deadline + share),
+            *change_of_mind(scene),
+        ),
+    )
+
+
+def _says(scene: Scene) -> tuple[str, ...]:
+    message = scene.request.status.message.strip()
+    return (f"It says: {sentence(message)}",) if message else ()
+
+
+def _fall_silent(responded: bool, until: dt.datetime | None, now: dt.datetime) -> str:
+    again = "not report again" if responded else "not report"
+    return again if until is None else f"{again} until {_moment(until, now)}"
+
+
+def _moment(until: dt.datetime, now: dt.datetime) -> str:
+    there = until.astimezone(dt.UTC)
+    form = "%H:%M:%S" if there.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
+    return f"{there.strftime(form)} UTC (in {span(until - now)})"
+
+
+def _then(scene: Scene) -> str:
+    following = next_turn(scene.process)
+    return f"{following} is asked instead" if following else EVICTED_NEXT

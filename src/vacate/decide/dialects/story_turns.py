@@ -1,0 +1,127 @@
+"""What became of each interceptor, in the order of their turns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.decide.dialects.evictionrequest import assigned, has_responded, process_of
+from vacate.decide.dialects.history import Fate, PastTurn, read_history
+from vacate.decide.dialects.story_words import ago, ahead, span
+from vacate.decide.process.silence import deadline_of
+
+
+class TurnState(StrEnum):
+    """How it stands with an interceptor's turn."""
+
+    COMPLETED = "Completed"
+    TIMED_OUT = "TimedOut"
+    NEVER_RESPONDED = "NeverResponded"
+    ENDED = "Ended"  # the request was over during its turn
+    ACTIVE = "Active"
+    OVERDUE = "Overdue"  # active, and silent for longer than the deadline
+    WAITING = "Waiting"
+    NOT_NEEDED = "NotNeeded"  # the request was over before its turn
+    UNKNOWN = "Unknown"  # it had its turn; how that ended is no longer kept
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTurn:
+    """One interceptor, and what became of it, as the rest of a sentence that begins with its name."""
+
+    interceptor: str
+    state: TurnState
+    text: str
+    began: dt.datetime | None = None
+    ended: dt.datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.interceptor} {self.text}"
+
+
+_STATES = {
+    Fate.COMPLETED: TurnState.COMPLETED,
+    Fate.TIMED_OUT: TurnState.TIMED_OUT,
+    Fate.NEVER_RESPONDED: TurnState.NEVER_RESPONDED,
+    Fate.ENDED: TurnState.ENDED,
+}
+_FATES = {
+    Fate.COMPLETED: "was asked {asked} and completed its part after {took}.",
+    Fate.TIMED_OUT: "was asked {asked}, responded, then fell silent, and was given up after {took}.",
+    Fate.NEVER_RESPONDED: "was asked {asked}, never responded, and was given up after {took}.",
+    Fate.ENDED: "was asked {asked} and had the turn when the request ended after {took}.",
+}
+
+
+def told_turns(
+    request: EvictionRequest, now: dt.datetime, *, departing: bool = False
+) -> tuple[ToldTurn, ...]:
+    """Every interceptor of the request, the one with the first turn first.
+
+    While the pod is `departing` nobody's deadline runs.
+    """
+    process = process_of(request)
+    condition = assigned(request)
+    past = {turn.interceptor: turn for turn in read_history(condition.message if condition else "")}
+    reached = process.interceptors.index(process.active) if process.active in process.interceptors else -1
+    turns = []
+    for place, name in enumerate(process.interceptors):
+        if name in past:
+            turns.append(_past(past[name], now))
+        elif name == process.active:
+            turns.append(_active(request, name, now, departing=departing))
+        elif place < reached:
+            turns.append(ToldTurn(name, TurnState.UNKNOWN, "had its turn before."))
+        else:
+            turns.append(_later(name, over=process.complete or departing))
+    return tuple(turns)
+
+
+def _past(turn: PastTurn, now: dt.datetime) -> ToldTurn:
+    text = _FATES[turn.fate].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
+    return ToldTurn(turn.interceptor, _STATES[turn.fate], text, turn.began, turn.ended)
+
+
+def _later(name: str, *, over: bool) -> ToldTurn:
+    if over:
+        return ToldTurn(name, TurnState.NOT_NEEDED, "was not asked.")
+    return ToldTurn(name, TurnState.WAITING, "waits for its turn.")
+
+
+def _active(request: EvictionRequest, name: str, now: dt.datetime, *, departing: bool) -> ToldTurn:
+    condition = assigned(request)
+    began = condition.last_transition_time if condition else request.status.heartbeat_time
+    asked = f"was asked {ago(began, now)}" if began else "has been asked"
+    if request.status.active_interceptor_completed:
+        return ToldTurn(name, TurnState.COMPLETED, f"{asked} and has completed its part.", began)
+    if departing:
+        return ToldTurn(name, TurnState.ACTIVE, f"{asked} and has the turn while the pod leaves.", began)
+    process = process_of(request)
+    late = now - deadline_of(process)
+    if late >= dt.timedelta():
+        state, rest = TurnState.OVERDUE, _silent(request, span(process.deadline), now)
+    else:
+        state, rest = TurnState.ACTIVE, _progress(request, now)
+    return ToldTurn(name, state, f"{asked}{rest}", began)
+
+
+def _silent(request: EvictionRequest, deadline: str, now: dt.datetime) -> str:
+    heard = request.status.heartbeat_time
+    if not has_responded(request) or heard is None:
+        return f" and has not responded within its deadline of {deadline}."
+    return f" and last reported {ago(heard, now)}, longer ago than its deadline of {deadline}."
+
+
+def _progress(request: EvictionRequest, now: dt.datetime) -> str:
+    status = request.status
+    if not has_responded(request) or status.heartbeat_time is None:
+        return " and has not responded yet."
+    reported = f", last reported {ago(status.heartbeat_time, now)}"
+    finish = status.expected_interceptor_finish_time
+    if finish is None:
+        return f"{reported}, and gives no time at which it will be done."
+    if finish <= now:
+        return f"{reported}, and expected to be done {ago(finish, now)}."
+    return f"{reported}, and expects to be done {ahead(finish, now)}."
