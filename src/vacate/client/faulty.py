@@ -6,8 +6,10 @@ A plan is asked about every request and answers with a fault. The same seed give
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
+
+from multidict import MultiDict
 
 from vacate.api.objects import encode
 from vacate.api.status import to_status
@@ -16,6 +18,9 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import InternalError, TransportError
 from vacate.wire.message import Request, Response, Stream
+
+FIRST_REVISION = 1
+"""No watch begins before this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +31,12 @@ class Fault:
     lost: bool = False  # the request never arrives
     unanswered: bool = False  # it is carried out, and the answer is lost
     status: int = 0  # answered with this code, not carried out
+    status_after: int = 0  # carried out, and yet answered with this code
     cut_after: int | None = None  # a watch breaks after so many chunks
     stall_after: int | None = None  # a watch falls silent after so many chunks, and stays open
     repeat: bool = False  # every chunk of a watch comes twice
+    lag: float = 0.0  # every chunk of a watch comes so many seconds late
+    rewind: int = 0  # a watch begins so many revisions earlier, and tells what its client knows already
 
 
 NO_FAULT = Fault()
@@ -111,11 +119,15 @@ class FaultyTransport:
         if fault.lost:
             raise TransportError(f"{request.method} {request.path}: the request was lost")
         if fault.status:
-            error = InternalError("injected fault", reason="", code=fault.status)
-            return Response(fault.status, encode(to_status(error)))
+            return _refusal(fault.status)
+        if fault.rewind:
+            request = _earlier(request, fault.rewind)
         response = await self._transport.send(request)
-        if fault.unanswered:
+        if fault.unanswered or fault.status_after:
             await _discard(response)
+        if fault.status_after:
+            return _refusal(fault.status_after)
+        if fault.unanswered:
             raise TransportError(f"{request.method} {request.path}: the answer was lost")
         if not isinstance(response.body, bytes):
             response.body = FaultyStream(response.body, fault, self._clock)
@@ -127,7 +139,7 @@ class FaultyTransport:
 
 
 class FaultyStream:
-    """A watch stream that breaks, falls silent or stutters."""
+    """A watch stream that breaks, falls silent, lags behind or stutters."""
 
     def __init__(self, stream: Stream, fault: Fault, clock: Clock) -> None:
         self._stream = stream
@@ -144,6 +156,8 @@ class FaultyStream:
                 if chunk is None:
                     return
                 seen += 1
+                if self._fault.lag > 0:
+                    await self._clock.sleep(self._fault.lag)
                 yield chunk
                 if self._fault.repeat:
                     yield chunk
@@ -160,6 +174,24 @@ class FaultyStream:
     async def aclose(self) -> None:
         """Close what is wrapped."""
         await self._stream.aclose()
+
+
+def _refusal(status: int) -> Response:
+    """What a server or a proxy says that cannot serve; a busy one also says when to come back."""
+    error = InternalError("injected fault", reason="", code=status)
+    return Response(
+        status, encode(to_status(error)), headers={"Retry-After": "1"} if status in (429, 503) else {}
+    )
+
+
+def _earlier(request: Request, revisions: int) -> Request:
+    """A watch from an older revision. One that begins with the present state has none to begin from."""
+    version = request.query.get("resourceVersion", "")
+    if not version.isdigit() or "sendInitialEvents" in request.query:
+        return request
+    query = MultiDict(request.query)
+    query["resourceVersion"] = str(max(int(version) - revisions, FIRST_REVISION))
+    return replace(request, query=query)
 
 
 async def _discard(response: Response) -> None:

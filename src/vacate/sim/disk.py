@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -17,13 +17,20 @@ class SimDisk:
     """One server's view of the records; every record that is kept goes into the trace."""
 
     def __init__(
-        self, log: MemoryLog, clock: Clock, entropy: Entropy, latency: tuple[float, float], trace: Trace
+        self,
+        log: MemoryLog,
+        clock: Clock,
+        entropy: Entropy,
+        latency: tuple[float, float],
+        trace: Trace,
+        kept: Callable[[Record], None] | None = None,
     ) -> None:
         self._log = log
         self._clock = clock
         self._entropy = entropy
         self._latency = latency
         self._trace = trace
+        self._kept = kept  # told of every record that reached the disk
         self._dead = False
 
     def pull_plug(self) -> None:
@@ -46,6 +53,8 @@ class SimDisk:
             key = f"{record.resource}/{record.namespace}/{record.name}"
             mark = "gone" if record.deleted else f"{zlib.crc32(record.value):08x}"
             self._trace.add("write", f"{record.revision} {key} {mark}")
+            if self._kept is not None:
+                self._kept(record)
 
     async def compact(self, revision: int, obsolete: Sequence[int]) -> None:
         """One step of a compaction."""

@@ -12,6 +12,7 @@ from vacate.client.inprocess import Handler
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import TransportError
+from vacate.sim.audit import Audit
 from vacate.wire.message import Peer, Request, Response, Stream
 
 REQUEST_TIMEOUT = 10.0
@@ -26,6 +27,7 @@ class Network:
         self._entropy = entropy
         self._latency = latency
         self.server: Handler | None = None
+        self.audit: Audit | None = None
         self._links: dict[str, Link] = {}
 
     def link(self, name: str, peer: Peer) -> Link:
@@ -47,6 +49,12 @@ class Network:
         """Close a client's end for good; a new link of that name works again."""
         if name in self._links:
             self._links[name].closed = True
+
+    async def deliver(self, link: str, server: Handler, request: Request) -> Response:
+        """What the server answers, audited if anybody listens."""
+        if self.audit is None:
+            return await server.handle(request)
+        return await self.audit.handle(link, server, request)
 
     async def travel(self) -> None:
         """One way through the network."""
@@ -73,7 +81,7 @@ class Link:
         if server is None:
             raise TransportError(f"{request.method} {request.path}: connection refused")
         request.peer = self._peer
-        response = await server.handle(request)
+        response = await self._network.deliver(self.name, server, request)
         if not isinstance(response.body, bytes):
             response.body = LinkStream(self._network, self, server, response.body)
         await self._network.travel()

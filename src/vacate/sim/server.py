@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from vacate.errors import StoreError
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.sim.disk import SimDisk
 from vacate.sim.network import Network
 from vacate.sim.run import Sim
 from vacate.store.compaction import Compactor, Retention
+from vacate.store.log import Record
 from vacate.store.memory import MemoryLog
 from vacate.store.store import Store
 from vacate.wiring.server import ServerParts, open_server
@@ -27,6 +29,9 @@ class SimServer:
         network: Network,
         disk_latency: tuple[float, float],
         retention: Retention | None = None,
+        *,
+        skew: float = 0.0,
+        gates: FeatureGates | None = None,
     ) -> None:
         self._sim = sim
         self._network = network
@@ -34,12 +39,15 @@ class SimServer:
         # One source for all lives of the server: a restart must not give out the same uids again.
         self._entropy = sim.stream("server")
         self._retention = retention
+        self._clock = sim.skewed_clock(skew) if skew else sim.clock
+        self._gates = gates or FeatureGates()
         self._disk: SimDisk | None = None
         self._up = asyncio.Event()
         self._store: Store | None = None
         self._compaction: asyncio.Task[None] | None = None
         self.log = MemoryLog()
         self.metrics = Metrics()
+        self.history: list[tuple[float, Record]] = []  # all that was ever written, and when
 
     @property
     def store(self) -> Store:
@@ -55,14 +63,19 @@ class SimServer:
     async def start(self) -> None:
         """Read the disk and begin to answer."""
         sim = self._sim
-        disk = self._disk = SimDisk(self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace)
-        server = await open_server(ServerParts(disk, sim.clock, self._entropy, self.metrics))
+        disk = self._disk = SimDisk(
+            self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace, self._keep
+        )
+        server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self._gates))
         self._store = server.registry.store
         if self._retention is not None:
             compactor = Compactor(self._store, sim.clock, self._retention)
             self._compaction = sim.loop.create_task(compactor.run(), name="compaction")
         self._network.server = server
         self._up.set()
+
+    def _keep(self, record: Record) -> None:
+        self.history.append((self._sim.loop.time(), record))
 
     async def crash(self) -> None:
         """Lose everything that is not on the disk, and all connections."""

@@ -9,7 +9,7 @@ async with World(sim) as world:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -18,7 +18,7 @@ from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER, node
 from vacate.apiserver.stored import decode
 from vacate.client.client import Client
-from vacate.client.faulty import Chances, FaultyTransport, RandomPlan
+from vacate.client.faulty import Chances, FaultyTransport, Plan, RandomPlan
 from vacate.client.transport import Transport
 from vacate.errors import OutOfTime
 from vacate.node.pool import NodePool
@@ -49,6 +49,10 @@ class WorldSettings:
     controllers: Sequence[Member] = CONTROLLERS
     retention: Retention | None = None  # None keeps all history, so that it can be judged
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
+    # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
+    plans: Callable[[str], Plan] | None = None
+    # Seconds by which the clock of a part is ahead, by name; that of "server" too.
+    skews: Mapping[str, float] = field(default_factory=dict)
 
 
 class World:
@@ -58,12 +62,14 @@ class World:
         self.sim = sim
         self.settings = settings = settings or WorldSettings()
         self.network = Network(sim.clock, sim.stream("network"), settings.latency)
-        self.server = SimServer(sim, self.network, settings.disk, settings.retention)
+        self.server = SimServer(
+            sim, self.network, settings.disk, settings.retention, skew=settings.skews.get("server", 0.0)
+        )
         self.client = self.client_of("admin")
         self.scheduler = Process("scheduler", self.network, self._scheduler)
         self.controllers = Process("controllers", self.network, self._controllers)
         self.nodes = Process("nodes", self.network, self._nodes)
-        self._processes = (self.nodes, self.controllers, self.scheduler)
+        self._processes = [self.nodes, self.controllers, self.scheduler]
         self._pool: NodePool | None = None
 
     async def __aenter__(self) -> World:
@@ -97,6 +103,15 @@ class World:
     def client_of(self, name: str, peer: Peer = ADMIN) -> Client:
         """A client over a link of its own; an administrator unless said otherwise."""
         return Client(self.network.link(name, peer), user_agent=name)
+
+    async def start(
+        self, name: str, build: Callable[[Transport, Surroundings], Manager], peer: Peer
+    ) -> Process:
+        """Start one more process, with a link, a clock and faults of its own; it ends with the world."""
+        process = Process(name, self.network, lambda: build(self._link(name, peer), self._around(name)))
+        self._processes.append(process)
+        await process.start()
+        return process
 
     def objects(self, kind: Kind, namespace: str = "") -> list[Obj]:
         """The committed objects of a kind, read past the API."""
@@ -161,10 +176,14 @@ class World:
     # How the processes are made
 
     def _around(self, name: str) -> Surroundings:
-        return Surroundings(self.sim.clock, self.sim.stream(name), self.server.metrics)
+        skew = self.settings.skews.get(name, 0.0)
+        clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
+        return Surroundings(clock, self.sim.stream(name), self.server.metrics)
 
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)
+        if self.settings.plans is not None:
+            return FaultyTransport(link, self.settings.plans(name), self.sim.clock)
         if self.settings.chances == Chances():
             return link
         plan = RandomPlan(self.settings.chances, self.sim.stream(f"faults of {name}"))
