@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from admission import cases_metadata, cases_pods, cases_rbac, cases_workloads
+from admission import cases_metadata, cases_pods, cases_rbac, cases_security, cases_workloads
 from admission import cases_small as small
 from admission.case_types import Broken, BrokenStep, Case, Cases, Done, DoneByStep, Refused
 from admission.given import context, faults_of, found, made, stepped
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.unit
 
 CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
+    *cases_security.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"

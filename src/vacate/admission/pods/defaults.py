@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vacate.admission.pods.container_defaults import default_container
+from vacate.admission.pods.volume_defaults import default_volume
 from vacate.admission.quantities import canonical_list
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import child, mapping, maps, sequence
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 
-_FILE_MODE = 0o644
-_HOUR = 3600
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _SPEC_DEFAULTS = (
     ("restartPolicy", "Always"),
@@ -33,10 +30,6 @@ RULES = table(
     ("spec.containers[].ports[].hostPort", Effect.DEFAULT, "containerPort with hostNetwork; only pods"),
     ("spec.containers[].resources.requests", Effect.DEFAULT, "the limits (pods, not templates)"),
     ("spec.overhead.{}", Effect.DEFAULT, "quantities in canonical form"),
-    ("spec.volumes[].emptyDir", Effect.DEFAULT, "{} where the volume has no source"),
-    ("spec.volumes[].configMap.defaultMode", Effect.DEFAULT, "420; secret, downwardAPI and projected too"),
-    ("spec.volumes[].hostPath.type", Effect.DEFAULT, "an empty text"),
-    ("spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds", Effect.DEFAULT, "3600"),
     ("status.podIPs", Effect.DEFAULT, "podIP as the one entry, and the other way round"),
 )  # fmt: skip
 
@@ -71,7 +64,7 @@ def default_spec(spec: Obj, kind: Kind) -> None:
             default_container(container, kind)
     if volumes := spec.get("volumes"):
         for volume in maps(volumes):
-            _default_volume(volume)
+            default_volume(volume, kind)
     if "overhead" in spec:
         canonical_list(spec["overhead"], kind)
     if "resources" in spec:
@@ -94,33 +87,6 @@ def _open_host_ports(spec: Obj) -> None:
         for port in maps(container.get("ports")):
             if not port.get("hostPort") and port.get("containerPort"):
                 port["hostPort"] = port["containerPort"]
-
-
-def _default_volume(volume: Obj) -> None:
-    if not any(type(value) is dict for value in volume.values()):
-        volume["emptyDir"] = {}
-    for key in ("configMap", "secret", "downwardAPI", "projected"):
-        if type(source := volume.get(key)) is dict:
-            source.setdefault("defaultMode", _FILE_MODE)
-            _default_field_references(source.get("items"))
-    if type(path := volume.get("hostPath")) is dict:
-        path.setdefault("type", "")
-    if type(projected := volume.get("projected")) is dict:
-        _default_projection(projected)
-
-
-def _default_projection(projected: Obj) -> None:
-    for source in maps(projected.get("sources")):
-        if type(token := source.get("serviceAccountToken")) is dict:
-            token.setdefault("expirationSeconds", _HOUR)
-        if type(downward := source.get("downwardAPI")) is dict:
-            _default_field_references(downward.get("items"))
-
-
-def _default_field_references(items: Any) -> None:
-    for item in maps(items):
-        if type(reference := item.get("fieldRef")) is dict and not reference.get("apiVersion"):
-            reference["apiVersion"] = "v1"
 
 
 def _default_addresses(status: Obj) -> None:

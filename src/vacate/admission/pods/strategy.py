@@ -20,6 +20,7 @@ from vacate.admission.pods import (
     spec,
     status,
     update,
+    volume_defaults,
     volumes,
 )
 from vacate.admission.pods.quality import quality_of
@@ -48,9 +49,9 @@ _OWN_RULES = table(
     ("metadata.annotations[kubernetes.io/config.mirror]", Fault.FORBIDDEN, "an update never changes it"),
 )
 RULES: tuple[Rule, ...] = (
-    *defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES, *volumes.RULES, *containers.RULES,
-    *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *spec.RULES, *affinity.RULES,
-    *placement.RULES, *interceptors.RULES, *update.RULES, *status.RULES,
+    *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
+    *volumes.RULES, *containers.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
+    *spec.RULES, *affinity.RULES, *placement.RULES, *interceptors.RULES, *update.RULES, *status.RULES,
 )  # fmt: skip
 
 
