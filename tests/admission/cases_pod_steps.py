@@ -64,10 +64,14 @@ BY_AUTHOR: Cases = (
                f'{_TERMS}[0]: Invalid value: {{"MatchExpressions":null,"MatchFields":null}}:'
                " only additions are allowed (no mutations or deletions)", _NARROW),
     BrokenStep(f"{_P[:-1]}/forbidden", PODS, {"spec.nodeName": "node-1"},
-               f"spec: Forbidden: {FORBIDDEN}\n+ nodeName: 'node-1'"),
+               f'spec: Forbidden: {FORBIDDEN}\n@@ -42,7 +42,7 @@\n  "NodeSelector": null,\n'
+               '  "ServiceAccountName": "default",\n  "AutomountServiceAccountToken": null,\n- "NodeName": "",\n'
+               '+ "NodeName": "node-1",\n  "SecurityContext": {\n   "HostNetwork": false,\n   "HostPID": false,\n'),
     BrokenStep(f"{_P[:-1]}/forbidden", PODS, {"spec.terminationGracePeriodSeconds": 5},
-               f"spec: Forbidden: {FORBIDDEN}\n- terminationGracePeriodSeconds: 30\n"
-               "+ terminationGracePeriodSeconds: 5"),
+               f'spec: Forbidden: {FORBIDDEN}\n@@ -36,7 +36,7 @@\n  ],\n  "EphemeralContainers": null,\n'
+               '  "RestartPolicy": "Always",\n- "TerminationGracePeriodSeconds": 30,\n'
+               '+ "TerminationGracePeriodSeconds": 5,\n  "ActiveDeadlineSeconds": null,\n'
+               '  "DNSPolicy": "ClusterFirst",\n  "NodeSelector": null,\n'),
 )  # fmt: skip
 
 

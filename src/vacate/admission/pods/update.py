@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.faults import same, sorted_map
+from vacate.admission.pods.difference import difference
 from vacate.admission.pods.interceptors import FIELD, change_faults
 from vacate.admission.pods.placement import toleration_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, maps, sequence, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required
 from vacate.api.objects import Obj, dig
+from vacate.api.schema.internal import internal_form
 
 _INT32 = 2**31 - 1
 _UPDATABLE = (
@@ -100,13 +102,14 @@ def _without_seconds(toleration: Obj) -> Obj:
 
 def _gate_faults(new: list[Obj], old: list[Obj]) -> list[FieldError]:
     before = [gate.get("name") for gate in old]
+    last_places = {gate.get("name"): index for index, gate in enumerate(new)}
     return [
         forbidden(
             f"spec.schedulingGates[{index}].name",
-            f"only deletion is allowed, but found new scheduling gate '{text(gate.get('name'))}'",
+            f"only deletion is allowed, but found new scheduling gate '{text(name)}'",
         )
-        for index, gate in enumerate(new)
-        if gate.get("name") not in before
+        for name, index in last_places.items()
+        if name not in before
     ]
 
 
@@ -126,7 +129,7 @@ def _rest_faults(spec: Obj, before: Obj) -> list[FieldError]:
     if sequence(before.get("schedulingGates")):
         found = _gated_faults(munged, before)
     if not same(munged, before):
-        found.append(forbidden("spec", f"{FORBIDDEN}\n{_difference(munged, before)}"))
+        found.append(forbidden("spec", f"{FORBIDDEN}\n{difference(before, munged)}"))
     return found
 
 
@@ -175,18 +178,7 @@ def _narrowing_faults(new: Any, old: Any) -> list[FieldError]:
 
 
 def _shown_term(term: Obj) -> Obj:
-    return {
-        "MatchExpressions": _shown_requirements(term.get("matchExpressions")),
-        "MatchFields": _shown_requirements(term.get("matchFields")),
-    }
-
-
-def _shown_requirements(requirements: Any) -> list[Obj] | None:
-    shown = [
-        {"Key": entry.get("key"), "Operator": entry.get("operator"), "Values": entry.get("values")}
-        for entry in maps(requirements)
-    ]
-    return shown or None
+    return internal_form("NodeSelectorTerm", term)
 
 
 def _only_more(new: Obj, old: Obj) -> bool:
@@ -197,12 +189,3 @@ def _only_more(new: Obj, old: Obj) -> bool:
         same(sequence(new.get(part))[: len(sequence(old.get(part)))], sequence(old.get(part)))
         for part in parts
     )
-
-
-def _difference(new: Obj, old: Obj) -> str:
-    changed = [key for key in dict.fromkeys((*old, *new)) if not same(new.get(key), old.get(key))]
-    lines = []
-    for key in changed:
-        lines += [f"- {key}: {old[key]!r}"] if old.get(key) is not None else []
-        lines += [f"+ {key}: {new[key]!r}"] if new.get(key) is not None else []
-    return "\n".join(lines)
