@@ -51,6 +51,8 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
     status: Obj = {"message": message} if request.status.message != message else {}
     if request.status.active_interceptor_name:
         status |= dict.fromkeys(_OF_THE_ACTIVE)
+    elif request.status.expected_interceptor_finish_time:
+        status["expectedInterceptorFinishTime"] = None
     changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
         changed.append(_assignment(request, request.status.active_interceptor_name, Fate.ENDED, now))
@@ -177,7 +179,7 @@ def _written(one: RequestCondition, request: EvictionRequest) -> Obj:
     if before is not None and before.status == one.status and one.type == PROGRESSING:
         since = before.last_transition_time  # only the reason changed
     written: Obj = msgspec.to_builtins(one)
-    written["message"] = one.message
+    written |= {"reason": one.reason, "message": one.message}
     if since is not None:
         written["lastTransitionTime"] = format_exact_time(since)
     return written

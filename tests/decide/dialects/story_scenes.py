@@ -1,0 +1,155 @@
+"""Every state that a story may be told in, played through by the engine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from support.leave_play import START, Play
+from vacate.api.times import format_time
+
+BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
+SPENT = (
+    "Cannot evict pod as it would violate the pod's disruption budget. "
+    "The disruption budget web needs 3 healthy pods and has 3 currently"
+)
+SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+
+def _asked(*interceptors: str, **options: Any) -> Play:
+    """The first interceptor has been asked, half a second after the request was made."""
+    return Play(*interceptors, **options).after(seconds=0.5).controller()
+
+
+def _terminating(play: Play, grace: int, **metadata: Any) -> Play:
+    ends = play.now.replace(microsecond=0)
+    return play.pod_is(
+        metadata={"deletionTimestamp": format_time(ends), "deletionGracePeriodSeconds": grace, **metadata}
+    )
+
+
+def _owned_by(kind: str, name: str) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    return {"ownerReferences": [owner]}
+
+
+def _handed_over() -> Play:
+    play = _asked(BACKUP, NOTIFY).after(seconds=1).responds(message="Copying")
+    return play.after(seconds=1800).controller().after(seconds=20)
+
+
+def _last_given_up() -> Play:
+    play = _asked(BACKUP).after(seconds=1800).refused(SPENT).budget("web", 3, 3)
+    return play.after(seconds=2)
+
+
+SCENES: Mapping[str, Callable[[], Play]] = {
+    "not started": lambda: Play(BACKUP, NOTIFY).after(seconds=0.2),
+    "not started for long": lambda: Play(BACKUP).after(minutes=2),
+    "waiting for a response": lambda: _asked(BACKUP, NOTIFY).after(seconds=20),
+    "responding": lambda: (
+        _asked(BACKUP, NOTIFY)
+        .after(minutes=5)
+        .responds(
+            message="Copied 40 of 100 GiB",
+            expectedInterceptorFinishTime=format_time(START.replace(minute=15)),
+        )
+        .after(seconds=10)
+    ),
+    "responding without an estimate": lambda: _asked(BACKUP).after(minutes=5).responds().after(seconds=3),
+    "later than expected": lambda: (
+        _asked(BACKUP)
+        .after(minutes=5)
+        .responds(message="Nearly there", expectedInterceptorFinishTime=format_time(START.replace(minute=6)))
+        .after(minutes=3)
+    ),
+    "overdue while the controller listens": lambda: _asked(BACKUP, NOTIFY).after(minutes=31),
+    "overdue, the last one": lambda: (
+        _asked(BACKUP).after(minutes=1).responds(message="Copying").after(minutes=31)
+    ),
+    "overdue for long": lambda: _asked(BACKUP, NOTIFY).after(minutes=45),
+    "completed, the next not yet asked": lambda: (
+        _asked(BACKUP, NOTIFY).after(seconds=90).responds(activeInterceptorCompleted=True).after(seconds=0.1)
+    ),
+    "handed over after completion": lambda: (
+        _asked(BACKUP, NOTIFY)
+        .after(seconds=90)
+        .responds(activeInterceptorCompleted=True)
+        .controller()
+        .after(seconds=5)
+    ),
+    "handed over after silence": _handed_over,
+    "never responded": lambda: _asked(BACKUP, NOTIFY).after(minutes=30).controller().after(seconds=5),
+    "all done, evicting": lambda: (
+        _asked(BACKUP)
+        .after(seconds=90)
+        .responds(activeInterceptorCompleted=True)
+        .after(seconds=0.2)
+        .budget("web", 4, 3)
+    ),
+    "evicting without interceptors": lambda: Play().after(seconds=0.2),
+    "evicting for long, to be refused": lambda: Play().after(minutes=3).budget("web", 3, 3),
+    "blocked": lambda: Play().refused(SPENT).budget("web", 3, 3).after(seconds=1),
+    "blocked often": lambda: (
+        Play().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
+    ),
+    "blocked, room by now": lambda: Play().refused(SPENT).refused(SPENT).budget("web", 4, 3).after(seconds=1),
+    "blocked by two budgets": lambda: (
+        Play().refused(SEVERAL).budget("web", 3, 3).budget("all", 9, 3).after(seconds=1)
+    ),
+    "blocked by others than budgets": lambda: (
+        Play().refused('admission webhook "x" denied the request: no').after(seconds=9)
+    ),
+    "blocked after the last one was given up": _last_given_up,
+    "daemon set": lambda: (
+        Play().pod_is(metadata=_owned_by("DaemonSet", "agent")).controller().after(minutes=4)
+    ),
+    "mirror pod": lambda: (
+        Play().pod_is(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}}).controller()
+    ),
+    "terminating in its grace": lambda: _terminating(Play().after(seconds=30), 30).after(seconds=-20),
+    "terminating during a turn": lambda: _terminating(_asked(BACKUP, NOTIFY).after(seconds=40), 30).after(
+        seconds=-10
+    ),
+    "terminating, finalizers to come": lambda: _terminating(
+        Play().after(seconds=30), 30, finalizers=["example.com/keep"]
+    ).after(seconds=-20),
+    "terminating, held by finalizers": lambda: _terminating(
+        Play().after(seconds=30), 30, finalizers=["example.com/keep", "example.com/other"]
+    ).after(minutes=5),
+    "terminating, silent node": lambda: _terminating(Play().after(seconds=30), 30).after(minutes=5),
+    "forbidden to cancel": lambda: (
+        _asked(BACKUP).after(seconds=30).responds(evictionRequestCancellationPolicy="Forbid").after(seconds=5)
+    ),
+    "forbidden, and nobody wants it": lambda: (
+        _asked(BACKUP)
+        .after(seconds=30)
+        .responds(evictionRequestCancellationPolicy="Forbid")
+        .spec(requesters=[])
+        .after(seconds=5)
+    ),
+    "unadmitted": lambda: (
+        Play(BACKUP).metadata(annotations={}).metadata(annotations=None).after(seconds=5).controller()
+    ),
+    "several requesters and a reason": lambda: Play(
+        BACKUP, requesters=("drain.example.com", "a.example.com", "jane.cli.vacate.dev")
+    ).metadata(annotations={"vacate.dev/reason": "kernel update", "vacate.dev/admitted": "true"}),
+    "complete: gone": lambda: (
+        _asked(BACKUP, NOTIFY).after(minutes=2).responds().pod_goes().controller().after(minutes=5)
+    ),
+    "complete: ended": lambda: Play().pod_is(status={"phase": "Succeeded"}).controller().after(minutes=5),
+    "complete: gone, another of the name": lambda: (
+        Play().pod_is(metadata={"uid": "uid-other"}).controller().after(minutes=5)
+    ),
+    "cancelled": lambda: _asked(BACKUP).after(minutes=2).spec(requesters=[]).controller().after(minutes=5),
+    "gone, not yet written down": lambda: Play().after(seconds=40).pod_goes(),
+    "cancelled, not yet written down": lambda: Play(BACKUP).after(seconds=1).spec(requesters=[]),
+    "over, held by finalizers": lambda: (
+        Play()
+        .pod_goes()
+        .controller()
+        .metadata(deletionTimestamp=format_time(START), finalizers=["example.com/report"])
+        .after(minutes=1)
+    ),
+}
+"""What has happened, by the name of the state."""
