@@ -153,3 +153,13 @@ SCENES: Mapping[str, Callable[[], Play]] = {
     ),
 }
 """What has happened, by the name of the state."""
+
+UNASKED: Mapping[str, Callable[[], Play]] = {
+    "unasked": Play,
+    "unasked, with interceptors and a budget": lambda: Play(BACKUP, NOTIFY).budget("web", 4, 3),
+    "unasked, budget spent": lambda: Play().budget("web", 3, 3),
+    "unasked daemon": lambda: Play().pod_is(metadata=_owned_by("DaemonSet", "agent")),
+    "unasked and terminating": lambda: _terminating(Play().after(seconds=30), 30).after(seconds=-20),
+    "unasked and ended": lambda: Play().pod_is(status={"phase": "Failed"}),
+}
+"""Pods without a request; what is asked of the play's request does not count."""

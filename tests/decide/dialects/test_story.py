@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
+from decide.dialects.story_scenes import SCENES, SPENT, UNASKED
 from support.leave_play import Play
 from vacate.decide.dialects.evictionrequest_story import Story, tell
+from vacate.decide.dialects.story_unasked import tell_unasked
 
 pytestmark = pytest.mark.unit
 
@@ -17,6 +19,12 @@ GOLDEN = Path(__file__).with_name("story_golden.txt")
 
 def told(play: Play) -> Story:
     return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+
+
+def told_unasked(play: Play) -> Story:
+    assert play.typed_pod is not None
+    interceptors = [one["name"] for one in reversed(play.request["spec"]["interceptors"])]
+    return tell_unasked(play.typed_pod, interceptors, play.typed_budgets, now=play.now)
 
 
 def written(story: Story) -> str:
@@ -39,3 +47,52 @@ def golden() -> dict[str, str]:
 @pytest.mark.parametrize("name", SCENES)
 def test_the_story_of_each_state(name: str) -> None:
     assert written(told(SCENES[name]())) == golden()[name]
+
+
+@pytest.mark.parametrize("name", UNASKED)
+def test_the_story_of_a_pod_that_nobody_asks(name: str) -> None:
+    assert written(told_unasked(UNASKED[name]())) == golden()[name]
+
+
+def test_every_golden_story_has_a_scene() -> None:
+    assert set(golden()) == {*SCENES, *UNASKED}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_text_is_a_sentence_and_every_part_is_told(name: str) -> None:
+    story = told(SCENES[name]())
+    assert all(one and one == one.strip() for one in story.sentences)
+    assert {turn.interceptor for turn in story.turns} == {
+        one.name for one in SCENES[name]().typed.spec.interceptors
+    }
+    assert story.awaited or story.next
+
+
+def test_a_known_refusal_narrows_the_next_attempt() -> None:
+    play = Play().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
+    refused_at = play.now - dt.timedelta(seconds=4)
+    story = tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now, refused_at=refused_at)
+    assert story.next[0].startswith("The next attempt comes between 12s and 16s from now")
+    assert story.next_at == refused_at + dt.timedelta(seconds=20)
+
+
+def test_a_refusal_of_long_ago_narrows_nothing() -> None:
+    play = Play().refused(SPENT).refused(SPENT).after(minutes=10)
+    story = tell(play.typed, play.typed_pod, now=play.now, refused_at=play.now - dt.timedelta(minutes=10))
+    assert story.next[0].startswith("The next attempt comes within 10s")
+
+
+def test_commands_are_those_of_the_program_that_tells() -> None:
+    play = SCENES["waiting for a response"]()
+    story = tell(play.typed, play.typed_pod, now=play.now, program="kubectl vacate")
+    assert "kubectl vacate cancel web-1 -n default" in [one.command for one in story.remedies]
+
+
+def test_budgets_of_other_namespaces_and_of_other_pods_do_not_count() -> None:
+    play = Play().refused(SPENT).budget("web", 3, 3).budget("far", 3, 3).budget("other", 3, 3)
+    play.budgets[1]["metadata"]["namespace"] = "elsewhere"
+    play.budgets[2]["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    story = told(play)
+    assert [one for one in story.awaited if "needs" in one] == [
+        "Disruption budget web needs 3 healthy pods, has 3, and allows 0 disruptions now."
+    ]

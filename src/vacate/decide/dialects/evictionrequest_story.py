@@ -24,6 +24,7 @@ from vacate.decide.process.model import Action, Assign, Evict, Finish, Hold, Mom
 
 __all__ = ["Remedy", "Story", "ToldTurn", "TurnState", "tell"]
 
+_NOBODY = ", and nobody wants it any more."
 _ALL_ALONG = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
@@ -48,13 +49,20 @@ def tell(
         headline=act.headline,
         stage=act.stage,
         asked=_asked(scene),
-        turns=told_turns(request, now, departing=scene.target.departure is not None),
+        turns=told_turns(request, now, idle=_idle(scene, act)),
         happened=act.happened,
         awaited=act.awaited,
         next=act.next,
         next_at=act.next_at,
         remedies=act.remedies,
     )
+
+
+def _idle(scene: Scene, act: Act) -> str:
+    """Why nobody's turn or time passes, as said of the one who has the turn."""
+    if act.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
+        return "had the turn when the request ended"
+    return "has the turn while the pod leaves" if scene.target.departure is not None else ""
 
 
 def _act(scene: Scene) -> Act:
@@ -111,11 +119,8 @@ def _asked(scene: Scene) -> tuple[str, ...]:
     """Who wants it, since when, why, and whether they may change their minds."""
     process, request = scene.process, scene.request
     since = f"The request was made {ago(process.created, scene.now)}"
-    who = (
-        f" and is wanted by {listed(process.requesters)}."
-        if process.requesters
-        else ", and nobody wants it any more."
-    )
+    wanted = "was wanted" if process.complete else "is wanted"
+    who = f" and {wanted} by {listed(process.requesters)}." if process.requesters else _NOBODY
     said = [since + who]
     if reason := reason_of(request):
         said.append(f"Reason given: {reason}")

@@ -59,10 +59,10 @@ def unadmitted(scene: Scene) -> Act:
         next=("Nothing happens to the pod because of it.",),
         remedies=(
             Remedy(
-                "Delete the request while Vacate's admission runs,",
+                "Make sure that Vacate's admission runs, then delete the request.",
                 scene.kubectl("delete", "evictionrequest", request),
             ),
-            Remedy("and ask again.", scene.command("evict")),
+            Remedy("Ask again.", scene.command("evict")),
         ),
     )
 

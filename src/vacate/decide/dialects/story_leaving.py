@@ -5,15 +5,16 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.decide.dialects.evictionrequest import MIRROR
-from vacate.decide.dialects.story_budgets import room_of, would_refuse
+from vacate.decide.dialects.story_budgets import budgets_named_in, room_of, would_refuse
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene
 from vacate.decide.dialects.story_remedies import change_of_mind, follow, look_at_budgets, look_for_controller
 from vacate.decide.dialects.story_words import ahead, counted, listed, sentence, span
-from vacate.decide.process.attempts import after_refusal, delay
+from vacate.decide.process.attempts import LONGEST_DELAY, after_refusal, delay
 from vacate.decide.process.engine import OVERSTAY
 from vacate.decide.process.model import Departure, Stage
 
-_LONGEST = dt.timedelta(minutes=15)
+_ROOM_BY_NOW = "As things stand the server would agree to the next attempt."
+_NO_BUDGET = "No disruption budget stands in the way: whoever refused it must change their mind."
 
 
 def attempt_window(scene: Scene) -> tuple[dt.datetime, dt.datetime] | None:
@@ -86,7 +87,6 @@ def unevictable(scene: Scene, why: str) -> Act:
         stage=Stage.BLOCKED,
         happened=(sentence(why),),
         awaited=("The pod's end by other means is awaited.",),
-        next=("The request completes when the pod has ended.",),
         remedies=(*remedies, *change_of_mind(scene)),
     )
 
@@ -109,6 +109,7 @@ def terminating(scene: Scene, departure: Departure) -> Act:
         awaited=_held_by(departure, now) if over else in_grace,
         next=(
             "The request completes when the pod is gone; no interceptor's turn or time passes until then.",
+            "To cancel it would change only the request: the pod goes all the same.",
         ),
         next_at=None if over else departure.ends,
         remedies=(*(_release(scene, departure) if over else ()), follow(scene)),
@@ -143,7 +144,8 @@ def _rooms(scene: Scene) -> tuple[str, ...]:
 
 def _still_refused(scene: Scene, refusal: str) -> tuple[str, ...]:
     if not refusal:
-        return ("As things stand the server would agree to the next attempt.",)
+        by_budget = budgets_named_in(scene.request.status.message)
+        return (_ROOM_BY_NOW if by_budget else _NO_BUDGET,)
     if len(scene.budgets) > 1:
         names = listed([budget.metadata.name for budget in scene.budgets])
         return (f"No eviction is possible as long as several budgets select the pod: {names}.",)
@@ -157,8 +159,8 @@ def _next_attempt(scene: Scene, window: tuple[dt.datetime, dt.datetime] | None) 
     when = f"within {span(ends - scene.now)}"
     if begins > scene.now:
         when = f"between {span(begins - scene.now)} and {span(ends - scene.now)} from now"
-    first = f"The next attempt comes {when}, or at once when a budget makes room."
-    return first, f"After each refusal the wait doubles, up to {span(_LONGEST)}."
+    first = f"The next attempt comes {when}, or at once when a budget makes room or goes away."
+    return first, f"After each refusal the wait doubles, up to {span(LONGEST_DELAY)}."
 
 
 def _late_report(scene: Scene) -> tuple[str, ...]:

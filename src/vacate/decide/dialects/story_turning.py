@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+from vacate.api.types.evictionrequest import PROGRESSING
+from vacate.api.types.meta import condition
 from vacate.decide.dialects.evictionrequest import has_responded
 from vacate.decide.dialects.story_parts import Act, Scene
 from vacate.decide.dialects.story_remedies import (
@@ -90,8 +92,12 @@ def overdue(scene: Scene, listening: Hold) -> Act:
 
 
 def _says(scene: Scene) -> tuple[str, ...]:
-    message = scene.request.status.message.strip()
-    return (f"It says: {sentence(message)}",) if message else ()
+    """The interceptor's own words; the message that came with its turn is the controller's."""
+    status = scene.request.status
+    progress = condition(status.conditions, PROGRESSING)
+    if not status.message.strip() or (progress is not None and progress.message == status.message):
+        return ()
+    return (f"It says: {sentence(status.message)}",)
 
 
 def _fall_silent(responded: bool, until: dt.datetime | None, now: dt.datetime) -> str:

@@ -55,12 +55,10 @@ _FATES = {
 }
 
 
-def told_turns(
-    request: EvictionRequest, now: dt.datetime, *, departing: bool = False
-) -> tuple[ToldTurn, ...]:
+def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") -> tuple[ToldTurn, ...]:
     """Every interceptor of the request, the one with the first turn first.
 
-    While the pod is `departing` nobody's deadline runs.
+    `idle` is what is said of the one who has the turn while nobody's time runs, and empty while it does.
     """
     process = process_of(request)
     condition = assigned(request)
@@ -71,11 +69,11 @@ def told_turns(
         if name in past:
             turns.append(_past(past[name], now))
         elif name == process.active:
-            turns.append(_active(request, name, now, departing=departing))
+            turns.append(_active(request, name, now, idle))
         elif place < reached:
             turns.append(ToldTurn(name, TurnState.UNKNOWN, "had its turn before."))
         else:
-            turns.append(_later(name, over=process.complete or departing))
+            turns.append(_later(name, over=bool(idle)))
     return tuple(turns)
 
 
@@ -90,14 +88,14 @@ def _later(name: str, *, over: bool) -> ToldTurn:
     return ToldTurn(name, TurnState.WAITING, "waits for its turn.")
 
 
-def _active(request: EvictionRequest, name: str, now: dt.datetime, *, departing: bool) -> ToldTurn:
+def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) -> ToldTurn:
     condition = assigned(request)
     began = condition.last_transition_time if condition else request.status.heartbeat_time
     asked = f"was asked {ago(began, now)}" if began else "has been asked"
     if request.status.active_interceptor_completed:
         return ToldTurn(name, TurnState.COMPLETED, f"{asked} and has completed its part.", began)
-    if departing:
-        return ToldTurn(name, TurnState.ACTIVE, f"{asked} and has the turn while the pod leaves.", began)
+    if idle:
+        return ToldTurn(name, TurnState.ACTIVE, f"{asked} and {idle}.", began)
     process = process_of(request)
     late = now - deadline_of(process)
     if late >= dt.timedelta():
