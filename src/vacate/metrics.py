@@ -5,9 +5,23 @@ The names are those that Kubernetes components export, so that existing dashboar
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Protocol
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+
+_PIECE = 500  # series written at once: few enough to let others have a turn
 _QUEUE_BUCKETS = tuple(1e-8 * 10**n for n in range(12))
+
+
+class Shown(Protocol):
+    """Something that makes series when they are asked for."""
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, as they stand now."""
+        ...
 
 
 class Metrics:
@@ -71,3 +85,49 @@ class Metrics:
         self.leader = Gauge(
             "leader_election_master_status", "1 while this process leads.", ["name"], registry=self.registry
         )
+        self.evictions = Counter(
+            "vacate_evictions",
+            "Evictions that the eviction request controller asked for, by result.",
+            ["result"],
+            registry=self.registry,
+        )
+        self._shown: dict[str, Shown] = {}  # by name, so that a part that starts anew shows its series once
+
+    def show(self, name: str, collector: Shown) -> None:
+        """Show the collector's series under a name, instead of what was shown under it before."""
+        before = self._shown.get(name)
+        if before is not None:
+            self.registry.unregister(before)
+        self._shown[name] = collector
+        self.registry.register(collector)
+
+
+def exposition(registry: CollectorRegistry) -> Iterator[bytes]:
+    """All metrics in the text form of Prometheus, piece by piece: a hundred thousand series take a while."""
+    for family in registry.collect():
+        for number, samples in enumerate(_pieces(family)):
+            text = generate_latest(_Single(family, samples))
+            yield text if number == 0 else text.split(b"\n", 2)[2]
+
+
+def _pieces(family: Metric) -> Iterator[list[Any]]:
+    """Only families of plain samples can grow long; the others belong together."""
+    if family.type not in ("gauge", "unknown"):
+        yield family.samples
+        return
+    samples = iter(family.samples)
+    piece = list(islice(samples, _PIECE))
+    yield piece
+    while piece := list(islice(samples, _PIECE)):
+        yield piece
+
+
+class _Single:
+    """A registry of one family, with some of its samples."""
+
+    def __init__(self, family: Metric, samples: list[Any]) -> None:
+        self._family = Metric(family.name, family.documentation, family.type)
+        self._family.samples = samples
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._family,)

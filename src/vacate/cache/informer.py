@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from vacate.api.kinds import Kind
 from vacate.cache import machine
@@ -18,13 +19,16 @@ from vacate.client.codec import WatchEvent
 from vacate.client.watch import Watch
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import ApiError, TransportError
+from vacate.errors import ApiError, TransportError, VacateError
 from vacate.wire.framing import DELETED
 
 T = TypeVar("T")
 
 Handler = Callable[[T | None, T | None], None]
 """Called as fn(old, new) after the readers see the change; None where there is no object."""
+
+Trim = Callable[[T], T]
+"""Cuts an object down to what those who share the informer look at, before it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,11 @@ class Informer(Generic[T]):
         field_selector: str = "",
         indexes: Mapping[str, IndexFunction[T]] | None = None,
         tuning: Tuning | None = None,
+        trim: Trim[T] | None = None,
     ) -> None:
         self.kind = kind
         self.into = into
+        self.trim = trim
         self._client = client
         self._clock = clock
         self._entropy = entropy
@@ -72,12 +78,29 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._started = False
         self._position = Position()
+        self._unbroken_since: dt.datetime | None = None
+        self._trouble: VacateError | None = None
         self.reader = Reader(self._table)
 
     @property
     def position(self) -> Position:
         """Where the list-and-watch machine stands."""
         return self._position
+
+    @property
+    def unbroken_since(self) -> dt.datetime | None:
+        """Since when changes have arrived without a gap; None while none can arrive.
+
+        A watch that the server ends in good order and that is opened again at once is no gap. One that broke,
+        fell silent or could not be opened is: nothing is missed then either, since the next one begins where
+        the last one ended, but for a while nobody could know what happened, or perhaps even make it happen.
+        """
+        return self._unbroken_since
+
+    @property
+    def trouble(self) -> VacateError | None:
+        """Why the last attempt failed; None once changes arrive again."""
+        return self._trouble
 
     def add_indexes(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
         """Index by more functions. Only before `run`; a name keeps the function it got first."""
@@ -116,6 +139,7 @@ class Informer(Generic[T]):
             case machine.OpenStream() as opening:
                 return await self._follow(position, opening)
             case machine.Pause() as pause:
+                self._unbroken_since = None
                 await self._clock.sleep(self._pause_seconds(pause))
                 return step(position, machine.Started())
             case other:
@@ -132,7 +156,7 @@ class Informer(Generic[T]):
                 **self._selectors,
             )
         except (ApiError, TransportError) as error:
-            return machine.Failed(error)
+            return self._failed(error)
         return machine.Page(page.items, page.resource_version, page.continue_token)
 
     async def _follow(self, position: Position, opening: machine.OpenStream) -> Step:
@@ -154,17 +178,28 @@ class Informer(Generic[T]):
                 await self._stay(watch)
             outcome: Input = machine.Ended(self._clock.monotonic() - began)
         except TimeoutError:
-            outcome = machine.Failed(TransportError("the watch has fallen silent"))
+            outcome = self._failed(TransportError("the watch has fallen silent"))
         except (ApiError, TransportError) as error:
-            outcome = machine.Failed(error)
+            outcome = self._failed(error)
         return step(self._position, outcome)
+
+    def _failed(self, error: VacateError) -> machine.Failed:
+        self._unbroken_since, self._trouble = None, error
+        return machine.Failed(error)
+
+    def _listening(self) -> None:
+        """Note that changes arrive from now on, if they do and did not before."""
+        if self._unbroken_since is None and self._position.phase is machine.Phase.WATCHING:
+            self._unbroken_since, self._trouble = self._clock.now(), None
 
     async def _stay(self, watch: Watch[T]) -> None:
         await watch.open()
         self._position, effects = step(self._position, machine.Opened())
+        self._listening()
         while (events := await watch.read()) is not None:
             self._position, effects = step(self._position, machine.Events(events))
             self._perform(effects)
+            self._listening()
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         """Do all that takes no time; the last effect is for the caller."""
@@ -175,26 +210,32 @@ class Informer(Generic[T]):
                 case machine.Forget():
                     self._aside = {}
                 case machine.Collect(items):
-                    self._aside.update((key_of(item), item) for item in items)
+                    self._collect(items)
                 case machine.Amend(events):
                     self._amend(events)
                 case machine.Swap(version):
                     self._swap(version)
 
+    def _trimmed(self, obj: Any) -> T:
+        return cast(T, obj) if self.trim is None else self.trim(obj)
+
+    def _collect(self, items: Sequence[T]) -> None:
+        for item in map(self._trimmed, items):
+            self._aside[key_of(item)] = item
+
     def _apply(self, events: Sequence[WatchEvent[Any]], version: str) -> None:
         for event in events:
-            changes = self._table.apply(event.object, deleted=event.type == DELETED)
+            changes = self._table.apply(self._trimmed(event.object), deleted=event.type == DELETED)
             self._table.resource_version = event.resource_version
             self._tell(changes)
         self._table.resource_version = version
 
     def _amend(self, events: Sequence[WatchEvent[Any]]) -> None:
         for event in events:
-            key = key_of(event.object)
             if event.type == DELETED:
-                self._aside.pop(key, None)
+                self._aside.pop(key_of(event.object), None)
             elif event.object is not None:
-                self._aside[key] = event.object
+                self._collect((event.object,))
 
     def _swap(self, version: str) -> None:
         items, self._aside = self._aside, {}

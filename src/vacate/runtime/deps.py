@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from vacate.api.kinds import Kind
-from vacate.cache.informer import Informer, Tuning
+from vacate.cache.informer import Informer, Trim, Tuning
 from vacate.cache.table import IndexFunction
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -51,14 +51,20 @@ class InformerFactory:
         label_selector: str = "",
         field_selector: str = "",
         indexes: Mapping[str, IndexFunction[T]] | None = None,
+        trim: Trim[T] | None = None,
     ) -> Informer[T]:
-        """The shared informer; a name of an index means the same function to everyone who asks."""
+        """The shared informer; a name of an index means the same function to everyone who asks.
+
+        So does a trim: all who share an informer see its objects cut down in the same way.
+        """
         scope = Scope(kind.resource, namespace, label_selector, field_selector)
         found = self._informers.get(scope)
         if found is None:
-            found = self._informers[scope] = self._make(kind, into, scope)
+            found = self._informers[scope] = self._make(kind, into, scope, trim)
         if found.into is not into:
             raise TypeError(f"{kind.resource} is cached as {found.into.__name__}, not as {into.__name__}")
+        if found.trim is not trim:
+            raise TypeError(f"{kind.resource} is cut down otherwise for others who share its informer")
         found.add_indexes(indexes or {})
         return cast(Informer[T], found)
 
@@ -66,7 +72,7 @@ class InformerFactory:
         """Every informer that someone asked for, oldest first."""
         return tuple(self._informers.values())
 
-    def _make(self, kind: Kind, into: type[T], scope: Scope) -> Informer[T]:
+    def _make(self, kind: Kind, into: type[T], scope: Scope, trim: Trim[T] | None) -> Informer[T]:
         return Informer(
             self._client,
             kind,
@@ -77,6 +83,7 @@ class InformerFactory:
             label_selector=scope.label_selector,
             field_selector=scope.field_selector,
             tuning=self._tuning,
+            trim=trim,
         )
 
 

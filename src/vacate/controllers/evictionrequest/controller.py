@@ -1,0 +1,243 @@
+"""The eviction request controller: looks at a request and its pod, asks what is next, and does it.
+
+Everything that must outlast the process is in the request itself, and every write of it names the version
+that the decision was made upon. Two controllers at once, or one that starts in the middle, thus do no harm:
+whoever is late gets a conflict and looks again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.controllers.evictionrequest import events
+from vacate.controllers.evictionrequest.evicting import Evictor, TargetUnclear
+from vacate.controllers.evictionrequest.memory import Attempts, key_of
+from vacate.controllers.evictionrequest.metrics import OpenRequests
+from vacate.controllers.evictionrequest.trim import lean_pod, lean_request
+from vacate.controllers.evictionrequest.waking import Waker
+from vacate.decide.dialects.evictionrequest import process_of, target_of
+from vacate.decide.dialects.evictionrequest_patch import (
+    assign_patch,
+    finish_patch,
+    hold_patch,
+    unadmitted_patch,
+)
+from vacate.decide.process.engine import decide
+from vacate.decide.process.model import (
+    Action,
+    Assign,
+    Evict,
+    Finish,
+    Hold,
+    LookForTarget,
+    Moment,
+    Presence,
+    Settled,
+    Target,
+    Unadmitted,
+)
+from vacate.errors import NotFound, ServiceUnavailable, Timeout, TransportError
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUEUE = "evictionrequests"
+
+_OUTAGE = (TransportError, ServiceUnavailable, Timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the controller works."""
+
+    workers: int = 16  # requests that are looked at side by side
+    longest_pause: float = 60.0  # seconds between two attempts when the server does not answer
+
+
+def build(deps: Deps, settings: Settings | None = None) -> Controller:
+    """The controller, woken by requests, by their pods, and by budgets that open."""
+    chosen = settings or Settings()
+    requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest, trim=lean_request)
+    pods = deps.informers.informer(PODS, Pod, trim=lean_pod)
+    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    reconciler = EvictionRequests(deps)
+    pods.subscribe(reconciler.see_pod)
+    controller = Controller(
+        QUEUE,
+        reconciler,
+        (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
+        deps,
+        workers=chosen.workers,
+        backoff=Backoff(longest=chosen.longest_pause),
+    )
+    waker = Waker(reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add)
+    budgets.subscribe(waker.see_budget)
+    deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
+    return controller
+
+
+def _matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether the process could go another way: most changes of a pod are about its containers."""
+    if old is None or new is None:
+        return True
+    return (
+        old.terminal != new.terminal
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.metadata.finalizers != new.metadata.finalizers
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
+class EvictionRequests:
+    """Reconciles a request with its pod."""
+
+    def __init__(self, deps: Deps) -> None:
+        self.attempts = Attempts(deps.entropy)
+        self._deps = deps
+        self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest, trim=lean_request)
+        self._requests = self._informer.reader
+        self._pods = deps.informers.informer(PODS, Pod, trim=lean_pod).reader
+        self._evictor = Evictor(deps, self.attempts)
+        self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
+        self._no_answer_at: dt.datetime | None = None  # when the server last failed to answer us
+
+    def request_of(self, pod: Pod) -> Iterable[Key]:
+        """The pod's request, if it has one: its name is the pod's uid."""
+        meta = pod.metadata
+        found = self._requests.get(meta.namespace, meta.uid)
+        return () if found is None else (Key(meta.namespace, meta.uid),)
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
+        if old is not None and new is None:
+            for key in self.request_of(old):
+                self._seen_gone[key] = None
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step of the process."""
+        request = self._requests.get(*key)
+        if request is None or request.complete:
+            self._forget(key)
+            return Done()
+        try:
+            return await self._advance(request, self._target(request))
+        except NotFound:
+            return Done()  # the request was removed meanwhile, and its informer will say so
+        except _OUTAGE:
+            self._no_answer_at = self._deps.clock.now()
+            raise
+
+    def _forget(self, key: Key) -> None:
+        self.attempts.forget(key)
+        self._seen_gone.pop(key, None)
+
+    # What is known
+
+    def _target(self, request: EvictionRequest) -> Target:
+        if key_of(request) in self._seen_gone:
+            return Target(Presence.GONE)
+        return target_of(request, self._cached_pod(request))
+
+    def _cached_pod(self, request: EvictionRequest) -> Pod | None:
+        ref = request.spec.target.pod_ref
+        return self._pods.get(request.metadata.namespace, ref.name) if ref else None
+
+    async def _live_target(self, request: EvictionRequest) -> Target:
+        ref = request.spec.target.pod_ref
+        try:
+            pod = (
+                await self._deps.client.get(PODS, ref.name, request.metadata.namespace, into=Pod)
+                if ref
+                else None
+            )
+        except NotFound:
+            pod = None
+        return target_of(request, pod, live=True)
+
+    def _moment(self, request: EvictionRequest, now: dt.datetime) -> Moment:
+        return Moment(now, self._listening_since(now), self.attempts.next_of(request, now))
+
+    def _listening_since(self, now: dt.datetime) -> dt.datetime:
+        """Silence counts only while someone can speak: the watch is whole and the server answers."""
+        since = self._informer.unbroken_since or now
+        return since if self._no_answer_at is None else max(since, self._no_answer_at)
+
+    # What is done
+
+    async def _advance(self, request: EvictionRequest, target: Target, *, fresh: bool = False) -> Outcome:
+        now = self._deps.clock.now()
+        action: Action = decide(process_of(request), target, self._moment(request, now))
+        match action:
+            case Settled():
+                return Done()
+            case Unadmitted():
+                return await self._reject(request, now)
+            case LookForTarget():
+                return await self._advance(request, await self._live_target(request), fresh=fresh)
+            case Finish():
+                return await self._finish(request, action, now)
+            case Assign():
+                await self._write(request, assign_patch(request, action, now))
+                self._deps.recorder.record(events.assigned(request, action))
+                return Done()
+            case Hold():
+                return await self._hold(request, action, now)
+            case Evict(look_again=True) if not fresh:
+                return await self._look_again(request)
+            case Evict():
+                return await self._evict(request)
+
+    async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
+        patch = unadmitted_patch(request, now)
+        if patch is not None:
+            await self._write(request, patch)
+            self._deps.recorder.record(events.unadmitted(request))
+        return Done()
+
+    async def _finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Outcome:
+        await self._write(request, finish_patch(request, action, now))
+        self._deps.recorder.record(events.finished(request, action))
+        return Done()
+
+    async def _hold(self, request: EvictionRequest, action: Hold, now: dt.datetime) -> Outcome:
+        patch = hold_patch(request, action, now)
+        if patch is not None:
+            await self._write(request, patch)
+            note = events.held(request, action)
+            if note is not None:
+                self._deps.recorder.record(note)
+        return Done() if action.until is None else Later(action.until)
+
+    async def _look_again(self, request: EvictionRequest) -> Outcome:
+        """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""
+        meta = request.metadata
+        found = await self._deps.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        if found.metadata.uid != meta.uid or found.complete:
+            return Done()  # the informer will bring it
+        return await self._advance(found, self._target(found), fresh=True)
+
+    async def _evict(self, request: EvictionRequest) -> Outcome:
+        """Evict only what the cache shows now: the server debits a budget before it compares uids."""
+        pod, ref = self._cached_pod(request), request.spec.target.pod_ref
+        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+            return Done()  # it is there, but the cache does not know yet, and will
+        outcome = await self._evictor.evict(request, pod)
+        if not isinstance(outcome, TargetUnclear):
+            return outcome
+        target = await self._live_target(request)
+        if target.presence is not Presence.GONE:
+            raise outcome.error  # just being changed: again soon
+        return await self._advance(request, target)
+
+    async def _write(self, request: EvictionRequest, patch: Obj) -> None:
+        meta = request.metadata
+        await self._deps.client.patch(
+            EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status"
+        )

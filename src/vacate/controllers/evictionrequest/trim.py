@@ -1,0 +1,163 @@
+"""Pods and requests cut down to what the controller looks at, with equal parts held once.
+
+A cluster has many pods and few distinct sets of labels, owners, nodes and phases. What is never looked at is
+dropped; the rest is shared, so that a hundred thousand of each fit into little memory.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from vacate.api.types import ObjectMeta, OwnerReference, Pod
+from vacate.api.types.core import PodSpec, PodStatus
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    EvictionRequest,
+    EvictionRequestSpec,
+    EvictionRequestStatus,
+    EvictionTarget,
+    Interceptor,
+    LocalPodReference,
+    RequestCondition,
+    Requester,
+)
+from vacate.decide.dialects.evictionrequest import MIRROR
+
+_MANY = 16_384
+_NO_LABELS: dict[str, str] = {}
+_NO_OWNERS: list[OwnerReference] = []
+_NO_NAMES: list[str] = []
+
+
+def lean_pod(pod: Pod) -> Pod:
+    """Who and where the pod is, whether it is going, and what budgets see of it."""
+    return Pod(
+        metadata=_pod_meta(pod.metadata),
+        spec=_spec(pod.spec.node_name),
+        status=_status(pod.status.phase),
+    )
+
+
+def lean_request(request: EvictionRequest) -> EvictionRequest:
+    """All that the process depends on, and the conditions of others, which travel along in patches."""
+    meta = _request_meta(request.metadata)
+    return EvictionRequest(
+        metadata=meta, spec=_request_spec(request.spec, meta.name), status=_request_status(request.status)
+    )
+
+
+@lru_cache(_MANY)
+def shared(text: str) -> str:
+    """One string for all that are equal, as long as they are not too many."""
+    return text
+
+
+@lru_cache(_MANY)
+def _labels(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(pairs)
+
+
+@lru_cache(_MANY)
+def _owner(kind: str, name: str, uid: str) -> list[OwnerReference]:
+    return [OwnerReference(kind=kind, name=name, uid=uid, controller=True)]
+
+
+@lru_cache(_MANY)
+def _spec(node: str) -> PodSpec:
+    return PodSpec(node_name=node)
+
+
+@lru_cache
+def _status(phase: str) -> PodStatus:
+    return PodStatus(phase=phase)
+
+
+@lru_cache
+def _annotation(key: str, value: str) -> dict[str, str]:
+    return {key: value}
+
+
+def _pod_meta(meta: ObjectMeta) -> ObjectMeta:
+    owner = meta.controller
+    mirrored = meta.annotations.get(MIRROR)
+    return ObjectMeta(
+        name=meta.name,
+        namespace=shared(meta.namespace),
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        labels=_labels(tuple(meta.labels.items())) if meta.labels else _NO_LABELS,
+        annotations=_NO_LABELS if mirrored is None else _annotation(MIRROR, "true"),
+        owner_references=_owner(owner.kind, owner.name, owner.uid) if owner else _NO_OWNERS,
+        finalizers=meta.finalizers or _NO_NAMES,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+
+
+def _request_meta(meta: ObjectMeta) -> ObjectMeta:
+    stamp = meta.annotations.get(ADMITTED_STAMP)
+    return ObjectMeta(
+        name=meta.name,
+        namespace=shared(meta.namespace),
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        labels=_NO_LABELS,
+        annotations=_NO_LABELS if stamp is None else _annotation(ADMITTED_STAMP, stamp),
+        owner_references=_NO_OWNERS,
+        finalizers=_NO_NAMES,
+        creation_timestamp=meta.creation_timestamp,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+
+
+@lru_cache(_MANY)
+def _requesters(names: tuple[str, ...]) -> list[Requester]:
+    return [Requester(name=name) for name in names]
+
+
+@lru_cache(_MANY)
+def _interceptors(names: tuple[str, ...]) -> list[Interceptor]:
+    return [Interceptor(name=name) for name in names]
+
+
+@lru_cache
+def _number(value: int) -> int:
+    return value
+
+
+def _request_spec(spec: EvictionRequestSpec, name: str) -> EvictionRequestSpec:
+    ref = spec.target.pod_ref
+    if ref is not None:
+        ref = LocalPodReference(name=ref.name, uid=name if ref.uid == name else ref.uid)
+    return EvictionRequestSpec(
+        type=shared(spec.type),
+        target=EvictionTarget(pod_ref=ref),
+        requesters=_requesters(tuple(one.name for one in spec.requesters)),
+        interceptors=_interceptors(tuple(one.name for one in spec.interceptors)),
+        heartbeat_deadline_seconds=_number(spec.heartbeat_deadline_seconds),
+    )
+
+
+def _request_status(status: EvictionRequestStatus) -> EvictionRequestStatus:
+    active, policy = status.active_interceptor_name, status.eviction_request_cancellation_policy
+    return replace(
+        status,
+        conditions=[_condition(one, status.heartbeat_time) for one in status.conditions],
+        message=shared(status.message),
+        active_interceptor_name=None if active is None else shared(active),
+        eviction_request_cancellation_policy=None if policy is None else shared(policy),
+    )
+
+
+def _condition(one: RequestCondition, heartbeat: dt.datetime | None) -> RequestCondition:
+    since = one.last_transition_time
+    return RequestCondition(
+        type=shared(one.type),
+        status=shared(one.status),
+        observed_generation=one.observed_generation,
+        last_transition_time=heartbeat if since == heartbeat else since,
+        reason=shared(one.reason),
+        message=shared(one.message),
+    )

@@ -1,0 +1,90 @@
+"""Disruption budgets that open: who waits for them tries at once, the oldest first, as many as allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vacate.api.labels import Selector, selector_of
+from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.reader import Reader
+from vacate.controllers.evictionrequest.memory import Attempts
+from vacate.decide.process.waking import Waiting, first_in_line
+from vacate.runtime.reconcile import Key
+
+
+class Waker:
+    """Follows budgets and wakes requests."""
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        requests: Reader[EvictionRequest],
+        pods: Reader[Pod],
+        budgets: Reader[PodDisruptionBudget],
+        enqueue: Callable[[Key], None],
+    ) -> None:
+        self._attempts = attempts
+        self._requests = requests
+        self._pods = pods
+        self._budgets = budgets
+        self._enqueue = enqueue
+
+    def see_budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        """A budget changed: wake whom that lets go."""
+        affected = _affected(old, new)
+        namespace = (old or new or PodDisruptionBudget()).metadata.namespace
+        if not affected or not self._attempts.waiting(namespace):
+            return
+        for one in self._let_go(namespace, affected):
+            key = Key(one.namespace, one.name)
+            self._attempts.wake(key)
+            self._enqueue(key)
+
+    def _let_go(self, namespace: str, affected: list[Selector]) -> list[Waiting]:
+        """Those whom no budget holds any more, and of those whom one budget holds as many as it allows."""
+        candidates = [
+            (one, labels)
+            for one in self._attempts.waiting(namespace)
+            if (labels := self._labels(one)) is not None and any(each.matches(labels) for each in affected)
+        ]
+        if not candidates:
+            return []
+        budgets = [(one, selector_of(one.spec.selector)) for one in self._budgets.list(namespace)]
+        free: list[Waiting] = []
+        lines: dict[str, tuple[int, list[Waiting]]] = {}
+        for one, labels in candidates:
+            holding = [budget for budget, selector in budgets if selector.matches(labels)]
+            if not holding:
+                free.append(one)
+            elif len(holding) == 1:  # where several hold a pod, its eviction is refused in any case
+                name = holding[0].metadata.name
+                lines.setdefault(name, (allowed(holding[0]), []))[1].append(one)
+        return free + [one for number, line in lines.values() for one in first_in_line(line, number)]
+
+    def _labels(self, one: Waiting) -> dict[str, str] | None:
+        request = self._requests.get(one.namespace, one.name)
+        ref = request.spec.target.pod_ref if request else None
+        pod = self._pods.get(one.namespace, ref.name) if ref else None
+        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+            return None
+        return pod.metadata.labels
+
+
+def allowed(budget: PodDisruptionBudget | None) -> int:
+    """How many evictions the budget lets through now: none while its status is older than its spec."""
+    if budget is None or budget.status.observed_generation < budget.metadata.generation:
+        return 0
+    return max(budget.status.disruptions_allowed, 0)
+
+
+def _affected(old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> list[Selector]:
+    """Whose pods may be better off: those that a budget let go, and those of one that opened."""
+    before = old.spec.selector if old else None
+    after = new.spec.selector if new else None
+    found: list[LabelSelector | None] = []
+    if old is not None and (new is None or before != after):
+        found.append(before)
+    if new is not None and (allowed(new) > allowed(old) or before != after):
+        found.append(after)
+    return [selector_of(one) for one in found]
