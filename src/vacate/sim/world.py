@@ -21,6 +21,7 @@ from vacate.client.client import Client
 from vacate.client.faulty import Chances, FaultyTransport, Plan, RandomPlan
 from vacate.client.transport import Transport
 from vacate.errors import OutOfTime
+from vacate.features import FeatureGates
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import shapes
@@ -33,7 +34,7 @@ from vacate.sim.server import SimServer
 from vacate.store.compaction import Retention
 from vacate.store.types import Key
 from vacate.wire.message import Peer
-from vacate.wiring.control_plane import CONTROLLERS, SCHEDULERS
+from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, SCHEDULERS
 from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
 
 
@@ -47,6 +48,8 @@ class WorldSettings:
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
     controllers: Sequence[Member] = CONTROLLERS
+    evictions: Sequence[Member] = ()  # Vacate's own controllers, in a process of their own
+    gates: FeatureGates = field(default_factory=FeatureGates)
     retention: Retention | None = None  # None keeps all history, so that it can be judged
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
@@ -63,13 +66,21 @@ class World:
         self.settings = settings = settings or WorldSettings()
         self.network = Network(sim.clock, sim.stream("network"), settings.latency)
         self.server = SimServer(
-            sim, self.network, settings.disk, settings.retention, skew=settings.skews.get("server", 0.0)
+            sim,
+            self.network,
+            settings.disk,
+            settings.retention,
+            skew=settings.skews.get("server", 0.0),
+            gates=settings.gates,
         )
         self.client = self.client_of("admin")
         self.scheduler = Process("scheduler", self.network, self._scheduler)
         self.controllers = Process("controllers", self.network, self._controllers)
         self.nodes = Process("nodes", self.network, self._nodes)
+        self.evictions = Process("evictions", self.network, self._evictions)
         self._processes = [self.nodes, self.controllers, self.scheduler]
+        if settings.evictions:
+            self._processes.append(self.evictions)
         self._pool: NodePool | None = None
 
     async def __aenter__(self) -> World:
@@ -197,6 +208,11 @@ class World:
         link = self._link("controllers", CONTROLLER_MANAGER)
         around = self._around("controllers")
         return part_manager(link, "controller-manager", self.settings.controllers, around)
+
+    def _evictions(self) -> Manager:
+        link = self._link("evictions", EVICTION_CONTROLLER)
+        around = self._around("evictions")
+        return part_manager(link, "evictionrequest-controller", self.settings.evictions, around)
 
     def _nodes(self) -> Manager:
         link = self._link("nodes", node("simulated"))

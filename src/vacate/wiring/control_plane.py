@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, node
+from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, controller, node
 from vacate.client.transport import Transport
+from vacate.controllers.evictionrequest.controller import build as eviction_request
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import NodeShape
@@ -41,6 +42,11 @@ CONTROLLERS: Sequence[Member] = (
     Member("event-expiry-controller", event_expiry),
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""
+
+EVICTIONS: Sequence[Member] = (Member("evictionrequest-controller", eviction_request),)
+"""Vacate's own controller, under an identity of its own."""
+
+EVICTION_CONTROLLER = controller("evictionrequest-controller")
 
 TransportFor = Callable[[Peer], Transport]
 """Makes a way to the server under an identity."""
