@@ -1,0 +1,86 @@
+"""What people type: pods, requesters, namespaces and spans of time, checked before anything is sent."""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+import re
+from collections.abc import Callable
+
+import click
+
+from vacate.api.names import dns1123_label, dns1123_subdomain
+
+_POD_PREFIXES = ("pod/", "pods/", "po/")
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?")
+_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([hms])")
+_LONGEST_SECONDS = 30 * 86400.0
+CLI_SUFFIX = "cli.vacate.dev"
+
+
+def pod_name(text: str) -> str:
+    """A pod, as NAME or pod/NAME."""
+    name = next((text.removeprefix(one) for one in _POD_PREFIXES if text.startswith(one)), text)
+    if "/" in name:
+        raise click.BadParameter(f"{_shown(text)} is no pod; write NAME or pod/NAME")
+    return _checked(name, dns1123_subdomain)
+
+
+def subdomain(text: str) -> str:
+    """A DNS subdomain, such as the name of a requester."""
+    return _checked(text, dns1123_subdomain)
+
+
+def namespace_name(text: str) -> str:
+    """A namespace."""
+    return _checked(text, dns1123_label)
+
+
+def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Callable[[str], dt.timedelta]:
+    """A span of time within bounds: 90s, 30m, 1h30m, or seconds as a number."""
+
+    def read(text: str) -> dt.timedelta:
+        seconds = _seconds(text.strip())
+        if seconds is None:
+            raise click.BadParameter(f"{_shown(text)} is no span of time; write 90s, 30m or 1h30m")
+        if not shortest <= seconds <= longest:
+            bounds = f"{shortest:.0f}s and {longest:.0f}s"
+            raise click.BadParameter(f"{_shown(text)} does not lie between {bounds}")
+        return dt.timedelta(seconds=seconds)
+
+    return read
+
+
+def own_requester_name(user: str | None = None) -> str:
+    """`USER.cli.vacate.dev`, with whatever a DNS name cannot hold made a dash."""
+    cleaned = re.sub(r"[^a-z0-9]+", "-", (_user() if user is None else user).lower()).strip("-")
+    return f"{cleaned[:63].rstrip('-') or 'someone'}.{CLI_SUFFIX}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no variable says it, and the machine does not know either
+        return ""
+
+
+def _seconds(text: str) -> float | None:
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _checked(text: str, rule: Callable[[str], list[str]]) -> str:
+    if not text:
+        raise click.BadParameter("it must not be empty")
+    if faults := rule(text):
+        raise click.BadParameter(f"{_shown(text)}: {faults[0]}")
+    return text
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
