@@ -1,0 +1,104 @@
+"""A server of one request and one pod: every version of them, guarded writes, a judge at the door."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from decide.dialects.given import NOW, UID, patched, pod, request
+from decide.dialects.leave_judge import Judge
+from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time
+
+DEADLINE_SECONDS = 600
+GRACE = dt.timedelta(seconds=30)
+ANOTHER_UID = "22222222-2222-2222-2222-222222222222"
+DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "o", "controller": True}
+
+
+class Stale(Exception):
+    """The write was made from a version that is no longer the newest."""
+
+
+def a_request(interceptors: tuple[str, ...], *, admitted: bool) -> Obj:
+    obj = request(*interceptors)
+    obj["spec"]["heartbeatDeadlineSeconds"] = DEADLINE_SECONDS
+    obj["metadata"] |= {"finalizers": ["example.com/kept"], "creationTimestamp": "2026-03-01T12:00:00Z"}
+    if not admitted:
+        del obj["metadata"]["annotations"]
+    return obj
+
+
+@dataclass
+class Server:
+    """What is true."""
+
+    requests: list[Obj]
+    pods: list[Obj | None]
+    judge: Judge
+    now: dt.datetime = NOW
+    evictions: int = 0
+
+    @property
+    def request(self) -> Obj:
+        return self.requests[-1]
+
+    @property
+    def pod(self) -> Obj | None:
+        return self.pods[-1]
+
+    @property
+    def ours(self) -> Obj | None:
+        """The pod that the request means, if it is still there."""
+        return self.pod if self.pod and self.pod["metadata"]["uid"] == UID else None
+
+    def patch_status(self, patch: Obj) -> Obj:
+        """A controller's write. Refused where another came first; judged where not."""
+        if patch["metadata"]["resourceVersion"] != self.request["metadata"]["resourceVersion"]:
+            raise Stale
+        new = patched(self.request, patch)
+        self.judge.controller_writes(self.request, new, self.now)
+        self.requests.append(new)
+        return new
+
+    def change(self, edit: Callable[[Obj], None]) -> None:
+        """A write of anyone else, if the rules of admission let it pass."""
+        new = patched(self.request, {})
+        edit(new)
+        if self.judge.lets_pass(self.request, new, self.now):
+            self.requests.append(new)
+
+    def show_pod(self, new: Obj | None) -> None:
+        self.pods.append(copy.deepcopy(new))
+
+    def evict(self) -> bool:
+        """The eviction is accepted, with the precondition that the pod is ours."""
+        if self.ours is None:
+            return False
+        self.evictions += 1
+        self.terminate(GRACE)
+        return True
+
+    def terminate(self, grace: dt.timedelta) -> None:
+        if self.ours is None or "deletionTimestamp" in self.ours["metadata"]:
+            return
+        going = copy.deepcopy(self.ours)
+        going["metadata"]["deletionTimestamp"] = format_exact_time(self.now + grace)
+        self.show_pod(going)
+
+
+def a_server(interceptors: tuple[str, ...], *, admitted: bool, daemon: bool) -> Server:
+    owners = [DAEMON_SET] if daemon else []
+    first = pod(ownerReferences=owners)
+    return Server([a_request(interceptors, admitted=admitted)], [first], Judge(interceptors))
+
+
+@dataclass
+class Fates:
+    """What becomes of one step's writes and calls."""
+
+    write: str = "arrives"  # or "is lost", or "is unanswered"
+    eviction: str = "accepted"  # or "refused", "fails", "is unanswered"
+    chance: float = field(default=0.5)

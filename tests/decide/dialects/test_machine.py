@@ -1,0 +1,236 @@
+"""The engine against arbitrary interceptors, requesters, clocks and failures, judged after every step.
+
+VACATE_MACHINE_EXAMPLES=20000 pytest tests/decide/dialects/test_machine.py
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from decide.dialects.given import FIRST, LAST, SECOND, condition, pod
+from decide.dialects.leave_deputy import Deputy
+from decide.dialects.leave_judge import condition_of, counter_of, is_complete
+from decide.dialects.leave_server import ANOTHER_UID, DEADLINE_SECONDS, Fates, Server, a_server
+from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time, parse_time
+from vacate.decide.process.model import Hold, Settled
+
+pytestmark = pytest.mark.unit
+
+EXAMPLES = int(os.environ.get("VACATE_MACHINE_EXAMPLES", "120"))
+NAMES = (FIRST, SECOND, LAST)
+SKEWS = st.sampled_from([-10.0, -3.2, 0.0, 0.000_001, 7.5, 10.0])
+AROUND_THE_DEADLINE = [DEADLINE_SECONDS + more for more in (-20, -10, -1, 0, 1, 10, 20)]
+SPANS = st.one_of(
+    st.sampled_from([0.000_001, 1, 5, 30, DEADLINE_SECONDS / 10, DEADLINE_SECONDS / 10 - 1]),
+    st.sampled_from(AROUND_THE_DEADLINE),
+    st.floats(0, 1000),
+)
+FATES = st.builds(
+    Fates,
+    write=st.sampled_from(["arrives", "arrives", "arrives", "is lost", "is unanswered"]),
+    eviction=st.sampled_from(["accepted", "refused", "refused", "fails", "is unanswered"]),
+    chance=st.sampled_from([0.0, 0.5, 0.99]),
+)
+WHICH = st.integers(0, 1)
+FEW = st.integers(0, 3)
+
+
+class Leaving(RuleBasedStateMachine):
+    """One request, one pod, two controllers, and everyone else."""
+
+    @initialize(
+        count=st.integers(0, 3),
+        admitted=st.sampled_from([True] * 9 + [False]),
+        daemon=st.sampled_from([False] * 5 + [True]),
+        skews=st.tuples(SKEWS, SKEWS),
+    )
+    def begin(self, count: int, admitted: bool, daemon: bool, skews: tuple[float, float]) -> None:
+        self.daemon, self.admitted = daemon, admitted
+        self.server = a_server(NAMES[:count], admitted=admitted, daemon=daemon)
+        spans = [dt.timedelta(seconds=skew) for skew in skews]
+        self.deputies = [Deputy(self.server, skew, self.server.now + skew) for skew in spans]
+        self.over: Obj | None = None
+
+    # Time, controllers
+
+    @rule(seconds=SPANS)
+    def time_passes(self, seconds: float) -> None:
+        self.server.now += dt.timedelta(seconds=seconds)
+
+    @rule(which=WHICH, requests=FEW, pods=FEW)
+    def something_arrives(self, which: int, requests: int, pods: int) -> None:
+        self.deputies[which].catch_up(requests, pods)
+
+    @rule(which=WHICH, fates=FATES)
+    def a_controller_acts(self, which: int, fates: Fates) -> None:
+        self.deputies[which].step(fates)
+
+    @rule(which=WHICH, fates=FATES)
+    def a_controller_catches_up_and_acts(self, which: int, fates: Fates) -> None:
+        self.deputies[which].catch_up()
+        self.deputies[which].step(fates)
+
+    @rule(which=WHICH, chance=st.sampled_from([0.0, 0.5]))
+    def a_controller_starts_anew(self, which: int, chance: float) -> None:
+        self.deputies[which].restart(chance)
+
+    @rule(which=WHICH)
+    def a_watch_breaks(self, which: int) -> None:
+        self.deputies[which].lose_watch()
+
+    # Interceptors
+
+    @rule(skew=SKEWS, careful=st.booleans(), finish=st.booleans(), note=st.booleans())
+    def an_interceptor_reports(self, skew: float, careful: bool, finish: bool, note: bool) -> None:
+        self.server.change(lambda obj: self._report(obj, skew, careful=careful, finish=finish, note=note))
+
+    def _report(self, obj: Obj, skew: float, *, careful: bool, finish: bool, note: bool) -> None:
+        status, now = obj["status"], self.server.now + dt.timedelta(seconds=skew)
+        stored = status.get("heartbeatTime")
+        beat = max(now, parse_time(stored)) if careful and stored else now
+        status |= {"heartbeatTime": format_exact_time(beat), "message": "At work."}
+        if finish:
+            status["expectedInterceptorFinishTime"] = format_exact_time(now + dt.timedelta(hours=1))
+        if note and not condition_of(obj, "Saved"):
+            status.setdefault("conditions", []).append(
+                condition("Saved", "True", "Yes", format_exact_time(now))
+            )
+
+    @rule()
+    def an_interceptor_completes(self) -> None:
+        self.server.change(lambda obj: obj["status"].update(activeInterceptorCompleted=True))
+
+    @rule(policy=st.sampled_from(["Allow", "Forbid"]))
+    def an_interceptor_sets_the_policy(self, policy: str) -> None:
+        self.server.change(lambda obj: obj["status"].update(evictionRequestCancellationPolicy=policy))
+
+    # Requesters
+
+    @rule(names=st.sampled_from([[], ["a.example.com"], ["a.example.com", "b.example.com"]]))
+    def requesters_join_and_leave(self, names: list[str]) -> None:
+        self.server.change(lambda obj: obj["spec"].update(requesters=[{"name": name} for name in names]))
+
+    @precondition(lambda self: self.server.request["status"]["evictionRequestCancellationPolicy"] == "Allow")
+    @rule()
+    def the_request_is_deleted(self) -> None:
+        stamp = {"deletionTimestamp": format_exact_time(self.server.now)}
+        self.server.change(lambda obj: obj["metadata"].update(stamp))
+
+    # The pod
+
+    @rule(seconds=st.sampled_from([0, 30, 3600]))
+    def someone_else_ends_the_pod(self, seconds: int) -> None:
+        self.server.terminate(dt.timedelta(seconds=seconds))
+
+    @precondition(lambda self: self.server.ours)
+    @rule(phase=st.sampled_from(["Succeeded", "Failed", "Running"]))
+    def the_pod_changes_its_phase(self, phase: str) -> None:
+        changed = copy.deepcopy(self.server.ours)
+        assert changed is not None
+        if changed["status"]["phase"] == "Running":
+            changed["status"]["phase"] = phase
+            self.server.show_pod(changed)
+
+    @precondition(lambda self: len(self.server.requests) > 6)
+    @rule(another=st.booleans())
+    def the_pod_vanishes(self, another: bool) -> None:
+        self.server.show_pod(None)
+        if another:
+            self.server.show_pod(pod(ANOTHER_UID))
+
+    # What always holds
+
+    @invariant()
+    def at_most_one_is_active_and_it_is_the_latest(self) -> None:
+        active = self.server.request["status"].get("activeInterceptorName")
+        turns = self.server.judge.turns
+        assert active in ({None, turns[-1]} if turns else {None})
+
+    @invariant()
+    def what_is_complete_never_changes_again(self) -> None:
+        if self.over is None and is_complete(self.server.request):
+            self.over = copy.deepcopy(self.server.request)
+        if self.over is not None:
+            assert self.server.request == self.over
+
+    @invariant()
+    def another_pod_of_the_name_is_left_alone(self) -> None:
+        if self.server.pod and self.server.pod["metadata"]["uid"] == ANOTHER_UID:
+            assert "deletionTimestamp" not in self.server.pod["metadata"]
+
+    @invariant()
+    def the_counter_never_falls(self) -> None:
+        counts = [counter_of(obj) for obj in self.server.requests[-2:]]
+        assert counts == sorted(counts)
+
+    @invariant()
+    def one_write_is_enough(self) -> None:
+        """Whoever has seen everything writes a few times at most and is then at rest, at any instant."""
+        deputy = _fresh(self)
+        for _ in range(4):
+            before = len(deputy.server.requests)
+            deputy.catch_up()
+            deputy.step(Fates(eviction="fails"))
+            if len(deputy.server.requests) == before:
+                return
+        raise AssertionError("it writes and writes")
+
+    # What always comes
+
+    def teardown(self) -> None:
+        if not hasattr(self, "server"):
+            return
+        if self.admitted:
+            self._it_ends_when_the_pod_does()
+            self._it_ends_when_nobody_objects()
+
+    def _it_ends_when_the_pod_does(self) -> None:
+        deputy = _fresh(self)
+        deputy.server.show_pod(None)
+        for _ in range(2):
+            deputy.catch_up()
+            deputy.step(Fates())
+        assert is_complete(deputy.server.request)
+
+    def _it_ends_when_nobody_objects(self) -> None:
+        """Silence on all sides: turns time out one by one, the pod is evicted and goes."""
+        deputy = _fresh(self)
+        for _ in range(40):
+            deputy.catch_up()
+            action = deputy.step(Fates())
+            if isinstance(action, Settled):
+                return
+            if isinstance(action, Hold):
+                _wait_for(deputy, action)
+        assert self.daemon, "the process came to rest before its end"
+
+
+def _fresh(machine: Leaving) -> Deputy:
+    """A controller in a copy of the world, so that what it does is only tried."""
+    server: Server = copy.copy(machine.server)
+    server.requests, server.pods = list(server.requests), list(server.pods)
+    server.judge = copy.deepcopy(server.judge)
+    deputy = copy.copy(machine.deputies[0])
+    deputy.server = server
+    return deputy
+
+
+def _wait_for(deputy: Deputy, hold: Hold) -> None:
+    ours = deputy.server.ours
+    if hold.until is not None:
+        deputy.server.now = max(deputy.server.now, hold.until - deputy.skew)
+    if ours is not None and "deletionTimestamp" in ours["metadata"]:
+        deputy.server.show_pod(None)
+
+
+TestLeaving: Any = Leaving.TestCase
+TestLeaving.settings = settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None)
