@@ -168,3 +168,35 @@ async def test_a_form_that_nobody_knows(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, config_map("m"))
     answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "1"}}, "application/json")
     answer.refused(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+
+
+@without("kubectl", because="kubectl makes a patch of its own where it can read the object")
+@pytest.mark.parametrize(
+    ("patch", "shown", "words"),
+    [
+        ({"replicas": "x"}, "map[spec:map[replicas:x]]", "unrecognized type: int32"),
+        ({"replicas": 1.5}, "map[spec:map[replicas:1.5]]", "cannot convert float64 to int32"),
+        ({"strategy": {"type": 5}}, "map[spec:map[strategy:map[type:5]]]",
+         "cannot convert int64 to v1.DeploymentStrategyType"),
+        ({"paused": "x", "replicas": True}, "map[spec:map[paused:x replicas:true]]",
+         "unrecognized type: int32"),
+        ({"template": []}, "map[spec:map[template:[]]]", "cannot restore struct from: slice"),
+        ({"selector": {"matchLabels": ["a"], "$retainKeys": ["matchLabels"]}},
+         "map[spec:map[selector:map[matchLabels:[a]]]]", "cannot restore map from slice"),
+        ({"minReadySeconds": [None, {"a": None}]}, "map[spec:map[minReadySeconds:[<nil> map[]]]]",
+         "unrecognized type: int32"),
+    ],
+)  # fmt: skip
+async def test_strategic_refuses_wrong_types(scene: Scene, patch: Obj, shown: str, words: str) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    answer = await scene.patch(DEPLOYMENTS, "w", {"spec": patch}, STRATEGIC_PATCH)
+    fault = f'Invalid value: "{shown}": {words}'
+    answer.refused(422, "Invalid", f' "" is invalid: patch: {fault}').caused_by(("FieldValueInvalid", fault))
+
+
+async def test_strategic_takes_numbers_as_they_fit(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
+    patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":8589934599}}', STRATEGIC_PATCH)
+    assert patched.ok()["spec"]["replicas"] == 7
+    patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":3.0}}', STRATEGIC_PATCH)
+    assert patched.ok()["spec"]["replicas"] == 3

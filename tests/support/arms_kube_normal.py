@@ -16,7 +16,6 @@ _OWN_VERSION = re.compile(r'("resourceVersion":")\d+"')
 _OWN_WORDS = (
     (re.compile(r'in scheme "[^"]*"'), "in scheme"),
     (re.compile(r'(patch: Invalid value: |^Invalid value: )"\{.*\}": ', re.DOTALL), r"\1<object>: "),
-    (re.compile(r'(Invalid value: )"map\[.*\]": .*', re.DOTALL), r"\1<patch>"),
     (re.compile(r"Invalid value: (null|\{\}): `selector`"), "Invalid value: {}: `selector`"),
 )
 _BEFORE_THE_DIFF = "(allow it to be set to 1 if it was previously negative)\n"

@@ -222,6 +222,7 @@ def test_outcomes_of_wrong_types_are_invalid() -> None:
     }
     with pytest.raises(Invalid) as refused:
         apply_patch(STRATEGIC_MERGE_PATCH, CONFIGMAPS, small, b'{"data":{"a":1}}')
+    fault = "cannot convert int64 to string"
     assert refused.value.message == f' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": {fault}'
 
 

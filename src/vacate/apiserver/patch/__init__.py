@@ -9,6 +9,7 @@ import orjson
 from vacate.api import field, schema
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.api.schema.restore import Unrestorable, restore
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
@@ -67,15 +68,23 @@ def _merge(working: Obj, document: Any) -> Obj:
 def _strategic(kind: Kind, working: Obj, document: Any) -> Obj:
     if not isinstance(document, dict | None):
         raise BadRequest(refusals.not_an_object(document))
-    shown = refusals.go_text(document)
     result = apply_strategic_patch(schema.table().struct_of(kind), working, document or {})
     _encoded(result)
     # A typed object cannot change what it is, whatever the patch says.
     result["apiVersion"], result["kind"] = kind.api_version, kind.kind
-    faults = schema.settle(kind, result)
-    if faults:
-        raise refusals.unusable(field.invalid("patch", shown, faults[0]))
+    if schema.settle(kind, result):
+        _restore(kind, result, document)
     return result
+
+
+def _restore(kind: Kind, result: Obj, document: Any) -> None:
+    """What does not decode may still be taken: a merged object is not sent through the decoder."""
+    shown = refusals.go_text(document)  # what the merge has left of it
+    try:
+        restore(kind, result)
+    except Unrestorable as error:
+        raise refusals.unusable(field.invalid("patch", shown, str(error))) from None
+    schema.settle(kind, result)
 
 
 def _decoded(kind: Kind, result: Any) -> Obj:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from vacate.api.field import FieldError
@@ -73,4 +74,14 @@ def go_text(value: Any) -> str:
         return f"[{' '.join(map(go_text, value))}]"
     if value is None:
         return "<nil>"
+    if isinstance(value, float):
+        return _go_float(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _go_float(value: float) -> str:
+    """The shortest form, with an exponent only where it is below -4 or above 20."""
+    if not value or 1e-4 <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    digits, _, exponent = repr(value).partition("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent):+03d}"

@@ -29,24 +29,28 @@ def merge_maps(original: Obj, patch: Obj, struct: Struct | None) -> Obj:
     for key in [key for key in patch if key.startswith(directives.ORDER)]:
         _merge_ordered(original, patch, key, struct)
     for key, value in patch.items():
-        _merge_field(original, key, value, struct)
+        if _merge_field(original, key, value, struct):
+            # As it was taken: what the patch said beside it is not told when the outcome is refused.
+            patch[key] = original[key]
     return original
 
 
-def _merge_field(original: Obj, key: str, value: Any, struct: Struct | None) -> None:
+def _merge_field(original: Obj, key: str, value: Any, struct: Struct | None) -> bool:
+    """Merge one field; whether the patch's value was taken as a whole."""
     deletes = key.startswith(directives.DELETE_FROM_LIST)
     if deletes:
         key = directives.named_list(key, directives.DELETE_FROM_LIST)
     if value is None:
         original.pop(key, None)
-        return
+        return False
     current = original.get(key)
     if isinstance(current, dict) and isinstance(value, dict):
         original[key] = _merged_map(current, value, _field(struct, key))
     elif isinstance(current, list) and isinstance(value, list):
         original[key] = _merged_list(current, value, _field(struct, key), deletes=deletes)
     elif not deletes:
-        directives.place(original, key, value)
+        return directives.place(original, key, value)
+    return False
 
 
 def _merged_map(current: Obj, value: Obj, field: Field | None) -> Obj:
