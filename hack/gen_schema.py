@@ -84,7 +84,9 @@ def render() -> str:
         for one in definition.get("x-kubernetes-group-version-kind", ())
         if len(definition["x-kubernetes-group-version-kind"]) == 1
     }
-    wanted = sorted({(kind.group, kind.version, kind.kind) for kind in SERVED_KINDS} | {*FURTHER_KINDS})
+    wanted = sorted(
+        {(kind.group, kind.version, kind.kind) for kind in SERVED_KINDS if not kind.custom} | {*FURTHER_KINDS}
+    )
     roots = [by_kind[one] for one in wanted]
     lines = [f"# Kubernetes {release}; written by hack/gen_schema.py"]
     for (group, version, kind), name in zip(wanted, roots, strict=True):

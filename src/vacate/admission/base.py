@@ -76,6 +76,9 @@ class KindStrategy:
             return found + self.status_faults(new, old, step, ctx)
         return found + self.update_faults(new, old, step, ctx)
 
+    def validate_delete(self, obj: Obj, ctx: Context) -> None:
+        """Most objects may always be deleted by those who have the right."""
+
     # --- what a kind answers
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:

@@ -9,6 +9,7 @@ from vacate.admission.budgets import BudgetStrategy
 from vacate.admission.configmaps import ConfigMapStrategy
 from vacate.admission.deployments import DeploymentStrategy
 from vacate.admission.events import EventStrategy
+from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.admission.leases import LeaseStrategy
 from vacate.admission.namespaces import NamespaceStrategy
 from vacate.admission.nodes import NodeStrategy
@@ -38,6 +39,7 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.ROLEBINDINGS: BindingStrategy,
     kinds.CLUSTERROLES: RoleStrategy,
     kinds.CLUSTERROLEBINDINGS: BindingStrategy,
+    kinds.EVICTIONREQUESTS: EvictionRequestStrategy,
 }
 _STRATEGIES = {kind: family(kind) for kind, family in _CLASSES.items()}
 

@@ -2,8 +2,9 @@
 
 A strategy works on whole objects (dicts) in place, knows no store and no clock, and returns all faults at
 once. The embedded server asks them in this order: create: `default`, `prepare_create`, `validate`; update:
-`default`, `prepare_update`, `validate_update`. The last one speaks of the new object and of the step to it:
-kube-apiserver mixes the two in an order of its own, and repeats the faults that it finds twice.
+`default`, `prepare_update`, `validate_update`; delete: `validate_delete`. The validation of an update speaks
+of the new object and of the step to it: kube-apiserver mixes the two in an order of its own, and repeats the
+faults that it finds twice.
 
 Refusals that are no field's fault (an unknown PriorityClass, say) are raised by the prepare methods as the
 ApiError that kube-apiserver's admission plugins answer with.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vacate.api.field import FieldError
-from vacate.api.identity import User
+from vacate.api.identity import Access, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.features import FeatureGates
@@ -29,6 +30,11 @@ Lookup = Callable[[Kind, str, str], Obj | None]
 def no_default_priority_class() -> Obj | None:
     """A cluster in which no PriorityClass is the global default."""
     return None
+
+
+def nothing_allowed(_: Access) -> bool:
+    """A world in which nobody may do anything: what holds until somebody says otherwise."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class Context:
     default_priority_class: Callable[[], Obj | None] = no_default_priority_class
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
     allowed_interceptors: tuple[str, ...] = ()
+    # Whether an access would be allowed: rights that a strategy asks for beyond those of the request itself.
+    may: Callable[[Access], bool] = nothing_allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +92,8 @@ class Strategy(Protocol):
 
     def validate_update(self, new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
         """Every rule that the new object, or the step from old to new, breaks."""
+        ...
+
+    def validate_delete(self, obj: Obj, ctx: Context) -> None:
+        """Raise the ApiError with which the deletion is refused; return where nothing is in its way."""
         ...

@@ -6,6 +6,9 @@ A new kind is a row here and a strategy in `vacate.admission`; nothing else bran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+
+from vacate.features import FeatureGates
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _REVIEW_VERBS = ("create",)
@@ -42,6 +45,10 @@ class Kind:
     subresources: tuple[Subresource, ...] = ()
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: tuple[str, ...] = ()
+    # Whether it is served as custom resources are: by a structural schema, without strategic merge patches.
+    custom: bool = False
+    # The feature gate without which it is not served; what is stored stays.
+    gate: str = ""
 
     def __hash__(self) -> int:
         # Kinds are keys of many tables; the generated hash would walk all fields at every look-up.
@@ -130,7 +137,8 @@ PODDISRUPTIONBUDGETS = Kind(
 LEASES = Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", namespaced=True)
 EVICTIONREQUESTS = Kind(
     "evictionrequest.coordination.k8s.io", "v1alpha1", "EvictionRequest", "evictionrequests",
-    "evictionrequest", namespaced=True, short_names=("evreq",), subresources=(_STATUS,),
+    "evictionrequest", namespaced=True, short_names=("evreq",), subresources=(_STATUS,), custom=True,
+    gate="EvictionRequestAPI",
 )  # fmt: skip
 PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
@@ -160,6 +168,12 @@ SERVED_KINDS: tuple[Kind, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, SERVICEACCOUNTS,
     DEPLOYMENTS, REPLICASETS, PODDISRUPTIONBUDGETS, LEASES, PRIORITYCLASSES,
     ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS,
-    SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS,
+    SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, EVICTIONREQUESTS,
 )  # fmt: skip
 """Everything the embedded server serves, in the order of discovery."""
+
+
+@cache
+def served_kinds(gates: FeatureGates) -> tuple[Kind, ...]:
+    """What is served with these gates open."""
+    return tuple(kind for kind in SERVED_KINDS if not kind.gate or gates.enabled(kind.gate))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from vacate.admission.registry import strategy_for
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.codec import read_body
+from vacate.apiserver.context import Call
 from vacate.apiserver.registry import Registry
 from vacate.decide.deleteoptions import DeleteOptions, check_options, options_from_body, options_from_query
 from vacate.decide.deletion import Deletion, decide_deletion
@@ -43,8 +45,21 @@ def stage_deletion(
     registry: Registry, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
 ) -> Staged:
     """Decide, and put what follows into the log; a dry run puts nothing."""
-    entry, obj = current
-    deletion = decide_deletion(kind, obj, options, now)
+    return _stage(registry, kind, current[0], decide_deletion(kind, current[1], options, now), options)
+
+
+def stage_requested_deletion(
+    registry: Registry, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
+) -> Staged:
+    """The same for a client, who is refused where the kind itself has something against it."""
+    deletion = decide_deletion(call.kind, current[1], options, call.now)
+    strategy_for(call.kind).validate_delete(current[1], registry.context(call.user))
+    return _stage(registry, call.kind, current[0], deletion, options)
+
+
+def _stage(
+    registry: Registry, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
+) -> Staged:
     if options.is_dry_run:
         return Staged(deletion, entry)
     writes = []

@@ -1,13 +1,14 @@
 """Discovery: which groups, versions and kinds there are, in the plain and in the aggregated form.
 
-All of it follows from the table of kinds and never changes while the server runs, so it is encoded once.
+All of it follows from the kinds that are served and never changes while the server runs, so it is encoded
+once.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from vacate.api.kinds import SERVED_KINDS, Kind, Subresource
+from vacate.api.kinds import Kind, Subresource
 from vacate.api.objects import Obj, encode
 from vacate.apiserver.media import wants_discovery_document
 from vacate.errors import NotFound
@@ -27,18 +28,21 @@ VERSION = {
 """The release of Kubernetes whose behaviour is served."""
 
 
-def discover(request: Request) -> Response:
+Kinds = tuple[Kind, ...]
+
+
+def discover(request: Request, kinds: Kinds) -> Response:
     """Answer /api, /apis, /apis/GROUP and the two forms of /…/VERSION."""
     parts = [part for part in request.path.split("/") if part]
     document = wants_discovery_document(request.headers.get("Accept", ""))
     if len(parts) == 1 and document:
         content_type = f"application/json;g=apidiscovery.k8s.io;v={document};as=APIGroupDiscoveryList"
-        return Response(200, _aggregated(parts[0], document), content_type)
-    return Response(200, _plain("/".join(parts)))
+        return Response(200, _aggregated(kinds, parts[0], document), content_type)
+    return Response(200, _plain(kinds, "/".join(parts)))
 
 
 @cache
-def _plain(path: str) -> bytes:
+def _plain(kinds: Kinds, path: str) -> bytes:
     match path.split("/"):
         case ["api"]:
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]
@@ -46,33 +50,35 @@ def _plain(path: str) -> bytes:
                 {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
             )
         case ["apis"]:
-            groups = [_group(group) for group in _groups() if group]
+            groups = [_group(kinds, group) for group in _groups(kinds) if group]
             return encode({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
-        case ["apis", group] if group in _groups():
-            return encode({"kind": "APIGroup", "apiVersion": "v1", **_group(group)})
-        case ["api", version] if version in _versions(""):
-            return _resource_list("", version)
-        case ["apis", group, version] if group and version in _versions(group):
-            return _resource_list(group, version)
-    raise NotFound("the server could not find the requested resource")
+        case ["apis", group] if group in _groups(kinds):
+            return encode({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
+        case ["api", version] if version in _versions(kinds, ""):
+            return _resource_list(kinds, "", version)
+        case ["apis", group, version] if group and version in _versions(kinds, group):
+            return _resource_list(kinds, group, version)
+    raise NotFound("the server could not find the requested resource", details={})
 
 
-def _groups() -> list[str]:
-    return list(dict.fromkeys(kind.group for kind in SERVED_KINDS))
+def _groups(kinds: Kinds) -> list[str]:
+    return list(dict.fromkeys(kind.group for kind in kinds))
 
 
-def _versions(group: str) -> list[str]:
-    return list(dict.fromkeys(kind.version for kind in SERVED_KINDS if kind.group == group))
+def _versions(kinds: Kinds, group: str) -> list[str]:
+    return list(dict.fromkeys(kind.version for kind in kinds if kind.group == group))
 
 
-def _group(group: str) -> Obj:
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(group)]
+def _group(kinds: Kinds, group: str) -> Obj:
+    versions = [
+        {"groupVersion": f"{group}/{version}", "version": version} for version in _versions(kinds, group)
+    ]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resource_list(group: str, version: str) -> bytes:
+def _resource_list(kinds: Kinds, group: str, version: str) -> bytes:
     resources: list[Obj] = []
-    for kind in _kinds(group, version):
+    for kind in _of_version(kinds, group, version):
         resources.append(_resource(kind))
         resources.extend(_subresource(kind, sub) for sub in kind.subresources)
     group_version = f"{group}/{version}" if group else version
@@ -81,8 +87,8 @@ def _resource_list(group: str, version: str) -> bytes:
     )
 
 
-def _kinds(group: str, version: str) -> list[Kind]:
-    return [kind for kind in SERVED_KINDS if (kind.group, kind.version) == (group, version)]
+def _of_version(kinds: Kinds, group: str, version: str) -> list[Kind]:
+    return [kind for kind in kinds if (kind.group, kind.version) == (group, version)]
 
 
 def _resource(kind: Kind) -> Obj:
@@ -114,10 +120,10 @@ def _subresource(kind: Kind, sub: Subresource) -> Obj:
 
 
 @cache
-def _aggregated(root: str, document: str) -> bytes:
+def _aggregated(kinds: Kinds, root: str, document: str) -> bytes:
     if root not in ("api", "apis"):
-        raise NotFound("the server could not find the requested resource")
-    groups = [group for group in _groups() if bool(group) == (root == "apis")]
+        raise NotFound("the server could not find the requested resource", details={})
+    groups = [group for group in _groups(kinds) if bool(group) == (root == "apis")]
     items = [
         {
             "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
@@ -125,9 +131,9 @@ def _aggregated(root: str, document: str) -> bytes:
                 {
                     "version": version,
                     "freshness": "Current",
-                    "resources": [_aggregated_resource(kind) for kind in _kinds(group, version)],
+                    "resources": [_aggregated_resource(kind) for kind in _of_version(kinds, group, version)],
                 }
-                for version in _versions(group)
+                for version in _versions(kinds, group)
             ],
         }
         for group in groups

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from vacate import errors
 from vacate.admission.types import Context
 from vacate.api import status
-from vacate.api.identity import User
+from vacate.api.identity import Access, User
 from vacate.api.kinds import PRIORITYCLASSES, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.authz import Authorizer
@@ -50,8 +50,17 @@ class Registry:
     def context(self, user: User, subresource: str = "") -> Context:
         """What a strategy may know beside the object."""
         return Context(
-            user, self.clock.now(), self.gates, self.lookup, subresource, self._default_priority_class
+            user,
+            self.clock.now(),
+            self.gates,
+            self.lookup,
+            subresource,
+            self._default_priority_class,
+            may=self._may,
         )
+
+    def _may(self, access: Access) -> bool:
+        return self.authorizer.authorize(access).allowed
 
     def _default_priority_class(self) -> Obj | None:
         """The class for pods that name none, found anew after a class has changed."""

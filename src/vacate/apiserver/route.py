@@ -26,10 +26,7 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 KINDS: Mapping[tuple[str, str, str], Kind] = {
     (kind.group, kind.version, kind.plural): kind for kind in SERVED_KINDS
 }
-"""Every served kind by group, version and plural."""
-
-GROUPS = frozenset(kind.group for kind in SERVED_KINDS)
-"""Every served group, the core's empty name among them."""
+"""Every kind by group, version and plural, whatever gates are open."""
 
 
 @dataclass(frozen=True, slots=True)

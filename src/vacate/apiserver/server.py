@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from vacate import errors
 from vacate.api.identity import User
-from vacate.api.kinds import Kind
+from vacate.api.kinds import Kind, served_kinds
 from vacate.apiserver import discovery, health, respond
 from vacate.apiserver.authn import Authenticator
 from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
@@ -20,7 +20,7 @@ from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.reviews import answer_review
-from vacate.apiserver.route import GROUPS, Route, route
+from vacate.apiserver.route import Route, route
 from vacate.apiserver.subresources.table import SUBRESOURCES
 from vacate.apiserver.verbs.create import create
 from vacate.apiserver.verbs.delete import delete
@@ -68,6 +68,8 @@ class ApiServer:
         self._impersonation = Impersonation(registry.authorizer)
         self._metrics = metrics
         self._measure = Measure(metrics)
+        self._kinds = served_kinds(registry.gates)
+        self._groups = frozenset(kind.group for kind in self._kinds)
 
     async def handle(self, request: Request) -> Response:
         """Answer one request; whatever goes wrong is a Status object, never an exception."""
@@ -113,16 +115,16 @@ class ApiServer:
         if request.path == "/metrics":
             return health.metrics(self._metrics)
         root, _, rest = request.path.strip("/").partition("/")
-        if root == "api" or (root == "apis" and (not rest or rest.partition("/")[0] in GROUPS)):
-            return discovery.discover(request)
+        if root == "api" or (root == "apis" and (not rest or rest.partition("/")[0] in self._groups)):
+            return discovery.discover(request, self._kinds)
         return self.health.answer(request)
 
     async def _answer_resource(self, request: Request, address: Route, user: User) -> Response:
         kind = address.kind
-        if address.group not in GROUPS:
+        if address.group not in self._groups:
             return respond.nowhere()
-        if kind is None:
-            raise errors.NotFound(_UNKNOWN)
+        if kind is None or kind not in self._kinds:
+            raise errors.NotFound(_UNKNOWN, details={})
         if request.method == "HEAD":
             raise _not_allowed()
         call = _call(request, address, kind, user, self.registry)
@@ -134,7 +136,7 @@ class ApiServer:
             return self._review(call, address)
         everywhere = kind.namespaced and not address.namespace
         if everywhere and call.name:
-            raise errors.NotFound(_UNKNOWN)
+            raise errors.NotFound(_UNKNOWN, details={})
         if address.subresource:
             return await self._answer_subresource(call, address.verb)
         if address.verb not in kind.verbs or not _fits(call):
@@ -146,7 +148,7 @@ class ApiServer:
     async def _answer_subresource(self, call: Call, verb: str) -> Response:
         sub = call.kind.subresource(call.subresource)
         if sub is None:
-            raise errors.NotFound(_UNKNOWN)
+            raise errors.NotFound(_UNKNOWN, details={})
         if verb not in sub.verbs:
             raise _not_allowed()
         special = SUBRESOURCES.get((call.kind.plural, call.subresource))
@@ -178,7 +180,8 @@ def _fits(call: Call) -> bool:
 
 
 def _not_allowed() -> errors.MethodNotAllowed:
-    return errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+    message = "the server does not allow this method on the requested resource"
+    return errors.MethodNotAllowed(message, details={})
 
 
 def _read_only(failure: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from vacate.api.kinds import Kind
@@ -12,6 +12,7 @@ from vacate.cache.table import IndexFunction
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.events import Recorder
 
@@ -97,3 +98,4 @@ class Deps:
     metrics: Metrics
     recorder: Recorder
     informers: InformerFactory
+    gates: FeatureGates = field(default_factory=FeatureGates)

@@ -133,7 +133,7 @@ class LocalCluster:
     def _run_parts(self, server: ApiServer) -> None:
         if not self.settings.controllers:
             return
-        around = Surroundings(self._clock, system_entropy(), self._metrics)
+        around = Surroundings(self._clock, system_entropy(), self._metrics, self.settings.gates)
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),
             around,

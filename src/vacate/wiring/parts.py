@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.controller import Controller
 from vacate.runtime.deps import Deps, InformerFactory
@@ -31,6 +32,7 @@ class Surroundings:
     clock: Clock
     entropy: Entropy
     metrics: Metrics
+    gates: FeatureGates = field(default_factory=FeatureGates)
 
 
 def part_deps(transport: Transport, component: str, around: Surroundings) -> tuple[Deps, EventRecorder]:
@@ -38,7 +40,8 @@ def part_deps(transport: Transport, component: str, around: Surroundings) -> tup
     client = Client(transport, user_agent=f"vacate/{component}")
     recorder = _recorder(client, component, around)
     informers = InformerFactory(client, around.clock, around.entropy)
-    return Deps(client, around.clock, around.entropy, around.metrics, recorder, informers), recorder
+    deps = Deps(client, around.clock, around.entropy, around.metrics, recorder, informers, around.gates)
+    return deps, recorder
 
 
 def part_manager(transport: Transport, name: str, members: Sequence[Member], around: Surroundings) -> Manager:

@@ -24,6 +24,7 @@ from vacate.api.types import (
 )
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
+from vacate.features import FeatureGates
 from vacate.runtime.deps import InformerFactory
 
 
@@ -46,11 +47,15 @@ _KNOWN: Mapping[Kind, type[Any]] = {
     kinds.PRIORITYCLASSES: PriorityClass,
 }
 
-STORED: tuple[Kind, ...] = tuple(kind for kind in kinds.SERVED_KINDS if kind.stored)
-"""Every kind whose objects persist."""
 
-FOLLOWED: tuple[Kind, ...] = tuple(kind for kind in STORED if kind is not kinds.EVENTS)
-"""The kinds whose objects can own and be owned; events come and go too often to follow."""
+def stored(gates: FeatureGates) -> tuple[Kind, ...]:
+    """The kinds that are served with these gates and whose objects persist."""
+    return tuple(kind for kind in kinds.served_kinds(gates) if kind.stored)
+
+
+def followed(gates: FeatureGates) -> tuple[Kind, ...]:
+    """The kinds whose objects can own and be owned; events come and go too often to follow."""
+    return tuple(kind for kind in stored(gates) if kind is not kinds.EVENTS)
 
 
 def informer_of(informers: InformerFactory, kind: Kind) -> Informer[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.schema.complete import completer
+from vacate.api.schema.custom import settle_custom
 from vacate.api.schema.faults import faults_of
 from vacate.api.schema.normal import normalise_struct
 from vacate.api.schema.scan import CLEAN, WRONG, scanner
@@ -37,6 +38,8 @@ def decode(kind: TypeRef, obj: Obj) -> Obj:
 
 def settle(kind: TypeRef, obj: Obj) -> list[str]:
     """As `decode`, but says what is wrong, in the decoder's bare words, instead of refusing."""
+    if isinstance(kind, Kind) and kind.custom:
+        return settle_custom(kind, obj)
     struct = table().struct_of(kind)
     if struct is None:
         return []

@@ -33,9 +33,10 @@ ADMITTED_STAMP = "vacate.dev/admitted"
 """The annotation that admission leaves on every request that passed it."""
 
 
-def told(description: str, **schema: Any) -> msgspec.Meta:
+def told(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:
     """What people and tools read about a field; `schema` is JSON schema beyond the type."""
-    return msgspec.Meta(description=description, extra_json_schema=schema or None)
+    extra = {"required": True} if required else None
+    return msgspec.Meta(description=description, extra_json_schema=schema or None, extra=extra)
 
 
 _LIST_MAP_BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -46,12 +47,14 @@ class LocalPodReference(Projection, frozen=True):
     """One pod of the request's own namespace."""
 
     name: Annotated[
-        str, told("Name of the pod, in the namespace of the request.", minLength=1, maxLength=253)
+        str,
+        told("Name of the pod, in the namespace of the request.", required=True, minLength=1, maxLength=253),
     ] = ""
     uid: Annotated[
         str,
         told(
             "UID of the pod. A pod of the same name and another UID is another pod and is left alone.",
+            required=True,
             minLength=1,
             maxLength=253,
         ),
@@ -63,7 +66,7 @@ class EvictionTarget(Projection, frozen=True):
 
     pod_ref: Annotated[
         LocalPodReference | None,
-        told("The pod that should leave. Required: pods are the only targets so far."),
+        told("The pod that should leave. Required: pods are the only targets so far.", required=True),
     ] = None
 
 
@@ -74,6 +77,7 @@ class Requester(Projection, frozen=True):
         str,
         told(
             "DNS subdomain that identifies the requester, such as drain.example.com.",
+            required=True,
             minLength=1,
             maxLength=253,
         ),
@@ -87,6 +91,7 @@ class Interceptor(Projection, frozen=True):
         str,
         told(
             "DNS subdomain that identifies the interceptor, such as backup.example.com.",
+            required=True,
             minLength=1,
             maxLength=253,
         ),
@@ -106,8 +111,8 @@ class EvictionRequestSpec(Projection, frozen=True):
             default=SOFT,
         ),
     ] = SOFT
-    target: Annotated[EvictionTarget, told("What should leave. Never changes.")] = msgspec.field(
-        default_factory=EvictionTarget
+    target: Annotated[EvictionTarget, told("What should leave. Never changes.", required=True)] = (
+        msgspec.field(default_factory=EvictionTarget)
     )
     requesters: Annotated[
         list[Requester],
@@ -144,14 +149,20 @@ class EvictionRequestSpec(Projection, frozen=True):
 class RequestCondition(Projection, frozen=True):
     """One thing that is known about the request."""
 
-    type: Annotated[str, told("What is known, in CamelCase.", minLength=1, maxLength=316)] = ""
-    status: Annotated[str, told("True, False or Unknown.", enum=["True", "False", "Unknown"])] = ""
+    type: Annotated[str, told("What is known, in CamelCase.", required=True, minLength=1, maxLength=316)] = ""
+    status: Annotated[
+        str, told("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
+    ] = ""
     observed_generation: Annotated[
         int, told("The generation of the request that this was said about.", format="int64", minimum=0)
     ] = 0
-    last_transition_time: Annotated[dt.datetime | None, told("Since when the status is what it is.")] = None
-    reason: Annotated[str, told("Why, in one CamelCase word.", minLength=1, maxLength=1024)] = ""
-    message: Annotated[str, told("Why, for people.", maxLength=MAX_MESSAGE)] = ""
+    last_transition_time: Annotated[
+        dt.datetime | None, told("Since when the status is what it is.", required=True)
+    ] = None
+    reason: Annotated[
+        str, told("Why, in one CamelCase word.", required=True, minLength=1, maxLength=1024)
+    ] = ""
+    message: Annotated[str, told("Why, for people.", required=True, maxLength=MAX_MESSAGE)] = ""
 
 
 class PodEvictionStatus(Projection, frozen=True):
@@ -161,6 +172,7 @@ class PodEvictionStatus(Projection, frozen=True):
         int,
         told(
             "How many evictions were refused, by a disruption budget for example. Only grows.",
+            required=True,
             format="int32",
             minimum=0,
         ),
@@ -231,7 +243,7 @@ class EvictionRequest(Projection, frozen=True):
         ObjectMeta,
         told("The name is the UID of the pod. The pod's labels are merged in and win over the request's."),
     ] = msgspec.field(default_factory=ObjectMeta)
-    spec: Annotated[EvictionRequestSpec, told("What is asked for.")] = msgspec.field(
+    spec: Annotated[EvictionRequestSpec, told("What is asked for.", required=True)] = msgspec.field(
         default_factory=EvictionRequestSpec
     )
     status: Annotated[EvictionRequestStatus, told("How far it has come.")] = msgspec.field(

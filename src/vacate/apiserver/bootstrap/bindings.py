@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, MASTERS
 from vacate.api.objects import Obj
-from vacate.apiserver.bootstrap.component_roles import LEADER_LOCK
+from vacate.apiserver.bootstrap.component_roles import LEADER_LOCK, LEASE_LOCK
+from vacate.apiserver.bootstrap.controller_roles import EVICTION_CONTROLLER
 from vacate.apiserver.bootstrap.rules import (
     binding,
     cluster_binding,
@@ -22,6 +23,7 @@ from vacate.decide.rbac_subjects import NODES
 _SYSTEM = "kube-system"
 _MANAGER_LOCK = "system::leader-locking-kube-controller-manager"
 _SCHEDULER_LOCK = "system::leader-locking-kube-scheduler"
+_EVICTION_LOCK = f"system::leader-locking-{EVICTION_CONTROLLER}"
 
 
 def cluster_bindings() -> list[Obj]:
@@ -40,7 +42,8 @@ def cluster_bindings() -> list[Obj]:
 
 def system_roles() -> list[Obj]:
     """The roles in `kube-system` for electing leaders."""
-    return [role(_SYSTEM, name, *LEADER_LOCK) for name in (_MANAGER_LOCK, _SCHEDULER_LOCK)]
+    stock = [role(_SYSTEM, name, *LEADER_LOCK) for name in (_MANAGER_LOCK, _SCHEDULER_LOCK)]
+    return [*stock, role(_SYSTEM, _EVICTION_LOCK, LEASE_LOCK)]
 
 
 def system_bindings() -> list[Obj]:
@@ -54,4 +57,5 @@ def system_bindings() -> list[Obj]:
             service_account("leader-election-controller"),
         ),
         binding(_SYSTEM, _SCHEDULER_LOCK, user("system:kube-scheduler"), service_account("kube-scheduler")),
+        binding(_SYSTEM, _EVICTION_LOCK, service_account(EVICTION_CONTROLLER)),
     ]

@@ -90,6 +90,9 @@ LEADER_LOCK: tuple[Rule, ...] = (
 )
 """What a component that elects a leader may do to leases in `kube-system`."""
 
+LEASE_LOCK = rule("create get patch", _LEASES, "leases")
+"""The same for components of ours, which write patches."""
+
 
 def component_roles() -> list[Obj]:
     """The roles of components."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.rules import (
     CORE,
@@ -93,13 +94,27 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
     "service-account-controller": (rule(READ, CORE, "namespaces serviceaccounts"),),
 }
 
-CONTROLLERS: tuple[str, ...] = tuple(_CONTROLLERS)
+EVICTION_CONTROLLER = "evictionrequest-controller"
+_EVICTION_REQUESTS = EVICTIONREQUESTS.group
+# It decides who leaves, so it speaks under a name of its own and the controller manager does not share its
+# rights. It writes nothing but statuses, evictions and events.
+_EVICTION_RULES: tuple[Rule, ...] = (
+    rule(READ, CORE, "pods"),
+    rule("create", CORE, "pods/eviction"),
+    rule(READ, "policy", "poddisruptionbudgets"),
+    rule(READ, _EVICTION_REQUESTS, "evictionrequests"),
+    rule("patch", _EVICTION_REQUESTS, "evictionrequests/status"),
+    rule("create patch", ("", "events.k8s.io"), "events"),
+)
+
+CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)
 """The controllers that have an identity of their own, by the names of their service accounts."""
 
 
 def controller_roles() -> list[Obj]:
     """A role for each controller, one for its patches, and one for an identity that runs them all."""
-    own = [cluster_role(f"{CONTROLLER_PREFIX}{name}", *rules) for name, rules in _CONTROLLERS.items()]
+    listed = (*_CONTROLLERS.items(), (EVICTION_CONTROLLER, _EVICTION_RULES))
+    own = [cluster_role(f"{CONTROLLER_PREFIX}{name}", *rules) for name, rules in listed]
     patches = [cluster_role(f"{_PATCH_PREFIX}{name}", *rules) for name, rules in _PATCHES.items()]
     return [*own, *patches, cluster_role(EMBEDDED_CONTROLLERS, *dict.fromkeys(_all_rules()))]
 
@@ -107,7 +122,7 @@ def controller_roles() -> list[Obj]:
 def controller_bindings() -> list[Obj]:
     """Each role to its service account; all of them to the controller manager."""
     return [
-        *(cluster_binding(f"{CONTROLLER_PREFIX}{name}", service_account(name)) for name in _CONTROLLERS),
+        *(cluster_binding(f"{CONTROLLER_PREFIX}{name}", service_account(name)) for name in CONTROLLERS),
         *(cluster_binding(f"{_PATCH_PREFIX}{name}", service_account(name)) for name in _PATCHES),
         cluster_binding(EMBEDDED_CONTROLLERS, user("system:kube-controller-manager")),
     ]

@@ -6,6 +6,7 @@ cluster gives.
 
 from __future__ import annotations
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.rules import (
     CORE,
@@ -93,6 +94,11 @@ _ADMIN = (
     rule(READ_WRITE, "rbac.authorization.k8s.io", "rolebindings roles"),
 )
 
+# Beside the roles of Kubernetes, so that those stay what they are. The status is for interceptors, which get
+# roles of their own.
+_VIEW_REQUESTS = (rule(READ, EVICTIONREQUESTS.group, "evictionrequests evictionrequests/status"),)
+_EDIT_REQUESTS = (rule(WRITE, EVICTIONREQUESTS.group, "evictionrequests"),)
+
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = (
     "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz",
@@ -124,4 +130,6 @@ def user_roles() -> list[Obj]:
         cluster_role("system:aggregate-to-admin", *_ADMIN, into="admin"),
         cluster_role("system:aggregate-to-edit", *_EDIT, into="edit"),
         cluster_role("system:aggregate-to-view", *_VIEW, into="view"),
+        cluster_role("vacate:aggregate-to-view", *_VIEW_REQUESTS, into="view"),
+        cluster_role("vacate:aggregate-to-edit", *_EDIT_REQUESTS, into="edit"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api import kinds
 from vacate.api.kinds import Kind
-from vacate.apiserver.tables import cluster, events, nodes, pods, policy, rbac, workloads
+from vacate.apiserver.tables import cluster, events, evictionrequests, nodes, pods, policy, rbac, workloads
 from vacate.apiserver.tables.columns import NAME, Column, Printer
 
 _CREATED_AT = Column("Created At", "When the object was created.", type="date")
@@ -30,6 +30,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.CLUSTERROLES.resource: DEFAULT,
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
+    kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
 }
 
 

@@ -7,7 +7,7 @@ from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call
-from vacate.apiserver.deleting import Staged, read_delete_options, settle, stage_deletion
+from vacate.apiserver.deleting import Staged, read_delete_options, settle, stage_requested_deletion
 from vacate.apiserver.registry import Registry
 from vacate.decide.deleteoptions import DeleteOptions
 from vacate.decide.deletion import answers_with_object, deletion_code
@@ -20,7 +20,7 @@ async def delete(registry: Registry, call: Call) -> Response:
     options = read_delete_options(call.request)
     _refuse_protected(call.kind, call.name)
     current = registry.current(call.kind, call.namespace, call.name)
-    staged = stage_deletion(registry, call.kind, current, options, call.now)
+    staged = stage_requested_deletion(registry, call, current, options)
     await settle(staged.writes)
     await registry.store.wait_for(staged.entry.revision)
     return _answer(call, staged, options)

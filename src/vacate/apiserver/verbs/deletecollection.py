@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from vacate.apiserver.context import Call
-from vacate.apiserver.deleting import read_delete_options, settle, stage_deletion
+from vacate.apiserver.deleting import read_delete_options, settle, stage_requested_deletion
 from vacate.apiserver.media import negotiate
 from vacate.apiserver.options import list_options
 from vacate.apiserver.registry import Registry
@@ -55,4 +55,4 @@ def _delete_one(
         current = registry.current(call.kind, key.namespace, key.name)
     except NotFound:
         return ()
-    return stage_deletion(registry, call.kind, current, options, call.now).writes
+    return stage_requested_deletion(registry, call, current, options).writes

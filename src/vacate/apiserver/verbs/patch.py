@@ -5,7 +5,8 @@ from __future__ import annotations
 from vacate.apiserver.codec import check_depth, identified, may_nest_deeply
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
-from vacate.apiserver.patch import JSON_PATCH, apply_patch, check_form
+from vacate.apiserver.patch import JSON_PATCH, apply_patch
+from vacate.apiserver.patch.forms import check_form_for
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.update import check_address, replace
 from vacate.wire.message import Response
@@ -14,7 +15,7 @@ from vacate.wire.message import Response
 async def patch(registry: Registry, call: Call) -> Response:
     """Change the newest state. No other write can come between reading and writing it."""
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
-    check_form(kind_of_patch)
+    check_form_for(call.kind, kind_of_patch)
     entry, old = registry.current(call.kind, call.namespace, call.name)
     patched = apply_patch(kind_of_patch, call.kind, old, call.request.body)
     # A merge nests no deeper than the object and the patch did; a JSON patch can copy parts into themselves.

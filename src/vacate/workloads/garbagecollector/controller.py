@@ -29,7 +29,7 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.workloads.garbagecollector.owners import Owners
-from vacate.workloads.kinds import FOLLOWED, informer_of
+from vacate.workloads.kinds import followed, informer_of, stored
 from vacate.workloads.patches import STRATEGIC
 from vacate.workloads.patience import patience
 
@@ -38,7 +38,7 @@ def build(deps: Deps) -> Controller:
     """The collector, woken by every change of ownership and by every deletion."""
     collector = GarbageCollector(deps)
     sources = []
-    for kind in FOLLOWED:
+    for kind in followed(deps.gates):
         informer = informer_of(deps.informers, kind)
         informer.subscribe(collector.follow(kind))
         sources.append(Source(informer, keys=collector.touched, when=_ownership_changed))
@@ -64,7 +64,7 @@ class GarbageCollector:
     def __init__(self, deps: Deps) -> None:
         self._client = deps.client
         self._graph = OwnerGraph()
-        self._owners = Owners(deps.client, self._graph)
+        self._owners = Owners(deps.client, self._graph, stored(deps.gates))
         self._touched: dict[str, None] = {}
 
     def follow(self, kind: Kind) -> Callable[[Any, Any], None]:

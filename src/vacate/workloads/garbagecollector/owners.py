@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.api.kinds import Kind
 from vacate.api.types import ObjectMeta, OwnerReference
 from vacate.client.client import Client
@@ -9,7 +11,7 @@ from vacate.decide.garbage import OwnerState, owner_state
 from vacate.decide.ownergraph import Item, OwnerGraph
 from vacate.decide.ownership import group_of
 from vacate.errors import NotFound
-from vacate.workloads.kinds import STORED, MetadataOnly
+from vacate.workloads.kinds import MetadataOnly
 
 _REMEMBERED = 500
 
@@ -17,9 +19,10 @@ _REMEMBERED = 500
 class Owners:
     """Asks about owners. A cache that does not show an owner proves nothing; a server that has none does."""
 
-    def __init__(self, client: Client, graph: OwnerGraph) -> None:
+    def __init__(self, client: Client, graph: OwnerGraph, kinds: Sequence[Kind]) -> None:
         self._client = client
         self._graph = graph
+        self._kinds = kinds
         # A uid never comes back, so an absence may be remembered; oldest first.
         self._absent: dict[tuple[str, str, str], None] = {}
 
@@ -31,7 +34,7 @@ class Owners:
         known = self._graph.owner_of(item, ref)
         if known is not None:
             return owner_state(ref, known.meta)
-        kind = _kind_of(ref)
+        kind = self._kind_of(ref)
         if kind is None or (kind.namespaced and not item.kind.namespaced):
             return OwnerState.PRESENT  # nobody here can tell; such an object is left alone
         return await self._ask(item, ref, kind)
@@ -57,7 +60,6 @@ class Owners:
         if len(self._absent) > _REMEMBERED:
             del self._absent[next(iter(self._absent))]
 
-
-def _kind_of(ref: OwnerReference) -> Kind | None:
-    group = group_of(ref.api_version)
-    return next((one for one in STORED if one.kind == ref.kind and one.group == group), None)
+    def _kind_of(self, ref: OwnerReference) -> Kind | None:
+        group = group_of(ref.api_version)
+        return next((one for one in self._kinds if one.kind == ref.kind and one.group == group), None)

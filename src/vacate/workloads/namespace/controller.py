@@ -12,18 +12,16 @@ from vacate.errors import ApiError, NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.workloads.kinds import FOLLOWED, STORED, MetadataOnly, informer_of
+from vacate.workloads.kinds import MetadataOnly, followed, informer_of, stored
 from vacate.workloads.patches import STRATEGIC, condition_differences
 from vacate.workloads.patience import patience
-
-_CONTENT = tuple(kind for kind in STORED if kind.namespaced)
 
 
 def build(deps: Deps) -> Controller:
     """The controller, woken by namespaces and by whatever disappears from one that is on its way out."""
     controller = NamespaceController(deps)
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
-    content = [informer_of(deps.informers, kind) for kind in FOLLOWED if kind.namespaced]
+    content = [informer_of(deps.informers, kind) for kind in followed(deps.gates) if kind.namespaced]
     gone = [Source(one, keys=controller.leaving_namespace, when=_is_gone) for one in content]
     return Controller(
         "namespace", controller, [Source(namespaces), *gone], deps, workers=2, backoff=patience()
@@ -40,6 +38,7 @@ class NamespaceController:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._client = deps.client
+        self._content = tuple(kind for kind in stored(deps.gates) if kind.namespaced)
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
 
@@ -57,7 +56,7 @@ class NamespaceController:
         content = Content()
         await self._empty_of_pods(key.name, content)
         if not content.counts:
-            for kind in _CONTENT:
+            for kind in self._content:
                 await self._empty(kind, key.name, content)
         await self._tell(namespace, content)
         if content.failures:

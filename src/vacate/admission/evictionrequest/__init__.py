@@ -1,0 +1,1 @@
+"""EvictionRequests: what may be asked, who may ask, and which steps a request may take."""

@@ -1,0 +1,117 @@
+"""Where an object breaks its structural schema, in the words in which kube-apiserver says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from vacate.api.field import Fault, FieldError, duplicate, invalid, not_supported, required, too_many
+from vacate.api.objects import Obj
+from vacate.api.times import parse_time
+
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_TYPES: dict[type, str] = {
+    dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number",
+    type(None): "null",
+}  # fmt: skip
+_LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
+
+
+def structural_faults(schema: Obj, value: Any, path: str = "") -> list[FieldError]:
+    """Every fault of the value: types and limits first, then repeated keys of lists."""
+    return [*_faults(schema, value, path), *_repetitions(schema, value, path)]
+
+
+def is_time(text: str) -> bool:
+    """Whether the text is a time that everyone can read: RFC 3339, within the years 1 to 9999."""
+    if not _RFC_3339.fullmatch(text):
+        return False
+    try:
+        parse_time(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
+    wanted, given = schema.get("type"), _TYPES[type(value)]
+    if wanted != given:
+        yield _wrong_type(path, str(wanted), given)
+        return
+    if given == "object":
+        yield from _of_object(schema, value, path)
+    elif given == "array":
+        yield from _of_array(schema, value, path)
+    elif given == "string":
+        yield from _of_string(schema, value, path)
+    elif given == "integer":
+        yield from _of_integer(schema, value, path)
+    if "enum" in schema and value not in schema["enum"]:
+        yield not_supported(path, value, schema["enum"])
+
+
+def _of_object(schema: Obj, value: Obj, path: str) -> Iterator[FieldError]:
+    for key, inner in schema.get("properties", {}).items():
+        if key in value:
+            yield from _faults(inner, value[key], _below(path, key))
+        elif key in schema.get("required", ()):
+            yield required(_below(path, key))
+
+
+def _of_array(schema: Obj, value: list[Any], path: str) -> Iterator[FieldError]:
+    limit = schema.get("maxItems")
+    if limit is not None and len(value) > limit:
+        yield too_many(path, len(value), limit)
+    for index, item in enumerate(value):
+        yield from _faults(schema["items"], item, f"{path}[{index}]")
+
+
+def _of_string(schema: Obj, value: str, path: str) -> Iterator[FieldError]:
+    longest, shortest = schema.get("maxLength"), schema.get("minLength", 0)
+    if longest is not None and len(value) > longest:
+        yield FieldError(path, Fault.TOO_LONG, f"may not be more than {longest} bytes")
+    if len(value) < shortest:
+        yield invalid(path, value, f"{path} in body should be at least {shortest} chars long")
+    if schema.get("format") == "date-time" and not is_time(value):
+        yield _wrong_type(path, "date-time", value)
+
+
+def _of_integer(schema: Obj, value: int, path: str) -> Iterator[FieldError]:
+    least = schema.get("minimum")
+    most = schema.get("maximum", _LARGEST.get(schema.get("format", "")))
+    if least is not None and value < least:
+        yield invalid(path, value, f"{path} in body should be greater than or equal to {least}")
+    if most is not None and value > most:
+        yield invalid(path, value, f"{path} in body should be less than or equal to {most}")
+
+
+def _wrong_type(path: str, wanted: str, given: str) -> FieldError:
+    detail = f'{path} in body must be of type {wanted}: "{given}"'
+    return FieldError(path, Fault.TYPE_INVALID, detail, given)
+
+
+def _repetitions(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
+    if isinstance(value, dict):
+        for key, inner in schema.get("properties", {}).items():
+            yield from _repetitions(inner, value.get(key), _below(path, key))
+    elif isinstance(value, list) and schema.get("x-kubernetes-list-type") == "map":
+        yield from _repeated_keys(schema["x-kubernetes-list-map-keys"], value, path)
+
+
+def _repeated_keys(keys: list[str], items: list[Any], path: str) -> Iterator[FieldError]:
+    """The second of each kind is told, and no further one."""
+    seen: dict[str, int] = {}
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            continue
+        found = {key: item[key] for key in keys if key in item}
+        seen[repr(found)] = seen.get(repr(found), 0) + 1
+        if seen[repr(found)] == 2:
+            yield duplicate(f"{path}[{index}]", found)
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,95 @@
+"""From typed structs to a structural schema: types, descriptions, limits, defaults, list-map keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import types
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.meta import ObjectMeta
+
+STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {EVICTIONREQUESTS: EvictionRequest}
+"""The struct of each kind that is served as a custom resource."""
+
+_SCALARS: dict[Any, Obj] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    dt.datetime: {"type": "string", "format": "date-time"},
+}
+_IDENTITY: Obj = {
+    "apiVersion": {
+        "type": "string",
+        "description": "The version of the API in which this object is written.",
+    },
+    "kind": {"type": "string", "description": "What this object is."},
+}
+
+
+@cache
+def structural_schema(kind: Kind) -> Obj:
+    """The schema of a kind's objects. It is shared: copy it before changing anything."""
+    struct = STRUCTS[kind]
+    made = _of_struct(struct)
+    made["properties"] = {**_IDENTITY, **made["properties"]}
+    # What is not said is filled in, so that defaults below it are seen from the beginning.
+    made["properties"]["status"]["default"] = {}
+    made["description"] = _sentence(struct)
+    return made
+
+
+def _of_struct(struct: type[msgspec.Struct]) -> Obj:
+    hints = get_type_hints(struct, include_extras=True)
+    properties: Obj = {}
+    required: list[str] = []
+    for field in msgspec.structs.fields(struct):
+        plain, notes = _taken_apart(hints[field.name])
+        properties[field.encode_name] = {**_of_type(plain), **_told(notes)}
+        if any((note.extra or {}).get("required") for note in notes):
+            required.append(field.encode_name)
+    made: Obj = {"type": "object", "properties": properties}
+    if required:
+        made["required"] = required
+    return made
+
+
+def _taken_apart(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
+    """The plain type and what is said about it."""
+    if get_origin(hint) is not Annotated:
+        return hint, []
+    plain, *notes = get_args(hint)
+    return plain, [note for note in notes if isinstance(note, msgspec.Meta)]
+
+
+def _of_type(plain: Any) -> Obj:
+    if get_origin(plain) in (types.UnionType, typing.Union):
+        plain = next(part for part in get_args(plain) if part is not type(None))
+    if plain in _SCALARS:
+        return dict(_SCALARS[plain])
+    if plain is ObjectMeta:
+        return {"type": "object"}
+    if get_origin(plain) is list:
+        inner, notes = _taken_apart(get_args(plain)[0])
+        return {"type": "array", "items": {**_of_type(inner), **_told(notes)}}
+    return {"description": _sentence(plain), **_of_struct(plain)}
+
+
+def _told(notes: list[msgspec.Meta]) -> Obj:
+    said: Obj = {}
+    for note in notes:
+        if note.description:
+            said["description"] = note.description
+        said |= note.extra_json_schema or {}
+    return said
+
+
+def _sentence(struct: type[msgspec.Struct]) -> str:
+    return (struct.__doc__ or "").strip().partition("\n")[0]

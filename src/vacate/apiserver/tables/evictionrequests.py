@@ -1,0 +1,40 @@
+"""Eviction requests: how far each has come, at a glance. The CRD's printer columns are these columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from vacate.api.objects import Obj, dig, name_of
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.apiserver.tables.ages import age
+from vacate.apiserver.tables.columns import AGE, NAME, Column, Printer
+from vacate.decide.dialects.evictionrequest import shown_stage
+
+
+def _request(obj: Obj, now: dt.datetime) -> list[Any]:
+    return [
+        name_of(obj),
+        dig(obj, "spec", "target", "podRef", "name"),
+        shown_stage(msgspec.convert(obj, EvictionRequest)).value,
+        dig(obj, "status", "activeInterceptorName"),
+        dig(obj, "status", "expectedInterceptorFinishTime"),
+        dig(obj, "status", "podEvictionStatus", "failedAPIEvictionCounter"),
+        age(obj, now),
+    ]
+
+
+EVICTIONREQUESTS = Printer(
+    (
+        NAME,
+        Column("Pod", "The pod that should leave."),
+        Column("Stage", "How far the leave has come."),
+        Column("Interceptor", "The interceptor whose turn it is."),
+        Column("Expected Finish", "When the active interceptor expects to be done."),
+        Column("Failed Evictions", "How many evictions were refused.", type="integer"),
+        AGE,
+    ),
+    _request,
+)
