@@ -62,6 +62,26 @@ NAMESPACE_CASES: Cases = (
 NODE_CASES: Cases = (
     Done("Node/status.allocatable/default", NODES, {}, "status.allocatable", {"cpu": "4"}),
     Done("Node/status.capacity.{}/default", NODES, {"status.capacity.cpu": "0.5"}, "status.capacity.cpu", "500m"),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24"}, "spec.podCIDRs", ["10.0.0.0/24"]),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDRs": ["10.0.0.0/24"]}, "spec.podCIDR", "10.0.0.0/24"),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24", "spec.podCIDRs": ["10.1.0.0/24"]},
+         "spec.podCIDRs", ["10.0.0.0/24"]),
+    Done("Node/spec.configSource/set", NODES, {"spec.configSource": {}}, "spec.configSource", None),
+    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
+             f'spec.podCIDRs[0]: Invalid value: "{given}": must be a valid CIDR value, '
+             "(e.g. 10.9.8.0/24 or 2001:db8::/64)")
+      for given in ("x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8")),
+    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
+             f'spec.podCIDRs[0]: Invalid value: "{given}": {said}')
+      for given, said in (
+          ("010.0.0.0/8", "must not have leading 0s in IP or prefix length"),
+          ("10.0.0.0/08", "must not have leading 0s in IP or prefix length"),
+          ("::ffff:10.0.0.0/120", "must not have an IPv4-mapped IPv6 address"),
+          ("10.0.0.1/8", "must not have bits set beyond the prefix length"),
+      )),
+    Broken("Node/spec.podCIDRs/invalid", NODES, {"spec.podCIDRs": ["10.0.0.0/24", "10.1.0.0/24"]},
+           'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.1.0.0/24"]: '
+           "may specify no more than one CIDR for each IP family"),
     Done("Node/spec.taints/set", NODES, {}, "spec.taints",
          [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
     DoneByStep("Node/status/kept", NODES, {"status.capacity": {}}, "status.capacity", {"cpu": "4"}),

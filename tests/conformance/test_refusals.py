@@ -27,7 +27,10 @@ raw_bytes = without("kubectl", because="kubectl would read the body as an object
     ],
 )
 async def test_unknown_resources(scene: Scene, path: str) -> None:
-    (await scene.arm.call("GET", path)).refused(404, "NotFound", UNKNOWN)
+    answer = await scene.arm.call("GET", path)
+    answer.refused(404, "NotFound", UNKNOWN)
+    assert answer.details in (None, {})
+    assert "details" in answer.obj or not answer.obj
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/apis/nothing.example", "/apis/nothing.example/v1/things"])
@@ -43,6 +46,7 @@ async def test_unknown_paths(scene: Scene, path: str) -> None:
 async def test_methods_that_a_collection_does_not_take(scene: Scene) -> None:
     answer = await scene.ask("PUT", CONFIGMAPS, body=config_map("m"))
     answer.refused(405, "MethodNotAllowed", NOT_ALLOWED)
+    assert "details" in answer.obj or not answer.obj
 
 
 async def test_methods_that_an_object_does_not_take(scene: Scene) -> None:

@@ -143,3 +143,20 @@ async def test_faults_of_an_update_are_told_once(scene: Scene) -> None:
     answer.refused(422, "Invalid").caused_by(
         ("FieldValueInvalid", "Invalid value: -1: must be greater than or equal to 0")
     )
+
+
+async def test_putting_something_new_that_is_said_to_exist(scene: Scene) -> None:
+    wanted = named("l", meta={"uid": "7"}, spec={"holderIdentity": "me"})
+    answer = await scene.put(LEASES, wanted)
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/leases/{scene.namespace}/l, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: 7, "
+        "UID in object meta:"
+    )
+    answer.refused(409, "Conflict", starting=conflict("leases.coordination.k8s.io", "l", why))
+
+
+async def test_putting_something_new_with_a_version(scene: Scene) -> None:
+    answer = await scene.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
+    answer.refused(500, "", 'strconv.ParseUint: parsing "x": invalid syntax')
+    (await scene.put(LEASES, named("l", meta={"resourceVersion": "7"}, spec={}))).ok(201)

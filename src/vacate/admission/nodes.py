@@ -8,6 +8,7 @@ from vacate.admission.base import KindStrategy
 from vacate.admission.faults import complaints, unsupported
 from vacate.admission.formats import label_key, label_value
 from vacate.admission.metadata import keep
+from vacate.admission.node_ranges import range_faults, settle_ranges
 from vacate.admission.quantities import canonical_list, count_faults
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import mapping, maps, sequence, text
@@ -24,6 +25,8 @@ RULES = table(
     "Node",
     ("status.allocatable", Effect.DEFAULT, "the capacity"),
     ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
+    ("spec.podCIDRs", Effect.DEFAULT, "what podCIDR says, which is the first of them"),
+    ("spec.configSource", Effect.SET, "to nothing: it is out of use, and status.config too"),
     ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
@@ -35,6 +38,8 @@ RULES = table(
     ("status.capacity.{}#sign", Fault.INVALID, "not negative"),
     ("status.capacity.{}#whole", Fault.INVALID, "whole numbers for pods and extended resources"),
     ("status.allocatable.{}", Fault.INVALID, "as capacity"),
+    ("spec.podCIDRs[]", Fault.INVALID, "a range of addresses"),
+    ("spec.podCIDRs", Fault.INVALID, "one range of each family of addresses"),
     ("status.addresses[]", Fault.DUPLICATE, "unique"),
     ("spec.podCIDRs", Fault.FORBIDDEN, "not changed once set"),
     ("spec.providerID", Fault.FORBIDDEN, "not changed once set"),
@@ -48,6 +53,7 @@ class NodeStrategy(KindStrategy):
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What can be allocated is all there is, where the node does not say."""
+        settle_ranges(mapping(obj.get("spec")))
         status = obj.get("status")
         if type(status) is not dict:
             return
@@ -58,6 +64,7 @@ class NodeStrategy(KindStrategy):
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """No pods until the node lifecycle controller has seen that the node is ready."""
+        _drop_configuration(obj)
         spec = obj.setdefault("spec", {})
         taints = sequence(mapping(spec).get("taints"))
         if type(spec) is dict and not any(_is_not_ready(one) for one in maps(taints)):
@@ -66,10 +73,12 @@ class NodeStrategy(KindStrategy):
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Status stays."""
         keep(new, old, "status")
+        _drop_configuration(new)
 
     def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Taints and amounts."""
-        return taint_faults(mapping(obj.get("spec")).get("taints")) + _amount_faults(obj)
+        spec = mapping(obj.get("spec"))
+        return taint_faults(spec.get("taints")) + _amount_faults(obj) + range_faults(spec)
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, then the step."""
@@ -82,6 +91,11 @@ class NodeStrategy(KindStrategy):
         found = step + _amount_faults(new) + _address_faults(new)
         found += _settled_faults(spec, mapping(old.get("spec")))
         return found + taint_faults(spec.get("taints"))
+
+
+def _drop_configuration(node: Obj) -> None:
+    mapping(node.get("spec")).pop("configSource", None)
+    mapping(node.get("status")).pop("config", None)
 
 
 def _is_not_ready(taint: Obj) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from vacate import errors
 from vacate.admission.registry import strategy_for
 from vacate.api import field, schema, status
-from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.apiserver import respond
 from vacate.apiserver.codec import read_object
@@ -81,11 +80,8 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
     kind, meta, before = call.kind, new["metadata"], old["metadata"]
     uid = meta.setdefault("uid", before["uid"])
     if uid != before["uid"] and call.request.method != "PATCH":
-        raise _other_object(kind, before, uid, "" if call.dry_run else "/registry")
-    revision = meta.get("resourceVersion", "")
-    if revision and not (revision.isascii() and revision.isdigit()):
-        message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
-        raise errors.ApiError(message, reason="", code=500)
+        raise _other_object(call, uid, before["uid"])
+    revision = _revision(new)
     if revision in ("", "0"):
         if not strategy_for(kind).traits.unconditional_update:
             fault = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -95,15 +91,25 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
         raise status.modified(kind, before["name"])
 
 
-def _other_object(kind: Kind, before: Obj, wanted: str, root: str) -> errors.Conflict:
+def _revision(new: Obj) -> str:
+    """The revision that the client knows; an error of the server's own where it is none."""
+    revision: str = new["metadata"].get("resourceVersion", "")
+    if revision and not (revision.isascii() and revision.isdigit()):
+        message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
+        raise errors.ApiError(message, reason="", code=500)
+    return revision
+
+
+def _other_object(call: Call, wanted: str, found: str) -> errors.Conflict:
     """The refusal comes from the storage, and says so."""
-    path = "/".join(part for part in (kind.plural, before.get("namespace"), before["name"]) if part)
+    kind, root = call.kind, "" if call.dry_run else "/registry"
+    path = "/".join(part for part in (kind.plural, call.namespace, call.name) if part)
     return status.conflict(
         kind,
-        before["name"],
+        call.name,
         f"StorageError: invalid object, Code: 4, Key: {root}/{path}, ResourceVersion: 0, "
         "AdditionalErrorMsg: Precondition failed: "
-        f"UID in precondition: {wanted}, UID in object meta: {before['uid']}",
+        f"UID in precondition: {wanted}, UID in object meta: {found}",
     )
 
 
@@ -114,7 +120,10 @@ def _brings_into_being(registry: Registry, call: Call) -> bool:
 
 
 async def _create(registry: Registry, call: Call, new: Obj) -> Response:
+    if uid := new["metadata"].get("uid"):
+        raise _other_object(call, uid, "")
     require(registry, call, "create")
+    _revision(new)
     new["metadata"].pop("resourceVersion", None)
     if call.dry_run:
         creating.admit(registry, call, new)
