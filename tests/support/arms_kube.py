@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from support import arms_objects as make
-from support.arms import ADMIN, JSON, Answer, As, Obj, Query
+from support.arms import ADMIN, JSON, MERGE_PATCH, Answer, As, Obj, Query
 from support.arms_transport import TransportArm
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
@@ -45,7 +45,8 @@ class KubeArm(TransportArm):
         config, clock = load_cluster([kubeconfig]), SystemClock()
         nobody = ClusterConfig(config.server, config.ca_data, config.insecure, config.tls_server_name)
         super().__init__(REAL, HttpTransport(config, clock), HttpTransport(nobody, clock), None)
-        self._probes = (f"probe-{system_entropy().uid()[:8]}-{n}" for n in itertools.count())
+        self._probe = f"probe-{system_entropy().uid()[:8]}"
+        self._probes = itertools.count()
 
     async def call(
         self,
@@ -67,19 +68,29 @@ class KubeArm(TransportArm):
             await self._settle(next(self._probes))
         return answer
 
-    async def _settle(self, probe: str) -> None:
+    async def _settle(self, number: int) -> None:
         """Whatever the authorizer has read after this, it has read all that was written before it."""
-        for kind, obj in _probe_objects(probe):
-            await super().call("POST", kind.collection_path("default" if kind.namespaced else None), body=obj)
+        probe = f"{self._probe}-{number}"
+        for kind, obj in _probe_objects(self._probe, probe):
+            await self._write(kind, obj, new=not number)
         end = time.monotonic() + _PATIENCE
         while not (await self._may(probe, "default") and await self._may(probe, "")):
             assert time.monotonic() < end, "the server does not learn of new roles"
             await asyncio.sleep(0.005)
 
+    async def _write(self, kind: Kind, obj: Obj, *, new: bool) -> None:
+        namespace = "default" if kind.namespaced else None
+        if new:
+            answer = await super().call("POST", kind.collection_path(namespace), body=obj)
+        else:
+            path = kind.object_path(obj["metadata"]["name"], namespace)
+            answer = await super().call("PATCH", path, body=obj, content_type=MERGE_PATCH)
+        answer.ok(201 if new else 200)
+
     async def _may(self, user: str, namespace: str) -> bool:
         attributes = {
             "verb": "get",
-            "resource": "probes" if namespace else "clusterprobes",
+            "resource": user if namespace else f"cluster-{user}",
             "namespace": namespace,
         }
         review = {"spec": {"user": user, "resourceAttributes": attributes}}
@@ -87,10 +98,11 @@ class KubeArm(TransportArm):
         return bool(answer.ok(201)["status"]["allowed"])
 
 
-def _probe_objects(name: str) -> list[tuple[Kind, Obj]]:
+def _probe_objects(name: str, user: str) -> list[tuple[Kind, Obj]]:
+    """Always the same objects, always with something new in them."""
     return [
-        (ROLES, make.role(name, make.rule("get", "probes"))),
-        (CLUSTERROLES, make.role(name, make.rule("get", "clusterprobes"))),
-        (ROLEBINDINGS, make.binding(name, "Role", name, name)),
-        (CLUSTERROLEBINDINGS, make.binding(name, "ClusterRole", name, name)),
+        (ROLES, make.role(name, make.rule("get", user))),
+        (CLUSTERROLES, make.role(name, make.rule("get", f"cluster-{user}"))),
+        (ROLEBINDINGS, make.binding(name, "Role", name, user)),
+        (CLUSTERROLEBINDINGS, make.binding(name, "ClusterRole", name, user)),
     ]

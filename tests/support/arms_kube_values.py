@@ -6,42 +6,9 @@ one forgets it.
 
 from __future__ import annotations
 
-from typing import Any
-
+from support.arms_kube_values_cluster import CLUSTER_FIELDS, CLUSTER_STATUS_FIELDS
+from support.arms_kube_values_meta import LABELS, META, WHOLE, Table
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
-
-Place = tuple[str | int, ...]
-Table = list[tuple[Place, list[Any]]]
-
-_LABELS = [{}, {"app": "web"}, {"a/b/c": "x"}, {"x": "no spaces"}, {"x": 1}, "text", {"-x": ""}, None]
-_WHOLE = [0, 1, 30, -1, 2147483648, "3", 1.5, True, None]
-
-_META: Table = [
-    (("metadata", "labels"), _LABELS),
-    (("metadata", "annotations"), [{}, {"a": "b"}, {"a b": "c"}, {"a": 1}, None]),
-    (("metadata", "finalizers"), [[], ["example.com/keep"], ["keep"], ["kubernetes"], ["a b"], "x", None]),
-    (("metadata", "generation"), [0, 7, -1]),
-    (("metadata", "namespace"), ["other", ""]),
-    (("metadata", "creationTimestamp"), ["2020-01-01T00:00:00Z", None, "yesterday"]),
-    (("metadata", "deletionTimestamp"), ["2020-01-01T00:00:00Z"]),
-    (("metadata", "deletionGracePeriodSeconds"), [5]),
-    (
-        ("metadata", "ownerReferences"),
-        [
-            [],
-            [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
-            [{"apiVersion": "v1"}],
-            [{"apiVersion": "v1", "kind": "Event", "name": "o", "uid": "u"}],
-            [
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": n, "uid": n, "controller": True}
-                for n in "op"
-            ],
-        ],
-    ),
-    (("metadata", "name"), ["", "UPPER", "x.y", "a_b", "a" * 254, 5]),
-    (("apiVersion",), ["v1", "apps/v1", "policy/v1", "v9"]),
-    (("kind",), ["Pod", "Deployment", "Nothing"]),
-]
 
 _CONTAINER: Table = [
     (("name",), ["", "UPPER", "main", "a.b", 5]),
@@ -116,8 +83,8 @@ _POD_SPEC: Table = [
             [{"name": "i", "image": "i", "restartPolicy": "Always"}],
         ],
     ),
-    (("terminationGracePeriodSeconds",), _WHOLE),
-    (("activeDeadlineSeconds",), _WHOLE),
+    (("terminationGracePeriodSeconds",), WHOLE),
+    (("activeDeadlineSeconds",), WHOLE),
     (("restartPolicy",), ["Always", "Never", "OnFailure", "Maybe", ""]),
     (("dnsPolicy",), ["Default", "Nowhere"]),
     (("nodeName",), ["n1", "", "UPPER"]),
@@ -195,18 +162,18 @@ _SELECTOR = [
 _BOUND = [0, 1, 3, -1, "50%", "150%", "x", "-5%", "5", None, 1.5]
 
 _WORKLOAD: Table = [
-    (("spec", "replicas"), _WHOLE),
-    (("spec", "minReadySeconds"), _WHOLE),
+    (("spec", "replicas"), WHOLE),
+    (("spec", "minReadySeconds"), WHOLE),
     (("spec", "selector"), _SELECTOR),
-    (("spec", "template", "metadata", "labels"), _LABELS),
+    (("spec", "template", "metadata", "labels"), LABELS),
     (("spec", "template", "metadata", "annotations"), [{"again": "yes"}]),
     *[(("spec", "template", "spec", *place), values) for place, values in _POD_SPEC],
 ]
 _DEPLOYMENT: Table = [
     *_WORKLOAD,
     (("spec", "paused"), [True, False, "x"]),
-    (("spec", "progressDeadlineSeconds"), _WHOLE),
-    (("spec", "revisionHistoryLimit"), _WHOLE),
+    (("spec", "progressDeadlineSeconds"), WHOLE),
+    (("spec", "revisionHistoryLimit"), WHOLE),
     (
         ("spec", "strategy"),
         [
@@ -238,11 +205,12 @@ _CONFIG: Table = [
 ]
 
 FIELDS: dict[Kind, Table] = {
-    PODS: [*((("spec", *place), values) for place, values in _POD_SPEC), *_META],
-    DEPLOYMENTS: [*_DEPLOYMENT, *_META],
-    REPLICASETS: [*_WORKLOAD, *_META],
-    PODDISRUPTIONBUDGETS: [*_BUDGET, *_META],
-    CONFIGMAPS: [*_CONFIG, *_META],
+    PODS: [*((("spec", *place), values) for place, values in _POD_SPEC), *META],
+    DEPLOYMENTS: [*_DEPLOYMENT, *META],
+    REPLICASETS: [*_WORKLOAD, *META],
+    PODDISRUPTIONBUDGETS: [*_BUDGET, *META],
+    CONFIGMAPS: [*_CONFIG, *META],
+    **CLUSTER_FIELDS,
 }
 """By kind: places, and values for each."""
 
@@ -275,10 +243,6 @@ STATUS_FIELDS: dict[Kind, Table] = {
         (("status", "conditions"), _CONDITIONS),
         (("spec", "minAvailable"), [2]),
     ],
+    **CLUSTER_STATUS_FIELDS,
 }
 """What may be patched into a status, and what must be ignored there."""
-
-
-def places(kind: Kind) -> Table:
-    """The fields of a kind."""
-    return FIELDS[kind]
