@@ -66,7 +66,7 @@ def by_type(patch: Obj) -> dict[str, Obj]:
     ("ending", "stage", "message"),
     [
         (Ending.POD_DELETED, "Complete", "The pod is gone."),
-        (Ending.POD_TERMINATED, "Complete", "The pod has ended and its object remains."),
+        (Ending.POD_TERMINATED, "Complete", "The pod has ended."),
         (Ending.CANCELLED, "Cancelled", "Nobody requests the eviction any more."),
     ],
 )

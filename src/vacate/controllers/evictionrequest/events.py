@@ -17,7 +17,7 @@ def finished(request: EvictionRequest, action: Finish) -> EventNote:
     pod = _pod_name(request)
     message = {
         Ending.POD_DELETED: f"Pod {pod} is gone.",
-        Ending.POD_TERMINATED: f"Pod {pod} has ended and its object remains.",
+        Ending.POD_TERMINATED: f"Pod {pod} has ended.",
         Ending.CANCELLED: f"Nobody requests the eviction of pod {pod} any more.",
     }[action.ending]
     return _about(request, NORMAL, action.ending.value, message)

@@ -28,7 +28,7 @@ from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage, Tur
 
 _ENDINGS = {
     Ending.POD_DELETED: "The pod is gone.",
-    Ending.POD_TERMINATED: "The pod has ended and its object remains.",
+    Ending.POD_TERMINATED: "The pod has ended.",
     Ending.CANCELLED: "Nobody requests the eviction any more.",
 }
 _TURNS = {
