@@ -1,0 +1,65 @@
+"""For those who want pods gone, and for those who prepare their leave.
+
+    from vacate.sdk import interceptor, run_interceptors
+
+    @interceptor("backup.example.com", label_selector="app=db")
+    async def back_up(leave):
+        await leave.report("Backing up", expected_finish=timedelta(minutes=5))
+        await make_backup(leave.pod.metadata.name)
+
+    run_interceptors(back_up)
+
+`vacate.sdk.sync` has the same for plain functions and scripts.
+"""
+
+from __future__ import annotations
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.decide.dialects.history import Fate, PastTurn
+from vacate.decide.process.model import Ending
+from vacate.sdk.errors import (
+    CancellationForbidden,
+    ContractError,
+    EvictionRefused,
+    HeldByFinalizers,
+    TurnLost,
+)
+from vacate.sdk.insisting import Insistence
+from vacate.sdk.interceptor import Handler, Interceptor, interceptor
+from vacate.sdk.leave import Leave
+from vacate.sdk.part import interceptor_part
+from vacate.sdk.program import run_interceptors, serve_interceptors
+from vacate.sdk.requester import Requester, open_requester
+from vacate.sdk.results import Result
+from vacate.sdk.values import Cancellation, Condition, Declined, Ended, Finished, Outcome
+
+__all__ = [
+    "Cancellation",
+    "CancellationForbidden",
+    "Condition",
+    "ContractError",
+    "Declined",
+    "Ended",
+    "Ending",
+    "EvictionRefused",
+    "EvictionRequest",
+    "Fate",
+    "Finished",
+    "Handler",
+    "HeldByFinalizers",
+    "Insistence",
+    "Interceptor",
+    "Leave",
+    "Outcome",
+    "PastTurn",
+    "Pod",
+    "Requester",
+    "Result",
+    "TurnLost",
+    "interceptor",
+    "interceptor_part",
+    "open_requester",
+    "run_interceptors",
+    "serve_interceptors",
+]

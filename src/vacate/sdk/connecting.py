@@ -1,0 +1,30 @@
+"""A client from what a person or a pod has: a kubeconfig, or the service account."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from vacate.client.client import Client
+from vacate.client.config import ClusterConfig
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import Clock, SystemClock
+
+
+def find_cluster(kubeconfig: str | Path | None = None, context: str | None = None) -> ClusterConfig:
+    """The named kubeconfig, else KUBECONFIG or ~/.kube/config where there is one, else the pod's own."""
+    return load_config(str(kubeconfig or ""), context or "")
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    config: ClusterConfig, *, clock: Clock | None = None, user_agent: str = "vacate-sdk"
+) -> AsyncIterator[Client]:
+    """A client that is closed at the end of the block."""
+    client = Client(HttpTransport(config, clock or SystemClock()), user_agent=user_agent)
+    try:
+        yield client
+    finally:
+        await client.aclose()

@@ -1,0 +1,108 @@
+"""What a handler is given: one pod's leave, while it is this interceptor's turn."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.clock import Clock
+from vacate.sdk import ending
+from vacate.sdk.turn import Turn
+from vacate.sdk.values import Cancellation, Condition, Declined, Ended, Finished, Report
+
+
+class Leave:
+    """A pod's leave. The SDK writes heartbeats while the handler works; the handler says the rest.
+
+    When the turn is over before the handler is done, the handler is cancelled as asyncio tasks are:
+    `asyncio.CancelledError` is raised where it waits, and `ended` says why.
+    """
+
+    def __init__(self, turn: Turn, pod: Pod, *, attempt: int, resumed: bool) -> None:
+        self._turn = turn
+        self.pod = pod  # as it was when the handler was called
+        self.attempt = attempt  # 1, and one more after each time that the handler raised
+        self.resumed = resumed  # whether this interceptor has worked on this request in another life
+
+    @property
+    def name(self) -> str:
+        """The interceptor's name."""
+        return self._turn.name
+
+    @property
+    def request(self) -> EvictionRequest:
+        """The request as it was last seen."""
+        return self._turn.ledger.request
+
+    @property
+    def clock(self) -> Clock:
+        """The clock to read and to sleep by; virtual in simulations."""
+        return self._turn.clock
+
+    @property
+    def ended(self) -> Ended | None:
+        """Why the turn is over; None while it lasts. Set before the handler is cancelled."""
+        return self._turn.ledger.ended
+
+    async def report(
+        self,
+        message: str | None = None,
+        *,
+        expected_finish: dt.datetime | dt.timedelta | None = None,
+        conditions: Sequence[Condition] = (),
+        cancellation: Cancellation | str | None = None,
+    ) -> None:
+        """Say how things stand; counts as progress. What is left out stays as it was.
+
+        Conditions and the cancellation policy are written when this returns, however long the server is
+        away. A message or an estimate alone is written soon, at most once in five seconds. Once the pod is
+        on its way out nothing is written.
+        TurnLost when the turn is over; ContractError for what the contract forbids.
+        """
+        finish = expected_finish
+        if isinstance(finish, dt.timedelta):
+            finish = self.clock.now() + finish
+        policy = None if cancellation is None else Cancellation(cancellation)
+        said = Report(message, finish, tuple(conditions), policy)
+        if said.conditions or said.cancellation:
+            await self._turn.persist(lambda: self._turn.ledger.say_now(said))
+        else:
+            self._turn.ledger.say(said)
+        self._turn.pulse.progress()
+
+    def progress(self) -> None:
+        """Say that there is progress, without a write: it only keeps `progress_within` from running out."""
+        self._turn.pulse.progress()
+
+    async def evict(
+        self, *, grace_period_seconds: int | None = None, give_up_after: dt.timedelta | None = None
+    ) -> None:
+        """Evict the pod, and no other of its name; returns when the pod is on its way out.
+
+        While disruption budgets refuse, the refusal is reported and the eviction tried again, without end
+        or, with `give_up_after`, until an EvictionRefused. Afterwards the SDK writes nothing more.
+        """
+        await ending.evict(
+            self._turn,
+            self.pod,
+            grace_period_seconds=grace_period_seconds,
+            give_up_after=give_up_after,
+        )
+
+    async def delete(self, *, because: str, grace_period_seconds: int | None = None) -> None:
+        """Delete the pod, and no other of its name, past all disruption budgets: say why."""
+        await ending.delete(self._turn, self.pod, grace_period_seconds=grace_period_seconds, because=because)
+
+    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """Write an Event about the request. Repeats are counted, and too many are dropped."""
+        self._turn.event(reason, message, warning=warning)
+
+    def finished(self, message: str = "") -> Finished:
+        """To be returned: this interceptor has done its part."""
+        return Finished(message)
+
+    def declined(self, why: str = "") -> Declined:
+        """To be returned: this interceptor has nothing to do here."""
+        return Declined(why)

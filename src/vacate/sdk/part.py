@@ -1,0 +1,126 @@
+"""Interceptors as controllers: which requests are whose, and a desk where the open ones are worked on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.sdk.interceptor import Interceptor
+from vacate.sdk.standing import is_terminating, is_turn_of
+from vacate.sdk.work import Work
+
+log = logging.getLogger(__name__)
+
+
+class Desk:
+    """The turns that are being worked on, at most so many at once; the others wait in the order they came."""
+
+    def __init__(self, interceptor: Interceptor, deps: Deps) -> None:
+        self._interceptor = interceptor
+        self._deps = deps
+        self._slots = asyncio.Semaphore(interceptor.concurrency)
+        self._open: dict[Key, tuple[Work, asyncio.Task[None]]] = {}  # begun or waiting, and not yet over
+        self.look_again: Callable[[Key], None] = lambda key: None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def get(self, key: Key) -> Work | None:
+        """The work on a request, if there is any."""
+        found = self._open.get(key)
+        return found[0] if found else None
+
+    def begin(self, key: Key, request: EvictionRequest) -> None:
+        """Work on the request as soon as there is room."""
+        work = Work(self._interceptor, request, self._deps)
+        task = asyncio.get_running_loop().create_task(
+            self._in_turn(work), name=f"{self._interceptor.name} {key}"
+        )
+        self._open[key] = (work, task)
+        task.add_done_callback(lambda done: self._over(key, work, done))
+
+    async def close(self) -> None:
+        """Cancel all handlers and wait until they are gone. Turns are kept, for the next start."""
+        tasks = [task for _, task in self._open.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _in_turn(self, work: Work) -> None:
+        async with self._slots:
+            if work.ledger.ended is None:
+                await work.run()
+
+    def _over(self, key: Key, work: Work, task: asyncio.Task[None]) -> None:
+        self._open.pop(key, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s: %s: the machinery failed", self._interceptor.name, key, exc_info=error)
+        if work.ledger.ended is not None:
+            self.look_again(key)  # a new request of the same name may have come meanwhile
+
+
+class TurnReconciler:
+    """Starts work on the requests whose turn it is, and tells the work what became of its request."""
+
+    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: Desk) -> None:
+        self._name = interceptor.name
+        self._requests = informer.reader
+        self._desk = desk
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at one request."""
+        request = self._requests.get(key.namespace, key.name)
+        work = self._desk.get(key)
+        if work is not None:
+            # A request that left the cache may have lost its labels only: the server knows.
+            work.ledger.see(request if request is not None else await work.ledger.read())
+        elif request is not None and is_turn_of(request, self._name) and not is_terminating(request):
+            self._desk.begin(key, request)
+        return Done()
+
+
+class InterceptorController(Controller):
+    """A controller that takes its handlers with it when it stops."""
+
+    def __init__(
+        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, desk: Desk
+    ) -> None:
+        super().__init__(name, reconciler, [source], deps)
+        self.desk = desk
+        desk.look_again = self.queue.add
+
+    async def run(self) -> None:
+        """Work until cancelled; handlers are cancelled too, and their turns kept."""
+        try:
+            await super().run()
+        finally:
+            await self.desk.close()
+
+
+def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
+    """One interceptor as a controller, to be run by a Manager."""
+    one = f"metadata.name={interceptor.pod_uid}" if interceptor.pod_uid else ""
+    informer = deps.informers.informer(
+        EVICTIONREQUESTS,
+        EvictionRequest,
+        namespace=interceptor.namespace,
+        label_selector=interceptor.label_selector,
+        field_selector=one,
+    )
+    desk = Desk(interceptor, deps)
+    reconciler = TurnReconciler(interceptor, informer, desk)
+    return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
+
+
+def interceptor_part(deps: Deps, interceptors: Sequence[Interceptor]) -> tuple[InterceptorController, ...]:
+    """All interceptors of a program, for a Manager: no threads, and no clock but the injected one."""
+    return tuple(build(deps, interceptor) for interceptor in interceptors)

@@ -1,0 +1,49 @@
+"""How a request ended, as those who asked want to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.decide.dialects.evictionrequest import assigned
+from vacate.decide.dialects.history import PastTurn, read_history
+from vacate.decide.process.model import Ending
+from vacate.sdk.standing import ending_of
+
+VANISHED = "The pod is gone, and the request with it."
+REMOVED = "The request was deleted while the pod stayed."
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The end of a request."""
+
+    ending: Ending
+    message: str
+    history: tuple[PastTurn, ...] = ()  # each interceptor's turn, oldest first
+    request: EvictionRequest | None = None  # as it was last seen; None where it never was
+
+    @property
+    def left(self) -> bool:
+        """Whether the pod has left, as opposed to a cancelled request."""
+        return self.ending is not Ending.CANCELLED
+
+
+def result_of(request: EvictionRequest) -> Result | None:
+    """The result that a request itself tells; None while it goes on."""
+    ending = ending_of(request)
+    if ending is None:
+        return None
+    return Result(ending, request.status.message, history_of(request), request)
+
+
+def result_without(last: EvictionRequest | None, *, pod_is_there: bool) -> Result:
+    """The result of a request that is no longer there: vanished with its pod, or removed by someone."""
+    ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
+    return Result(ending, message, history_of(last) if last else (), last)
+
+
+def history_of(request: EvictionRequest) -> tuple[PastTurn, ...]:
+    """The turns that have ended so far."""
+    found = assigned(request)
+    return tuple(read_history(found.message)) if found else ()

@@ -1,0 +1,66 @@
+"""Follows one object until it shows what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
+
+from vacate.api.kinds import Kind
+from vacate.cache.informer import Informer
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+
+T = TypeVar("T")
+
+
+class Watched(Generic[T]):
+    """One object as a watch shows it."""
+
+    def __init__(self, informer: Informer[T], namespace: str, name: str) -> None:
+        self._informer = informer
+        self._where = (namespace, name)
+        self._changed = asyncio.Event()
+        self.changes = 0  # how many were seen so far
+        informer.subscribe(self._count)
+
+    @property
+    def current(self) -> T | None:
+        """The object, as of the newest change that has arrived; None where there is none."""
+        return self._informer.reader.get(*self._where)
+
+    async def change(self, since: int) -> None:
+        """Return when there were more changes than so many."""
+        while self.changes <= since:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _count(self, old: T | None, new: T | None) -> None:
+        self.changes += 1
+        self._changed.set()
+
+
+@contextlib.asynccontextmanager
+async def watched(
+    client: Client, kind: Kind, into: type[T], namespace: str, name: str, clock: Clock, entropy: Entropy
+) -> AsyncIterator[Watched[T]]:
+    """A watch over one object for the length of the block, synced when the block begins."""
+    informer = Informer(
+        client,
+        kind,
+        into,
+        clock=clock,
+        entropy=entropy,
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+    )
+    one = Watched(informer, namespace, name)
+    task = asyncio.get_running_loop().create_task(informer.run(), name=f"watch of {kind.singular} {name}")
+    try:
+        await informer.wait_synced()
+        yield one
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
