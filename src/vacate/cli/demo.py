@@ -11,6 +11,7 @@ import click
 
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.cli.changes import Changes
 from vacate.cli.demo_app import APP, BUDGET, DEPLOYMENT, MIN_AVAILABLE, REPLICAS
 from vacate.cli.demo_view import Screen, Story, print_summary
 from vacate.cli.run import run_until_signalled
@@ -52,22 +53,6 @@ async def _in_temporary_folder() -> None:
                 await transport.aclose()
         finally:
             await cluster.stop()
-
-
-class Changes:
-    """Wakes everyone who waits, each time something changes."""
-
-    def __init__(self) -> None:
-        self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def tell(self) -> None:
-        """Something changed."""
-        current, self._next = self._next, asyncio.get_running_loop().create_future()
-        current.set_result(None)
-
-    async def wait(self) -> None:
-        """Return at the next change."""
-        await asyncio.shield(self._next)
 
 
 class Demo:

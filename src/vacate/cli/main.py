@@ -9,11 +9,16 @@ from collections.abc import Mapping
 import click
 
 from vacate import __version__
+from vacate.cli.program import program_name
 from vacate.errors import VacateError
 
 _COMMANDS: Mapping[str, str] = {
     "up": "vacate.cli.up:up",
     "demo": "vacate.cli.demo:demo",
+    "evict": "vacate.cli.evict:evict",
+    "status": "vacate.cli.status:status",
+    "cancel": "vacate.cli.cancel:cancel",
+    "explain": "vacate.cli.explain:explain",
 }
 
 
@@ -44,7 +49,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a refusal is one line on standard error and exit code 1."""
     try:
-        cli(prog_name="vacate")
+        cli(prog_name=program_name())
     except VacateError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)

@@ -79,6 +79,6 @@ def _is_path(error: ApiError) -> bool:
 
 def _not_served() -> ConfigError:
     return ConfigError(
-        f"this cluster does not serve EvictionRequests ({EVICTIONREQUESTS.api_version}): install Vacate's CRD, or "
-        "open the feature gate EvictionRequestAPI"
+        f"this cluster serves no EvictionRequests ({EVICTIONREQUESTS.api_version}): install Vacate's CRD, "
+        "or open the feature gate EvictionRequestAPI"
     )

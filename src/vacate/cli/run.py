@@ -11,13 +11,16 @@ from typing import Any
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
-def run_until_signalled(work: Work) -> None:
-    """Cancel the work on SIGINT or SIGTERM and return once it has cleaned up. A second one does not wait."""
+def run_until_signalled(work: Work) -> bool:
+    """Cancel the work on SIGINT or SIGTERM and return once it has cleaned up. A second one does not wait.
+
+    True where a signal ended it.
+    """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_supervised(work))
+        return runner.run(_supervised(work))
 
 
-async def _supervised(work: Work) -> None:
+async def _supervised(work: Work) -> bool:
     loop = asyncio.get_running_loop()
     task = loop.create_task(work())
     asked = False
@@ -38,6 +41,7 @@ async def _supervised(work: Work) -> None:
             raise _first(group) from group
     if not asked and task.cancelled():
         raise RuntimeError("the work was cancelled by itself")
+    return asked
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

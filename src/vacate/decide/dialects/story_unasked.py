@@ -19,13 +19,20 @@ def tell_unasked(
     interceptors: Sequence[str] = (),
     budgets: Sequence[PodDisruptionBudget] = (),
     *,
+    faults: Sequence[str] = (),
     now: dt.datetime,
     program: str = "vacate",
 ) -> Story:
-    """The story of a pod without a request; its interceptors come in the order of their turns."""
+    """The story of a pod without a request; its interceptors come in the order of their turns.
+
+    `faults` are what is wrong with the annotations that register them.
+    """
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
         return Story(namespace, name, _leaving(pod), awaited=_grace(pod, now))
+    if faults:
+        refused = tuple(f"A request would be refused: {sentence(fault)}" for fault in faults)
+        return Story(namespace, name, f"Nobody asks pod {name} to leave, and nobody could.", next=refused)
     around = covering(budgets, namespace, pod.metadata.labels)
     turns = tuple(ToldTurn(one, TurnState.WAITING, "would have its turn.") for one in interceptors)
     return Story(

@@ -1,0 +1,92 @@
+"""`vacate cancel`: take back one's request, or with the rights of an administrator everyone's."""
+
+from __future__ import annotations
+
+import click
+
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.exits import complain, each, end
+from vacate.cli.override import override
+from vacate.cli.params import own_requester_name, pod_name, subdomain
+from vacate.cli.reach import Cluster, Reach, cluster_options, connected
+from vacate.cli.reading import find
+from vacate.cli.run import run_until_signalled
+from vacate.decide.dialects.evictionrequest import shown_stage
+from vacate.decide.dialects.story_words import listed
+from vacate.decide.process.model import Stage
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError, VacateError
+from vacate.sdk import Requester
+
+
+@click.command()
+@click.argument("pods", type=pod_name, nargs=-1, required=True, metavar="POD…")
+@click.option(
+    "--requester", type=subdomain, metavar="NAME", help="Whose request; USER.cli.vacate.dev by default."
+)
+@click.option(
+    "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
+)
+@cluster_options
+def cancel(pods: tuple[str, ...], requester: str | None, overriding: bool, reach: Reach) -> None:
+    """Take back the request that pods leave.
+
+    Without --override only one's own name is taken out: whoever else asked still wants the pod gone. With
+    it every name is removed; where an interceptor has forbidden that, the policy is set back to Allow first,
+    and an Event says who did it.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage.
+    """
+    name = requester or own_requester_name()
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            cancelling = Cancelling(cluster, name, overriding=overriding)
+            for pod, said in await each(tuple(dict.fromkeys(pods)), cancelling.cancel):
+                if isinstance(said, VacateError):
+                    codes.append(complain(pod, said))
+                else:
+                    click.echo(f"pod/{pod} {said}")
+
+    run_until_signalled(work)
+    end(codes)
+
+
+class Cancelling:
+    """One call of the command."""
+
+    def __init__(self, cluster: Cluster, requester: str, *, overriding: bool) -> None:
+        self._cluster = cluster
+        self._requester = Requester(cluster.client, requester, clock=cluster.clock, entropy=system_entropy())
+        self._overriding = overriding
+
+    async def cancel(self, pod: str) -> str:
+        """Cancel for one pod; what was done, as the rest of a sentence that begins with the pod."""
+        request = (await find(self._cluster, pod)).typed_request
+        if request is None:
+            raise ConfigError("nobody asks it to leave")
+        if request.complete:
+            return _over(request)
+        if self._overriding:
+            return await override(self._cluster, request, self._requester.name)
+        return await self._withdraw(request)
+
+    async def _withdraw(self, request: EvictionRequest) -> str:
+        own = self._requester.name
+        if not await self._requester.withdraw(request):
+            names = listed([one.name for one in request.spec.requesters])
+            raise ConfigError(
+                f"{own} does not ask it to leave; {names or 'nobody'} does: --requester or --override"
+            )
+        others = [one.name for one in request.spec.requesters if one.name != own]
+        if others:
+            return f"is no longer asked to leave by {own}; {listed(others)} still want it gone"
+        return "may stay: nobody asks it to leave any more"
+
+
+def _over(request: EvictionRequest) -> str:
+    """A request that is over: fine where it was cancelled before, too late where the pod has left."""
+    if shown_stage(request) is Stage.CANCELLED:
+        return "may stay: the request is cancelled already"
+    raise ConfigError("too late: the request is complete")

@@ -1,0 +1,202 @@
+"""`vacate evict`: ask pods to leave, and wait for it where wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import sys
+from dataclasses import dataclass
+
+import click
+import msgspec
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import MAX_DEADLINE_SECONDS, MIN_DEADLINE_SECONDS, EvictionRequest
+from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, complain, each, end
+from vacate.cli.output import output_option, print_object, print_objects
+from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
+from vacate.cli.program import program_name
+from vacate.cli.reach import Cluster, Reach, cluster_options, connected
+from vacate.cli.run import run_until_signalled
+from vacate.decide.dialects.evictionrequest import shown_stage
+from vacate.decide.dialects.story_words import listed, span
+from vacate.decide.process.model import Ending
+from vacate.entropy import system_entropy
+from vacate.errors import VacateError
+from vacate.sdk import Requester, Result
+
+_WATCHES = 64  # each pod that is waited for holds a connection
+_ENDS = {
+    Ending.POD_DELETED: "has left",
+    Ending.POD_TERMINATED: "has ended; its object remains",
+    Ending.CANCELLED: "stays: the request was cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What was asked for on the command line."""
+
+    because: str = ""
+    deadline: dt.timedelta | None = None
+    wait: bool = False
+    timeout: dt.timedelta | None = None
+    output: str = ""
+
+
+@click.command()
+@click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Every pod with these labels instead.")
+@click.option("--because", default="", metavar="TEXT", help="Why; kept on the request for people to read.")
+@click.option("--requester", type=subdomain, metavar="NAME", help="Who asks; USER.cli.vacate.dev by default.")
+@click.option(
+    "--deadline",
+    type=span_between(MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS),
+    metavar="SPAN",
+    help="How long an interceptor may be silent, 10m to 24h; 30m by default.",
+)
+@click.option("--wait", is_flag=True, help="Return when the pods have left, or the requests are cancelled.")
+@click.option(
+    "--timeout", type=span_between(), metavar="SPAN", help="Wait no longer than that; implies --wait."
+)
+@cluster_options
+@output_option
+def evict(
+    pods: tuple[str, ...],
+    selector: str,
+    because: str,
+    requester: str | None,
+    deadline: dt.timedelta | None,
+    wait: bool,
+    timeout: dt.timedelta | None,
+    reach: Reach,
+    output: str,
+) -> None:
+    """Ask pods to leave.
+
+    Their interceptors prepare the leave one after the other; then they are evicted, as far as disruption
+    budgets allow. POD is NAME or pod/NAME. Who asks for a pod that is asked already joins the request.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled and 4 timed out.
+    """
+    if bool(pods) == bool(selector):
+        raise click.UsageError(
+            "name at least one pod, or select them with -l" if not pods else "name pods or use -l"
+        )
+    asking = Asking(because.strip(), deadline, wait or timeout is not None, timeout, output)
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            who = Requester(
+                cluster.client,
+                requester or own_requester_name(),
+                clock=cluster.clock,
+                entropy=system_entropy(),
+            )
+            chosen = tuple(dict.fromkeys(pods)) or await _selected(cluster, selector)
+            codes.extend(await Eviction(cluster, who, asking).run(chosen))
+
+    if run_until_signalled(work):
+        click.echo(f"Interrupted. What was asked for stays asked for: {program_name()} status", err=True)
+        sys.exit(INTERRUPTED)
+    end(codes)
+
+
+async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
+    found = await cluster.client.list(PODS, cluster.namespace, label_selector=selector, into=Pod)
+    if not found.items:
+        click.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
+    return tuple(pod.metadata.name for pod in found.items)
+
+
+class Eviction:
+    """One call of the command."""
+
+    def __init__(self, cluster: Cluster, requester: Requester, asking: Asking) -> None:
+        self._cluster = cluster
+        self._requester = requester
+        self._asking = asking
+        self._room = asyncio.Semaphore(_WATCHES)
+
+    async def run(self, pods: tuple[str, ...]) -> list[int]:
+        """Ask, wait where wanted, say what came of it; the codes of all ends."""
+        codes: list[int] = []
+        requests: dict[str, EvictionRequest] = {}
+        for pod, asked in await each(pods, self._ask):
+            if isinstance(asked, VacateError):
+                codes.append(complain(pod, asked))
+                continue
+            requests[pod] = asked
+            self._say(pod, self._asked(asked))
+        if self._asking.wait:
+            codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
+        if self._asking.output:
+            self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
+        return codes
+
+    async def _ask(self, pod: str) -> EvictionRequest:
+        deadline = self._asking.deadline
+        seconds = None if deadline is None else int(deadline.total_seconds())
+        return await self._requester.ask(
+            pod, self._cluster.namespace, because=self._asking.because, deadline_seconds=seconds
+        )
+
+    async def _wait(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
+        timeout = self._asking.timeout
+        seconds = None if timeout is None else timeout.total_seconds()
+        try:
+            async with asyncio.timeout(seconds), self._room:
+                result = await self._requester.wait(requests[pod])
+        except TimeoutError:
+            return await self._late(pod, requests)
+        except VacateError as error:
+            return complain(pod, error)
+        requests[pod] = result.request or requests[pod]
+        self._say(pod, _ended(result))
+        return 0 if result.left else CANCELLED
+
+    async def _late(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
+        now = await self._requester.find(requests[pod]) or requests[pod]
+        requests[pod] = now
+        waited = span(self._asking.timeout or dt.timedelta())
+        tell = f"{program_name()} explain {pod} -n {self._cluster.namespace}"
+        click.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {tell}", err=True)
+        return TIMED_OUT
+
+    def _asked(self, request: EvictionRequest) -> str:
+        own = self._requester.name
+        names = [one.name for one in request.spec.requesters]
+        if own not in names:
+            return f"leaves already, asked by {listed(names) or 'others'}; nobody can join or cancel that"
+        others = [name for name in names if name != own]
+        text = f"is asked to leave, as {listed(others)} asked before" if others else "is asked to leave"
+        first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
+        return f"{text}; {first} prepares it first" if first else text
+
+    def _say(self, pod: str, text: str) -> None:
+        if not self._asking.output:
+            click.echo(f"pod/{pod} {text}")
+
+    def _print(self, objs: list[Obj], *, single: bool) -> None:
+        if single and objs:
+            print_object(objs[0], self._asking.output)
+        elif not single:
+            print_objects(objs, self._asking.output)
+
+
+def _ended(result: Result) -> str:
+    text = _ENDS[result.ending]
+    if result.ending is Ending.CANCELLED and result.message:
+        return f"{text} ({result.message.rstrip('.')})"
+    return text
+
+
+def _object(request: EvictionRequest) -> Obj:
+    return {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": EVICTIONREQUESTS.kind,
+        **msgspec.to_builtins(request),
+    }

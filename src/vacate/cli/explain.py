@@ -1,0 +1,76 @@
+"""`vacate explain`: how a pod's leave stands, in sentences."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+
+from vacate.api.types import PodDisruptionBudget
+from vacate.cli.explain_text import as_object, as_text
+from vacate.cli.output import output_option, print_object
+from vacate.cli.params import pod_name
+from vacate.cli.program import program_name
+from vacate.cli.reach import Cluster, Reach, cluster_options, connected
+from vacate.cli.reading import Found, find, last_refusal, list_budgets
+from vacate.cli.run import run_until_signalled
+from vacate.decide.dialects.evictionrequest_story import Story, tell
+from vacate.decide.dialects.story_unasked import tell_unasked
+from vacate.decide.registration import resolve
+
+
+@click.command()
+@click.argument("pod", type=pod_name, metavar="POD")
+@cluster_options
+@output_option
+def explain(pod: str, reach: Reach, output: str) -> None:
+    """Tell how a pod's leave stands.
+
+    Every interceptor in order and what became of it, what has happened, what is awaited, what will happen
+    next and when, and what you can do about it. POD is NAME or pod/NAME.
+    """
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            story, readable = await _story(cluster, pod)
+        if output:
+            print_object(as_object(story), output)
+            return
+        click.echo(as_text(story, _width()))
+        if not readable:
+            click.echo("You may not read disruption budgets here; what they say is left out.", err=True)
+
+    run_until_signalled(work)
+
+
+async def _story(cluster: Cluster, pod: str) -> tuple[Story, bool]:
+    found = await find(cluster, pod)
+    budgets = await list_budgets(cluster, cluster.namespace)
+    request, now = found.typed_request, cluster.clock.now()
+    if request is None:
+        return _unasked(found, cluster, budgets or []), budgets is not None
+    refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
+    story = tell(
+        request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
+    )
+    return story, budgets is not None
+
+
+def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Story:
+    pod = found.typed_pod
+    assert found.pod is not None
+    assert pod is not None
+    registered = resolve(found.pod)
+    return tell_unasked(
+        pod,
+        registered.interceptors[::-1],
+        budgets,
+        faults=[f"{fault.path}: {fault.detail}" for fault in registered.faults],
+        now=cluster.clock.now(),
+        program=program_name(),
+    )
+
+
+def _width() -> int:
+    """How wide a line may be; without a terminal sentences stay whole."""
+    console = Console()
+    return console.width if console.is_terminal else 0

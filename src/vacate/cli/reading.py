@@ -1,0 +1,108 @@
+"""What the commands read: a pod, its request, the budgets over it, and when an eviction was last refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import msgspec
+
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj, dig
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.core import Event
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.reach import Cluster
+from vacate.errors import Forbidden, NotFound
+
+REFUSED = "EvictionRefused"
+"""The reason of the controller's event about a refused eviction."""
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pod and the request about it, each as far as there is one."""
+
+    pod: Obj | None
+    request: Obj | None
+
+    @property
+    def typed_pod(self) -> Pod | None:
+        """The pod as a projection."""
+        return msgspec.convert(self.pod, Pod) if self.pod is not None else None
+
+    @property
+    def typed_request(self) -> EvictionRequest | None:
+        """The request as a projection."""
+        return msgspec.convert(self.request, EvictionRequest) if self.request is not None else None
+
+
+async def find(cluster: Cluster, pod_name: str) -> Found:
+    """The pod of that name and its request, or the newest request about a pod that had the name.
+
+    NotFound where there is neither.
+    """
+    pod, missing = await _pod(cluster, pod_name)
+    if pod is not None:
+        request = await _request(cluster, str(dig(pod, "metadata", "uid")))
+        return Found(pod, request or await _newest_about(cluster, pod_name))
+    request = await _newest_about(cluster, pod_name)
+    if request is None and missing is not None:
+        raise missing
+    return Found(None, request)
+
+
+async def list_requests(cluster: Cluster, namespace: str) -> list[Obj]:
+    """Every request of a namespace, or of all of them, page by page."""
+    found: list[Obj] = []
+    token = ""
+    while True:
+        page = await cluster.client.list(EVICTIONREQUESTS, namespace, limit=_PAGE, continue_token=token)
+        found += page.items
+        token = page.continue_token
+        if not token:
+            return found
+
+
+async def list_budgets(cluster: Cluster, namespace: str) -> list[PodDisruptionBudget] | None:
+    """The budgets of a namespace, or of all; None for those who may not read them."""
+    try:
+        found = await cluster.client.list(PODDISRUPTIONBUDGETS, namespace, into=PodDisruptionBudget)
+    except Forbidden:
+        return None
+    return list(found.items)
+
+
+async def last_refusal(cluster: Cluster, request: EvictionRequest) -> dt.datetime | None:
+    """When an eviction was last refused, where the events are readable and still kept."""
+    meta = request.metadata
+    selector = f"involvedObject.name={meta.name},reason={REFUSED}"
+    try:
+        found = await cluster.client.list(EVENTS, meta.namespace, field_selector=selector, into=Event)
+    except Forbidden:
+        return None
+    return max((one.last_timestamp for one in found.items if one.last_timestamp), default=None)
+
+
+async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None]:
+    try:
+        return await cluster.client.get(PODS, name, cluster.namespace), None
+    except NotFound as error:
+        return None, error
+
+
+async def _request(cluster: Cluster, uid: str) -> Obj | None:
+    try:
+        return await cluster.client.get(EVICTIONREQUESTS, uid, cluster.namespace)
+    except NotFound as error:
+        if not error.details.get("name"):
+            raise  # the kind as such is not served
+        return None
+
+
+async def _newest_about(cluster: Cluster, pod_name: str) -> Obj | None:
+    requests = await list_requests(cluster, cluster.namespace)
+    about = [one for one in requests if dig(one, "spec", "target", "podRef", "name") == pod_name]
+    return max(about, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
