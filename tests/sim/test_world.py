@@ -40,7 +40,10 @@ async def deploy(world: World, replicas: int = 6, **overrides: Any) -> None:
 async def guard(world: World, min_available: int) -> None:
     await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=min_available), "default")
     await world.until(
-        lambda: dig(world.find(PODDISRUPTIONBUDGETS, "web", "default"), "status", "expectedPods")
+        lambda: (
+            dig(world.find(PODDISRUPTIONBUDGETS, "web", "default"), "status", "currentHealthy")
+            == len(world.healthy_pods())
+        )
     )
 
 

@@ -10,16 +10,12 @@ from support.worlds import Body, in_world
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
-from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.apiserver.stored import encoder, key_of
 from vacate.client.client import Client
 from vacate.sim.world import World
 from vacate.testing import pod
-from vacate.wiring.control_plane import EVICTIONS
-from vacate.wiring.parts import part_manager
 
 __all__ = [
-    "EVICTIONS",
     "as_interceptor",
     "ask",
     "completed",
@@ -46,16 +42,7 @@ DRAIN = "drain.example.com"
 
 def leaving(body: Body, seed: int = 0, **settings: Any) -> str:
     """Run the body in a cluster with the eviction request controller."""
-
-    async def whole(world: World) -> None:
-        world.evictions = await world.start(
-            "evictions",
-            lambda link, around: part_manager(link, "evictionrequest-controller", EVICTIONS, around),
-            ADMIN,
-        )
-        await body(world)
-
-    return in_world(whole, seed, **settings)
+    return in_world(body, seed, **settings)
 
 
 async def running_pod(
@@ -169,14 +156,22 @@ def event_count(world: World) -> int:
     return sum(one["source"].get("component") == "evictionrequest-controller" for one in events)
 
 
-def evictions_heard(world: World) -> int:
-    """How many evictions the server answered, by its own count."""
+def heard(world: World, verb: str = "", resource: str = "", subresource: str = "") -> int:
+    """How many requests the server answered, by its own count; all that are not said otherwise."""
     total = 0.0
     for family in world.server.metrics.requests.collect():
         for one in family.samples:
-            if one.name.endswith("_total") and one.labels["subresource"] == "eviction":
+            wanted = {"verb": verb, "resource": resource, "subresource": subresource}
+            if one.name.endswith("_total") and all(
+                value in ("", one.labels[key]) for key, value in wanted.items()
+            ):
                 total += one.value
     return int(total)
+
+
+def evictions_heard(world: World) -> int:
+    """How many evictions the server answered, by its own count."""
+    return heard(world, subresource="eviction")
 
 
 async def put_past_admission(world: World, obj: Obj) -> None:

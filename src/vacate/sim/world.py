@@ -34,7 +34,7 @@ from vacate.sim.server import SimServer
 from vacate.store.compaction import Retention
 from vacate.store.types import Key
 from vacate.wire.message import Peer
-from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, SCHEDULERS
+from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS, SCHEDULERS
 from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
 
 
@@ -47,8 +47,11 @@ class WorldSettings:
     latency: tuple[float, float] = (0.0005, 0.005)
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
+    schedulers: Sequence[Member] = SCHEDULERS
     controllers: Sequence[Member] = CONTROLLERS
-    evictions: Sequence[Member] = ()  # Vacate's own controllers, in a process of their own
+    evictions: Sequence[Member] = (
+        EVICTIONS  # Vacate's own, in a process of their own, where their gate is open
+    )
     gates: FeatureGates = field(default_factory=FeatureGates)
     retention: Retention | None = None  # None keeps all history, so that it can be judged
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
@@ -79,7 +82,7 @@ class World:
         self.nodes = Process("nodes", self.network, self._nodes)
         self.evictions = Process("evictions", self.network, self._evictions)
         self._processes = [self.nodes, self.controllers, self.scheduler]
-        if settings.evictions:
+        if settings.evictions and settings.gates.enabled("EvictionRequestAPI"):
             self._processes.append(self.evictions)
         self._pool: NodePool | None = None
 
@@ -202,7 +205,7 @@ class World:
 
     def _scheduler(self) -> Manager:
         link = self._link("scheduler", SCHEDULER)
-        return part_manager(link, "default-scheduler", SCHEDULERS, self._around("scheduler"))
+        return part_manager(link, "default-scheduler", self.settings.schedulers, self._around("scheduler"))
 
     def _controllers(self) -> Manager:
         link = self._link("controllers", CONTROLLER_MANAGER)

@@ -139,6 +139,7 @@ class LocalCluster:
             around,
             shapes(self.settings.nodes),
             self.settings.behaviour,
+            self.settings.gates,
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
