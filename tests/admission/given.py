@@ -32,6 +32,14 @@ PLACES: dict[str, Obj] = {
         "metadata": {"name": "east-1", "labels": {"topology.kubernetes.io/zone": "east", "disk": "ssd"}}
     }
 }
+POD_UID = "7f3d9c52-8f6e-4b0f-9d35-0c1f0f6f2a11"
+RUNNING: dict[str, Obj] = {
+    "web": {
+        "metadata": {"name": "web", "namespace": "shop", "uid": POD_UID, "labels": {"app": "web"}},
+        "spec": {"evictionInterceptors": [{"name": "second.example.com"}, {"name": "first.example.com"}]},
+        "status": {"phase": "Running"},
+    }
+}
 TEMPLATE: Obj = {
     "metadata": {"labels": {"app": "web"}},
     "spec": {"containers": [{"name": "web", "image": "web:1"}]},
@@ -78,18 +86,30 @@ VALID: dict[Kind, Obj] = {
         "roleRef": {"kind": "ClusterRole", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
+    kinds.EVICTIONREQUESTS: {
+        "metadata": {"name": POD_UID, "namespace": "shop"},
+        "spec": {
+            "target": {"podRef": {"name": "web", "uid": POD_UID}},
+            "requesters": [{"name": "drain.example.com"}],
+        },
+    },
 }
 STORED_KINDS = tuple(kind for kind in kinds.SERVED_KINDS if kind.stored)
 
 
+_WORLD = {kinds.NODES: PLACES, kinds.PRIORITYCLASSES: CLASSES, kinds.PODS: RUNNING}
+
+
 def context(subresource: str = "", *, gates: str = "", **more: Any) -> Context:
-    """A context in which the classes and the node above exist."""
+    """A context in which the classes, the node and the pod above exist, and everything is allowed."""
     overrides = tuple((name, False) for name in gates.split(",") if name)
-    return Context(
-        User("ann"), NOW, FeatureGates(overrides),
-        lambda kind, _namespace, name: (PLACES if kind is kinds.NODES else CLASSES).get(name),
-        subresource, **more,
-    )  # fmt: skip
+    more = {"may": lambda _: True, **more}
+    return Context(User("ann"), NOW, FeatureGates(overrides), looked_up, subresource, **more)
+
+
+def looked_up(kind: Kind, _namespace: str, name: str) -> Obj | None:
+    """One of the objects above."""
+    return _WORLD.get(kind, {}).get(name)
 
 
 def a(kind: Kind, changes: Changes | None = None) -> Obj:

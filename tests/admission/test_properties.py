@@ -58,7 +58,13 @@ FIELDS = (
     "status.containerStatuses[0].state", "status.podIPs", "status.replicas", "status.phase", "data",
     "data.a", "binaryData", "immutable", "secrets", "value", "preemptionPolicy", "globalDefault", "rules",
     "rules[0]", "rules[0].verbs", "aggregationRule", "aggregationRule.clusterRoleSelectors", "roleRef",
-    "subjects", "subjects[0]", "involvedObject", "eventTime",
+    "subjects", "subjects[0]", "involvedObject", "eventTime", "spec.type", "spec.target",
+    "spec.target.podRef", "spec.target.podRef.name", "spec.target.podRef.uid", "spec.requesters",
+    "spec.requesters[0]", "spec.requesters[0].name", "spec.interceptors", "spec.interceptors[0].name",
+    "spec.heartbeatDeadlineSeconds", "status.message", "status.activeInterceptorName",
+    "status.activeInterceptorCompleted", "status.expectedInterceptorFinishTime", "status.heartbeatTime",
+    "status.evictionRequestCancellationPolicy", "status.podEvictionStatus",
+    "status.podEvictionStatus.failedAPIEvictionCounter",
 )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ COLUMNS = {
     kinds.CLUSTERROLES: "Name:name Created_At=date",
     kinds.ROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
     kinds.CLUSTERROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
+    kinds.EVICTIONREQUESTS: "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age",
 }
 
 

@@ -9,18 +9,24 @@ from vacate.admission.types import Context
 from vacate.api.field import Fault, FieldError, duplicate, forbidden, required, too_many
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
+from vacate.decide.registration import (
+    ALLOWED_KUBERNETES_NAMES,
+    MAX_INTERCEPTORS,
+    RESERVED,
+    reserved_name,
+)
+
+__all__ = [
+    "ALLOWED_KUBERNETES_NAMES",
+    "change_faults",
+    "drop_where_gated",
+    "interceptor_faults",
+    "name_faults",
+]
 
 FIELD = "evictionInterceptors"
 GATE = "EvictionRequestAPI"
-MAXIMUM = 100
-ALLOWED_KUBERNETES_NAMES = (
-    "deployment.apps.k8s.io",
-    "replicaset.apps.k8s.io",
-    "statefulset.apps.k8s.io",
-    "daemonset.apps.k8s.io",
-    "horizontalpodautoscaler.autoscaling.k8s.io",
-)
-_RESERVED = "names with the suffix k8s.io are reserved for Kubernetes"
+MAXIMUM = MAX_INTERCEPTORS
 
 RULES = table(
     "Pod",
@@ -42,7 +48,7 @@ def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
 
 def interceptor_faults(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
     """Faults of the list and of each name in it."""
-    allowed = (*ALLOWED_KUBERNETES_NAMES, *ctx.allowed_interceptors)
+    allowed = ctx.allowed_interceptors
     where = f"{path}.{FIELD}"
     count = len(sequence(spec.get(FIELD)))
     found = [too_many(where, count, MAXIMUM)] if count > MAXIMUM else []
@@ -62,9 +68,8 @@ def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldErr
     if not name:
         return [required(path)]
     found = complaints(path, name, dns1123_subdomain(name))
-    reserved = name == "k8s.io" or name.endswith(".k8s.io")
-    if reserved and name not in allowed:
-        found.append(forbidden(path, _RESERVED))
+    if reserved_name(name, allowed):
+        found.append(forbidden(path, RESERVED))
     return found
 
 

@@ -12,6 +12,7 @@ from vacate.admission.pods import (
     containers,
     defaults,
     environment,
+    interceptor_annotations,
     interceptors,
     placement,
     ports,
@@ -51,7 +52,8 @@ _OWN_RULES = table(
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
     *volumes.RULES, *containers.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
-    *spec.RULES, *affinity.RULES, *placement.RULES, *interceptors.RULES, *update.RULES, *status.RULES,
+    *spec.RULES, *affinity.RULES, *placement.RULES, *interceptors.RULES,
+    *interceptor_annotations.RULES, *update.RULES, *status.RULES,
 )  # fmt: skip
 
 
@@ -94,6 +96,7 @@ class PodStrategy(KindStrategy):
         """The whole pod, and what only holds for new ones."""
         pod_spec = mapping(obj.get("spec"))
         found = self._content(obj, pod_spec, ctx)
+        found += interceptor_annotations.registration_faults(obj, None, ctx)
         if sequence(pod_spec.get("ephemeralContainers")):
             found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
         if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
@@ -105,6 +108,7 @@ class PodStrategy(KindStrategy):
         """The whole pod again, then the step."""
         pod_spec = mapping(new.get("spec"))
         found = step + self.metadata_faults(new) + self._content(new, pod_spec, ctx)
+        found += interceptor_annotations.registration_faults(new, old, ctx)
         found += self._annotation_step(new, old, pod_spec)
         return found + update.change_of_spec_faults(pod_spec, mapping(old.get("spec")))
 
