@@ -362,3 +362,10 @@ def test_nothing_is_evicted_that_is_going_gone_or_over(
         assert a_process.admitted
         assert not a_process.complete
         assert not cancelled(a_process)
+
+
+@pytest.mark.parametrize("before", [process(), chain(active_completed=True), chain(heartbeat=ago(days=1))])
+def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Process) -> None:
+    """A second decider with an older cache would otherwise write against the first, without an end."""
+    leaving = replace(before, stage=Stage.TERMINATING)
+    assert decide(leaving, LIVE, moment()) == Hold(Stage.TERMINATING)

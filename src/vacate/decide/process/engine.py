@@ -44,6 +44,9 @@ def decide(process: Process, target: Target, moment: Moment) -> Action:
         return Finish(ending)
     if target.departure is not None:
         return _await_departure(process, target.departure, moment.now)
+    if process.stage is Stage.TERMINATING:
+        # Nobody comes back from there: whoever does not see it yet looks at an old state of the target.
+        return Hold(Stage.TERMINATING)
     return _turn(process, moment) or _evict(process, target, moment)
 
 
