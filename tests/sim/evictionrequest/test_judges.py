@@ -291,3 +291,12 @@ def test_a_heartbeat_after_the_look_came_too_late() -> None:
     late = changed(turn("a", 1), heartbeatTime=time_of(699.5))
     assert assigned("a").read(699).say(699.5, request("a", **late)).evict(700).told() == []
     assert assigned("a").say(698, request("a", **late)).read(699).evict(700).told() != []
+
+
+def test_writers_that_undo_each_others_work_are_noticed() -> None:
+    story, calm = Story().say(0, request("a")), Story().say(0, request("a"))
+    for number in range(30):
+        story.say(1 + number / 20, request("a", message=str(number % 2)))
+        calm.say(1 + number / 5, request("a", message=str(number % 2)))
+    assert story.told() == ["12 writes in a second"]
+    assert calm.told() == []

@@ -1,0 +1,139 @@
+"""A drawn scenario: pods, interceptors, who wants what, and what goes wrong, all as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from support.leaves.behaviour import Behaviour, draw_behaviour
+from support.leaves.dice import Dice
+from vacate.sim.weather import Climate
+
+INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
+REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")
+NODES = ("node-1", "node-2")
+LENGTH = 2400.0
+"""Seconds of trouble before the calm."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """One pod, and again each time that it is made anew."""
+
+    name: str
+    node: str
+    interceptors: tuple[str, ...]
+    deadline: int
+    grace: int
+    stop: float
+    run: float | None = None  # ends by itself after so long
+    guarded: bool = False  # by the disruption budget
+    daemon: bool = False
+    finalizer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that somebody does at some time."""
+
+    at: float
+    what: str
+    who: str = ""  # a pod, a process or a node
+    by: str = ""  # a requester
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """All of it."""
+
+    pods: tuple[PodPlan, ...]
+    behaviours: Mapping[tuple[str, str], Behaviour]  # by interceptor and pod
+    by_sdk: Mapping[str, bool]  # which interceptors are made with the SDK
+    happenings: tuple[Happening, ...]
+    climate: Climate
+    skews: Mapping[str, float]
+    managers: int
+    shuffle: bool
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """Whoever can crash or be cut off."""
+        return (*managers(self.managers), *INTERCEPTORS)
+
+
+def managers(count: int) -> tuple[str, ...]:
+    """The names of the controllers' processes."""
+    return tuple(f"manager-{n + 1}" for n in range(count))
+
+
+def draw_scenario(dice: Dice) -> Scenario:
+    """A scenario from the dice; the same throws, the same scenario."""
+    count = 2 if dice.chance(0.3) else 1
+    pods = tuple(_pod(dice, f"pod-{n}") for n in range(dice.number(2, 4)))
+    processes = (*managers(count), *INTERCEPTORS)
+    skewed = dice.chance(0.5)
+    return Scenario(
+        pods=pods,
+        behaviours={
+            (name, pod.name): draw_behaviour(dice, pod.deadline) for pod in pods for name in pod.interceptors
+        },
+        by_sdk={name: dice.chance(0.7) for name in INTERCEPTORS},
+        happenings=_happenings(dice, pods, processes),
+        climate=_climate(dice),
+        skews={name: dice.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0 for name in processes},
+        managers=count,
+        shuffle=dice.chance(0.3),
+    )
+
+
+def _pod(dice: Dice, name: str) -> PodPlan:
+    return PodPlan(
+        name=name,
+        node=dice.pick(NODES),
+        interceptors=tuple(dice.some(INTERCEPTORS, 3)),
+        deadline=dice.pick((600, 600, 900)),
+        grace=dice.pick((0, 5, 30)),
+        stop=dice.seconds(0, 20),
+        run=dice.seconds(100, LENGTH) if dice.chance(0.1) else None,
+        guarded=dice.chance(0.5),
+        daemon=dice.chance(0.08),
+        finalizer=dice.chance(0.1),
+    )
+
+
+def _climate(dice: Dice) -> Climate:
+    return Climate(
+        requests=dice.pick((0.0, 0.05, 0.15, 0.3)),
+        watches=dice.pick((0.0, 0.2, 0.5)),
+        delay=dice.pick((2.0, 5.0, 12.0)),
+    )
+
+
+def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[Happening, ...]:
+    found = [Happening(dice.seconds(5, 120), "ask", pod.name, REQUESTERS[0]) for pod in pods]
+    for _ in range(dice.number(2, 10)):
+        found.append(_by_people(dice, pods))
+    for _ in range(dice.number(0, 6)):
+        found.append(_trouble(dice, processes))
+    if dice.chance(0.08):
+        found.append(Happening(dice.seconds(200, LENGTH), "delete namespace"))
+    return tuple(sorted(found, key=lambda one: one.at))
+
+
+_PEOPLE = (
+    "ask", "ask", "ask", "withdraw", "withdraw", "remove names", "delete request", "override",
+    "delete pod", "make pod", "make pod", "open budget", "close budget", "close budget", "evict pod",
+    "release pod",
+)  # fmt: skip
+_TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
+
+
+def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> Happening:
+    return Happening(dice.seconds(0, LENGTH), dice.pick(_PEOPLE), dice.pick(pods).name, dice.pick(REQUESTERS))
+
+
+def _trouble(dice: Dice, processes: tuple[str, ...]) -> Happening:
+    what = dice.pick(_TROUBLES)
+    who = dice.pick(NODES) if what == "crash node" else dice.pick(processes)
+    return Happening(dice.seconds(0, LENGTH), what, who, seconds=dice.pick((0.5, 5.0, 60.0, 400.0)))

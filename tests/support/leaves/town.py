@@ -1,0 +1,120 @@
+"""A scenario on a stage: the cluster, the controllers and interceptors as processes, and an audit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from support.leaves.behaviour import Behaviour
+from support.leaves.calls import Calls
+from support.leaves.scenario import INTERCEPTORS, NODES, Scenario, managers
+from support.leaves.tame import tame_controller
+from support.leaves.wild import WildController
+from vacate.apiserver.bootstrap.identities import ADMIN
+from vacate.client.faulty import NO_FAULT, Fault, Plan
+from vacate.client.transport import Transport
+from vacate.metrics import Metrics
+from vacate.node.settings import NodeSettings
+from vacate.runtime.manager import Manager
+from vacate.sim.audit import Audit
+from vacate.sim.leaves.evictions import concerns_evictions
+from vacate.sim.leaves.verdict import breaches
+from vacate.sim.process import Process
+from vacate.sim.run import Sim
+from vacate.sim.weather import Weather
+from vacate.sim.world import World, WorldSettings
+from vacate.wire.message import Request
+from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS
+from vacate.wiring.parts import Surroundings, part_deps, part_manager
+
+_NEEDED = ("namespace-controller", "controllermanager", "garbage-collector-controller")
+_AROUND = [member for member in CONTROLLERS if member.component in _NEEDED]
+
+Wrap = Callable[[str, Transport], Transport]
+
+
+class _Calm:
+    """Nothing goes wrong."""
+
+    def fault(self, request: Request) -> Fault:
+        return NO_FAULT
+
+
+class Town:
+    """The cast of a scenario. Enter the world first, then `open`."""
+
+    def __init__(
+        self, sim: Sim, scenario: Scenario, *, wrap: Wrap = lambda name, transport: transport
+    ) -> None:
+        self.scenario = scenario
+        self.weather = {
+            name: Weather(scenario.climate, sim.stream(f"weather of {name}")) for name in scenario.processes
+        }
+        self.processes: dict[str, Process] = {}
+        self.told: list[str] = []  # what the interceptors themselves found wrong
+        self._wrap = wrap
+        self._busy: dict[str, asyncio.Lock] = {}
+        self.world = World(
+            sim,
+            WorldSettings(
+                nodes=len(NODES),
+                node=NodeSettings(heartbeat_seconds=1000.0),
+                schedulers=(),
+                controllers=_AROUND,
+                plans=self._plan,
+                skews=scenario.skews,
+            ),
+        )
+        self.audit = self.world.network.audit = Audit(sim.loop.time, concerns_evictions)
+
+    async def open(self) -> None:
+        """Start the cast; bad weather comes later, so that all are there."""
+        for weather in self.weather.values():
+            weather.bad = False
+        for name in managers(self.scenario.managers):
+            self.processes[name] = await self.world.start(name, self._manager(name), EVICTION_CONTROLLER)
+        for name in INTERCEPTORS:
+            self.processes[name] = await self.world.start(name, self._interceptor(name), ADMIN)
+        for weather in self.weather.values():
+            weather.bad = True
+
+    def judge(self) -> list[str]:
+        """Everything that went against the rules so far."""
+        found = breaches(self.world.server.history, self.audit.heard, managers(self.scenario.managers))
+        return [*self.told, *found]
+
+    async def crash(self, name: str, down: float) -> None:
+        """Let a process die, and come back after a while."""
+        async with self._busy.setdefault(name, asyncio.Lock()):
+            await self.world.restart(self.processes[name], down)
+
+    def calm(self) -> None:
+        """Good weather, and nobody is cut off."""
+        for name, weather in self.weather.items():
+            weather.bad = False
+            self.world.network.mend(name)
+
+    def _plan(self, name: str) -> Plan:
+        return self.weather.get(name, _Calm())
+
+    def _manager(self, name: str) -> Callable[[Transport, Surroundings], Manager]:
+        def build(transport: Transport, around: Surroundings) -> Manager:
+            alone = replace(around, metrics=Metrics())
+            return part_manager(self._wrap(name, transport), "evictionrequest-controller", EVICTIONS, alone)
+
+        return build
+
+    def _interceptor(self, name: str) -> Callable[[Transport, Surroundings], Manager]:
+        make = tame_controller if self.scenario.by_sdk[name] else WildController
+
+        def build(transport: Transport, around: Surroundings) -> Manager:
+            alone = replace(around, metrics=Metrics())
+            deps, recorder = part_deps(self._wrap(name, transport), name, alone)
+            controller = make(name, deps, lambda pod: self._behaviour(name, pod), Calls(name, self.told))
+            return Manager(deps.informers, [controller], runnables=[recorder])
+
+        return build
+
+    def _behaviour(self, interceptor: str, pod: str) -> Behaviour:
+        return self.scenario.behaviours[interceptor, pod]

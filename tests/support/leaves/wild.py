@@ -1,0 +1,146 @@
+"""An interceptor without the SDK: reads, patches, and nothing of what the SDK watches over for its users."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from support.leaves.behaviour import Behaviour, Deed
+from support.leaves.calls import Calls
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time
+from vacate.api.types.evictionrequest import FORBID, EvictionRequest
+from vacate.errors import ApiError, Conflict, TransportError
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+
+BehaviourOf = Callable[[str], Behaviour]
+"""What to do with the pod of that name."""
+
+_TRIES = 8
+
+
+class WildInterceptor:
+    """Begins a task for each turn that is its own, once in each life."""
+
+    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> None:
+        self._name = name
+        self._deps = deps
+        self._behaviour = behaviour
+        self._calls = calls
+        self.informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self._begun: dict[str, asyncio.Task[None]] = {}  # by uid of the request
+
+    async def reconcile(self, key: Key) -> Outcome:
+        request = self.informer.reader.get(*key)
+        if request is not None and self._mine(request) and request.metadata.uid not in self._begun:
+            work = self._work(request)
+            self._begun[request.metadata.uid] = asyncio.get_running_loop().create_task(work)
+        return Done()
+
+    async def close(self) -> None:
+        for task in self._begun.values():
+            task.cancel()
+        if self._begun:
+            await asyncio.wait(list(self._begun.values()))
+
+    def _mine(self, request: EvictionRequest) -> bool:
+        status = request.status
+        return (
+            not request.complete
+            and status.active_interceptor_name == self._name
+            and not status.active_interceptor_completed
+        )
+
+    async def _work(self, request: EvictionRequest) -> None:
+        ref = request.spec.target.pod_ref
+        assert ref is not None
+        with self._calls.note(self._name, request.metadata.uid):
+            for act in self._behaviour(ref.name):
+                await self._deps.clock.sleep(act.after)
+                if act.deed in (Deed.HANG, Deed.FAIL):
+                    return
+                await self._do(act.deed, request)
+
+    async def _do(self, deed: Deed, request: EvictionRequest) -> None:
+        """Try a few times; who cannot get through is silent."""
+        for _ in range(_TRIES):
+            with contextlib.suppress(ApiError, TransportError):
+                if await self._once(deed, request):
+                    return
+            await self._deps.clock.sleep(self._deps.entropy.uniform(0.5, 5))
+
+    async def _once(self, deed: Deed, request: EvictionRequest) -> bool:
+        client, meta, ref = self._deps.client, request.metadata, request.spec.target.pod_ref
+        now = await client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        if now.metadata.uid != meta.uid or not self._mine(now) or ref is None:
+            return True
+        if deed is Deed.EVICT:
+            await client.evict(ref.name, meta.namespace, uid=ref.uid)
+        elif deed is Deed.DELETE:
+            await client.delete(PODS, ref.name, meta.namespace, uid=ref.uid)
+        else:
+            await self._patch(now, self._said(deed, now))
+        return True
+
+    async def _patch(self, request: EvictionRequest, status: Obj) -> None:
+        meta = request.metadata
+        guard = {"resourceVersion": meta.resource_version}
+        with contextlib.suppress(Conflict):
+            await self._deps.client.patch(
+                EVICTIONREQUESTS,
+                meta.name,
+                {"metadata": guard, "status": status},
+                meta.namespace,
+                subresource="status",
+            )
+            return
+        raise TransportError("somebody was quicker")
+
+    def _said(self, deed: Deed, request: EvictionRequest) -> Obj:
+        if deed in (Deed.DONE, Deed.DECLINE):
+            return {"activeInterceptorCompleted": True}
+        stored, now = request.status.heartbeat_time, self._deps.clock.now()
+        said: Obj = {"heartbeatTime": format_exact_time(max(now, stored or now)), "message": deed.value}
+        if deed is Deed.FORBID:
+            said["evictionRequestCancellationPolicy"] = FORBID
+        elif deed is Deed.ALLOW:
+            said["evictionRequestCancellationPolicy"] = "Allow"
+        elif deed is Deed.NOTE:
+            said["conditions"] = self._with_note(request)
+        return said
+
+    def _with_note(self, request: EvictionRequest) -> list[Obj]:
+        type_ = f"Seen-{self._name.partition('.')[0]}"
+        note = {"type": type_, "status": "True", "reason": "Seen", "message": "", "lastTransitionTime": None}
+        note["lastTransitionTime"] = format_exact_time(self._deps.clock.now())
+        others = [_condition(one) for one in request.status.conditions if one.type != type_]
+        return [*others, note]
+
+
+def _condition(one: Any) -> Obj:
+    return {
+        "type": one.type,
+        "status": one.status,
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": format_exact_time(one.last_transition_time),
+    }
+
+
+class WildController(Controller):
+    """Takes the tasks along when it stops."""
+
+    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> None:
+        self._wild = WildInterceptor(name, deps, behaviour, calls)
+        super().__init__(name, self._wild, [Source(self._wild.informer)], deps)
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            await self._wild.close()
