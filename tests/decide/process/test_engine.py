@@ -272,6 +272,11 @@ def test_what_has_shown_a_stage_before_shows_this_one_too() -> None:
     assert decide(blocked, LEAVING, moment()) == Hold(Stage.TERMINATING, GRACE_AWAITED, TOLD_AT)
 
 
+def test_the_grace_is_told_once() -> None:
+    """A clock that is behind would otherwise write against one that is ahead, who tells of an overstay."""
+    assert decide(chain(stage=Stage.TERMINATING), LEAVING, moment()) == Hold(Stage.TERMINATING, None, TOLD_AT)
+
+
 # The eviction
 
 

@@ -72,7 +72,9 @@ def _await_departure(process: Process, departure: Departure, now: dt.datetime) -
     told_at = departure.ends + OVERSTAY
     if now >= told_at:
         return Hold(Stage.TERMINATING, _held_up(departure))
-    if process.interceptors or process.stage is not None:
+    # Said once: on a clock that is behind it would be said again, against one that is ahead.
+    news = process.stage is not Stage.TERMINATING and (process.interceptors or process.stage is not None)
+    if news:
         return Hold(Stage.TERMINATING, _leaving(departure), told_at)
     return Hold(Stage.TERMINATING, until=told_at)
 
