@@ -62,6 +62,7 @@ class Town:
                 node=NodeSettings(heartbeat_seconds=1000.0),
                 schedulers=(),
                 controllers=_AROUND,
+                evictions=(),
                 plans=self._plan,
                 skews=scenario.skews,
             ),
