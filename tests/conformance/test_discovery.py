@@ -5,21 +5,22 @@ from __future__ import annotations
 import pytest
 
 from support.arms import ANONYMOUS, Arm, Obj
+from support.arms_kinds import STOCK
 from support.arms_marks import CONFORMANCE, without
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
 
 pytestmark = CONFORMANCE
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 prompted = without("kubectl", because="kubectl asks for a name and a password rather than go without")
-GROUPS = sorted({kind.group for kind in SERVED_KINDS if kind.group})
+GROUPS = sorted({kind.group for kind in STOCK if kind.group})
 
 
 def root(kind: Kind) -> str:
     return f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
 
 
-@pytest.mark.parametrize("kind", SERVED_KINDS, ids=lambda kind: kind.plural)
+@pytest.mark.parametrize("kind", STOCK, ids=lambda kind: kind.plural)
 async def test_a_kind(arm: Arm, kind: Kind) -> None:
     listed = (await arm.call("GET", root(kind))).ok()
     assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", kind.api_version)
@@ -31,7 +32,7 @@ async def test_a_kind(arm: Arm, kind: Kind) -> None:
     assert found.get("categories", []) == list(kind.categories)
 
 
-SUBRESOURCES = [(kind, sub) for kind in SERVED_KINDS for sub in kind.subresources]
+SUBRESOURCES = [(kind, sub) for kind in STOCK for sub in kind.subresources]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ async def test_everything_at_once(arm: Arm, path: str) -> None:
     listed = (await arm.call("GET", path, accept=f"{AGGREGATED},application/json")).ok()
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     served = {
-        (kind.group, kind.plural): kind for kind in SERVED_KINDS if bool(kind.group) == (path == "/apis")
+        (kind.group, kind.plural): kind for kind in STOCK if bool(kind.group) == (path == "/apis")
     }
     found = {
         (item["metadata"].get("name", ""), resource["resource"]): resource

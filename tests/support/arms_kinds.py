@@ -56,6 +56,9 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
 
 STORED = tuple(MINIMAL)
 
+STOCK = tuple(kind for kind in kinds.SERVED_KINDS if not kind.custom)
+"""The kinds that every Kubernetes has; kinds of our own have cases of their own."""
+
 
 def minimal(kind: Kind, name: str, namespace: str) -> Obj:
     """A valid object for the namespace, with labels by which it can be found again."""
