@@ -11,6 +11,7 @@ from vacate.cli.params import own_requester_name, pod_name, subdomain
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import find
 from vacate.cli.run import run_until_signalled
+from vacate.cli.status_rows import pod_of
 from vacate.decide.dialects.evictionrequest import shown_stage
 from vacate.decide.dialects.story_words import listed
 from vacate.decide.process.model import Stage
@@ -65,7 +66,7 @@ class Cancelling:
         """Cancel for one pod; what was done, as the rest of a sentence that begins with the pod."""
         request = (await find(self._cluster, pod)).typed_request
         if request is None:
-            raise ConfigError("nobody asks it to leave")
+            raise ConfigError(f"nobody asks pod {pod} to leave")
         if request.complete:
             return _over(request)
         if self._overriding:
@@ -77,7 +78,8 @@ class Cancelling:
         if not await self._requester.withdraw(request):
             names = listed([one.name for one in request.spec.requesters])
             raise ConfigError(
-                f"{own} does not ask it to leave; {names or 'nobody'} does: --requester or --override"
+                f"{own} does not ask pod {pod_of(request)} to leave; {names or 'nobody'} does: name "
+                "another one with --requester, or remove all with --override"
             )
         others = [one.name for one in request.spec.requesters if one.name != own]
         if others:
@@ -89,4 +91,4 @@ def _over(request: EvictionRequest) -> str:
     """A request that is over: fine where it was cancelled before, too late where the pod has left."""
     if shown_stage(request) is Stage.CANCELLED:
         return "may stay: the request is cancelled already"
-    raise ConfigError("too late: the request is complete")
+    raise ConfigError(f"it is too late: pod {pod_of(request)} has left")

@@ -1,44 +1,53 @@
-"""`vacate demo`: a node is drained under a disruption budget, for everyone to watch."""
+"""`vacate demo`: a node is drained, its pods leave through their interceptors, for everyone to watch."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from vacate.api.kinds import DEPLOYMENTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli import demo_app as app
 from vacate.cli.changes import Changes
-from vacate.cli.demo_app import APP, BUDGET, DEPLOYMENT, MIN_AVAILABLE, REPLICAS
-from vacate.cli.demo_view import Screen, Story, print_summary
+from vacate.cli.demo_timeline import Timeline
+from vacate.cli.demo_view import Screen, Summary, View, print_summary, print_timeline
 from vacate.cli.run import run_until_signalled
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.errors import NotFound, TooManyRequests, VacateError
+from vacate.errors import VacateError
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
 from vacate.runtime.deps import InformerFactory
+from vacate.sdk import Requester, serve_interceptors
 from vacate.wiring.local import LocalCluster, LocalSettings
 
 NAMESPACE = "default"
+REQUESTER = "drain.example.com"
 _PATIENCE_SECONDS = 120.0
 
 
 @click.command()
 def demo() -> None:
-    """Drain a node of a throw-away cluster, live, and clean up."""
+    """Drain a node of a throw-away cluster, live, and clean up.
+
+    Its pods are asked to leave through EvictionRequests: interceptors prepare some of them, a disruption
+    budget holds others back, and a timeline at the end shows who had their turn when.
+    """
     run_until_signalled(_in_temporary_folder)
 
 
 async def _in_temporary_folder() -> None:
     with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
-        behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.5, stop=1.0))
+        behaviour = NodeSettings(timings=PodTimings(start=0.8, ready=0.4, stop=0.8))
         cluster = LocalCluster(LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour))
         await cluster.start()
         try:
@@ -61,77 +70,96 @@ class Demo:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = SystemClock()
-        self._story = Story(self._clock.monotonic())
+        self._requester = Requester(client, REQUESTER, clock=self._clock, entropy=system_entropy())
         informers = InformerFactory(client, self._clock, system_entropy())
         self._pods = informers.informer(PODS, Pod, namespace=NAMESPACE)
         self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=NAMESPACE)
+        self._requests = informers.informer(EVICTIONREQUESTS, EvictionRequest, namespace=NAMESPACE)
         self._informers = informers
         self._changes = Changes()
+        self._screen = Screen(self._view)
+        self._timeline = Timeline(self._screen.say)
+        self._summary = Summary(app.WEB_REPLICAS, app.WEB_AT_LEAST)
+        self._began = 0.0  # of the drain; 0 before and after it
 
     async def play(self) -> None:
-        """From an empty cluster to a drained node, and a summary of how it went."""
-        for informer in (self._pods, self._budgets):
-            informer.subscribe(lambda _old, _new: self._changes.tell())
+        """From an empty cluster to a drained node, a timeline and a summary of how it went."""
+        self._requests.subscribe(self._see_request)
+        self._pods.subscribe(self._see_pod)
+        self._budgets.subscribe(lambda _old, _new: self._changes.tell())
         async with asyncio.TaskGroup() as group:
-            watching = [group.create_task(informer.run()) for informer in self._informers.all()]
-            with Screen(self._story, self._view) as screen:
-                drawing = group.create_task(self._draw(screen))
+            around = [group.create_task(informer.run()) for informer in self._informers.all()]
+            around.append(group.create_task(serve_interceptors(self._client, app.INTERCEPTORS)))
+            with self._screen:
+                around.append(group.create_task(self._draw()))
                 node = await self._deploy()
                 await self._drain(node)
-            for task in (*watching, drawing):
+            for task in around:
                 task.cancel()
-        print_summary(self._story, node, REPLICAS, MIN_AVAILABLE)
+        print_timeline(self._timeline)
+        print_summary(self._summary, node, self._timeline)
 
     async def _deploy(self) -> str:
-        say = self._story.say
-        say(
-            f"Deploying {APP}: {REPLICAS} replicas, and a budget that keeps {MIN_AVAILABLE} of them available"
-        )
-        await self._client.create(PODDISRUPTIONBUDGETS, BUDGET, NAMESPACE)
-        await self._client.create(DEPLOYMENTS, DEPLOYMENT, NAMESPACE)
-        await self._until(lambda: len(self._ready()) == REPLICAS and self._allowed() > 0)
-        node = sorted(pod.spec.node_name for pod in self._ready())[0]
-        say(f"All {REPLICAS} replicas are ready; {len(self._on(node))} of them run on {node}")
+        say = self._screen.say
+        kept = f"{app.WEB_AT_LEAST} of {app.WEB_REPLICAS} must stay available"
+        chain = f"{app.REPLICATE}, then {app.BACKUP}"
+        say(f"Deploying {app.WEB} ({kept}), {app.CART} (prepared by {app.CHECKPOINT}), {app.DB} (by {chain})")
+        for budget in app.BUDGETS:
+            await self._client.create(PODDISRUPTIONBUDGETS, budget, NAMESPACE)
+        for deployment in app.DEPLOYMENTS:
+            await self._client.create(DEPLOYMENTS, deployment, NAMESPACE)
+        await self._until(lambda: len(self._ready()) == app.REPLICAS and self._allowed(app.WEB) > 0)
+        node = self._fullest()
+        say(f"All {app.REPLICAS} pods are ready; {len(self._on(node))} of them run on {node}")
         return node
 
     async def _drain(self, node: str) -> None:
-        self._story.begin_drain(self._clock.monotonic())
         await self._client.patch(NODES, node, {"spec": {"unschedulable": True}})
-        self._story.say(f"Cordoned {node}: no new pod goes there")
+        self._screen.say(f"Cordoned {node}: no new pod goes there")
         leaving = sorted(self._on(node), key=lambda pod: pod.metadata.name)
-        for pod in leaving:
-            await self._evict(pod)
-        await self._until(lambda: not self._on(node) and len(self._ready()) == REPLICAS)
-        self._story.end_drain(self._clock.monotonic())
-        self._story.say(f"{node} is empty, and all {REPLICAS} replicas are ready elsewhere")
+        self._began = self._clock.monotonic()
+        self._screen.say(f"{REQUESTER} asks the {len(leaving)} pods of {node} to leave")
+        async with asyncio.TaskGroup() as group:
+            for pod in leaving:
+                group.create_task(self._leave(pod))
+        await self._until(lambda: not self._on(node) and len(self._ready()) == app.REPLICAS)
+        self._summary.seconds, self._began = self._now(), 0.0
+        self._screen.say(f"{node} is empty, and all {app.REPLICAS} pods are ready elsewhere")
 
-    async def _evict(self, pod: Pod) -> None:
-        name = pod.metadata.name
-        while True:
-            try:
-                await self._client.evict(name, NAMESPACE, uid=pod.metadata.uid)
-            except TooManyRequests as refusal:
-                self._story.refused(name, refusal)
-                await self._until(lambda: self._allowed() > 0)
-                continue
-            except NotFound:
-                return
-            self._story.evicted(name)
-            return
+    async def _leave(self, pod: Pod) -> None:
+        request = await self._requester.ask(pod, because="the node is drained")
+        await self._requester.wait(request)
 
-    async def _draw(self, screen: Screen) -> None:
+    async def _draw(self) -> None:
         while True:
             await self._changes.wait()
-            if self._story.draining:
-                self._story.lowest_ready = min(self._story.lowest_ready, len(self._ready()))
-            screen.refresh()
+            if self._began:
+                ready = [pod for pod in self._ready() if pod.metadata.labels.get("app") == app.WEB]
+                self._summary.lowest = min(self._summary.lowest, len(ready))
+            self._screen.refresh()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         while not holds():
             await self._changes.wait()
 
-    def _view(self) -> tuple[list[Pod], PodDisruptionBudget | None]:
-        return self._pods.reader.list(NAMESPACE), self._budgets.reader.get(NAMESPACE, APP)
+    def _see_request(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        if new is not None:
+            self._timeline.see_request(new, self._now())
+        self._changes.tell()
+
+    def _see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        seen = new or old
+        if seen is not None:
+            self._timeline.see_pod(seen, self._now(), gone=new is None)
+        self._changes.tell()
+
+    def _now(self) -> float:
+        return self._clock.monotonic() - self._began if self._began else 0.0
+
+    def _view(self) -> View:
+        budget = self._budgets.reader.get(NAMESPACE, app.WEB)
+        pods, requests = self._pods.reader.list(NAMESPACE), self._requests.reader.list(NAMESPACE)
+        return View(pods, requests, budget, self._clock.now())
 
     def _ready(self) -> list[Pod]:
         return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.ready and not pod.terminating]
@@ -139,6 +167,15 @@ class Demo:
     def _on(self, node: str) -> list[Pod]:
         return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.spec.node_name == node]
 
-    def _allowed(self) -> int:
-        budget = self._budgets.reader.get(NAMESPACE, APP)
+    def _fullest(self) -> str:
+        """The node whose pods show most: of the most applications, and then the most pods."""
+        pods = self._ready()
+        count = Counter(pod.spec.node_name for pod in pods)
+        apps = Counter(
+            node for node, _ in {(pod.spec.node_name, pod.metadata.labels.get("app")) for pod in pods}
+        )
+        return max(sorted(count), key=lambda node: (apps[node], count[node]))
+
+    def _allowed(self, name: str) -> int:
+        budget = self._budgets.reader.get(NAMESPACE, name)
         return budget.status.disruptions_allowed if budget else 0

@@ -1,31 +1,75 @@
-"""The application of the demo: a Deployment and its budget."""
+"""The applications of the demo, and the interceptors that prepare their pods' leave."""
 
 from __future__ import annotations
 
+import datetime as dt
+
 from vacate.api.objects import Obj
+from vacate.sdk import Interceptor, Leave, interceptor
 
-APP = "web"
-REPLICAS = 6
-MIN_AVAILABLE = 5
-_LABELS = {"app": APP}
+WEB, WEB_REPLICAS, WEB_AT_LEAST = "web", 6, 5
+CART, CART_REPLICAS = "cart", 3
+DB, DB_REPLICAS, DB_AT_LEAST = "db", 3, 2
+CHECKPOINT, REPLICATE, BACKUP = "checkpoint.example.com", "replicate.example.com", "backup.example.com"
 
-DEPLOYMENT: Obj = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": APP},
-    "spec": {
-        "replicas": REPLICAS,
-        "selector": {"matchLabels": _LABELS},
-        "template": {
-            "metadata": {"labels": _LABELS},
-            "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+REPLICAS = WEB_REPLICAS + CART_REPLICAS + DB_REPLICAS
+
+
+def _deployment(name: str, replicas: int, *interceptors: str) -> Obj:
+    """Interceptors are named in the order of their turns; a pod lists the first one last."""
+    spec: Obj = {"containers": [{"name": name, "image": f"{name}:1"}]}
+    if interceptors:
+        spec["evictionInterceptors"] = [{"name": one} for one in reversed(interceptors)]
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
         },
-    },
-}
+    }
 
-BUDGET: Obj = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": APP},
-    "spec": {"minAvailable": MIN_AVAILABLE, "selector": {"matchLabels": _LABELS}},
-}
+
+def _budget(name: str, at_least: int) -> Obj:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": at_least, "selector": {"matchLabels": {"app": name}}},
+    }
+
+
+DEPLOYMENTS: tuple[Obj, ...] = (
+    _deployment(WEB, WEB_REPLICAS),
+    _deployment(CART, CART_REPLICAS, CHECKPOINT),
+    _deployment(DB, DB_REPLICAS, REPLICATE, BACKUP),
+)
+BUDGETS: tuple[Obj, ...] = (_budget(WEB, WEB_AT_LEAST), _budget(DB, DB_AT_LEAST))
+
+
+@interceptor(CHECKPOINT, label_selector=f"app={CART}")
+async def checkpoint(leave: Leave) -> None:
+    """Saves the carts, and then evicts the pod itself: that is an interceptor's right."""
+    await leave.report("Saving open carts", expected_finish=dt.timedelta(seconds=1.2))
+    await leave.clock.sleep(1.2)
+    await leave.evict()
+
+
+@interceptor(REPLICATE, label_selector=f"app={DB}")
+async def replicate(leave: Leave) -> None:
+    """Hands the newest data to the other replicas."""
+    await leave.report("Handing over the newest data", expected_finish=dt.timedelta(seconds=1.5))
+    await leave.clock.sleep(1.5)
+
+
+@interceptor(BACKUP, label_selector=f"app={DB}")
+async def backup(leave: Leave) -> None:
+    """Writes a backup; when it is done the pod is evicted."""
+    await leave.report("Writing a backup", expected_finish=dt.timedelta(seconds=1.2))
+    await leave.clock.sleep(1.2)
+
+
+INTERCEPTORS: tuple[Interceptor, ...] = (checkpoint, replicate, backup)

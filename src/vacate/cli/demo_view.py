@@ -1,9 +1,10 @@
-"""How the demo looks: a live screen on a terminal, plain lines elsewhere, a summary at the end."""
+"""How the demo looks: live on a terminal, plain lines elsewhere, a timeline and a summary at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -12,61 +13,41 @@ from rich.table import Table
 from rich.text import Text
 
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.errors import ApiError
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.demo_timeline import Timeline, bar, steps_of
+from vacate.cli.status_rows import HEADER, rows_of
 
-View = Callable[[], tuple[list[Pod], PodDisruptionBudget | None]]
+_SHORTEST_BAR, _LONGEST_BAR = 14, 48
+_TEXT_WIDTH = 66  # of the columns beside the strip
+_RECENT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the screen shows."""
+
+    pods: Sequence[Pod]
+    requests: Sequence[EvictionRequest]
+    budget: PodDisruptionBudget | None
+    now: dt.datetime
 
 
 @dataclass
-class Story:
-    """What has happened so far."""
+class Summary:
+    """The figures of the drain."""
 
-    started: float
-    lines: list[str] = field(default_factory=list)
-    evictions: list[str] = field(default_factory=list)
-    refusals: int = 0
-    lowest_ready: int = 1_000_000
-    draining: bool = False
-    drained_in: float = 0.0
-    on_line: Callable[[str], None] = lambda _line: None
-    _drain_began: float = 0.0
-    _refused: dict[str, int] = field(default_factory=dict)
-
-    def say(self, line: str) -> None:
-        """Add a line."""
-        self.lines.append(line)
-        self.on_line(line)
-
-    def evicted(self, pod: str) -> None:
-        """The server accepted an eviction."""
-        self.evictions.append(pod)
-        self.say(f"Evicted {pod}")
-
-    def refused(self, pod: str, error: ApiError) -> None:
-        """The budget said no; told once for each pod."""
-        self.refusals += 1
-        self._refused[pod] = self._refused.get(pod, 0) + 1
-        if self._refused[pod] == 1:
-            causes = error.details.get("causes") or [{}]
-            self.say(f"{pod} must wait: {causes[0].get('message') or error.message}")
-
-    def begin_drain(self, now: float) -> None:
-        """From here on the lowest number of ready replicas counts."""
-        self.draining = True
-        self._drain_began = now
-
-    def end_drain(self, now: float) -> None:
-        """The node is empty."""
-        self.draining = False
-        self.drained_in = now - self._drain_began
+    replicas: int
+    at_least: int
+    lowest: int = 1_000_000
+    seconds: float = 0.0
 
 
 class Screen:
-    """Draws the pods of each node, the budget and the last lines; only lines where there is no terminal."""
+    """Draws pods, requests, the budget and the last lines; only lines where there is no terminal."""
 
-    def __init__(self, story: Story, view: View) -> None:
-        self._story = story
+    def __init__(self, view: Callable[[], View]) -> None:
         self._view = view
+        self._lines: list[str] = []
         self._console = Console(highlight=False)
         self._live: Live | None = None
 
@@ -74,9 +55,6 @@ class Screen:
         if self._console.is_terminal:
             self._live = Live(self._render(), console=self._console, auto_refresh=False, transient=True)
             self._live.__enter__()
-            self._story.on_line = lambda _line: self.refresh()
-        else:
-            self._story.on_line = lambda line: self._console.print(line, soft_wrap=True)
         return self
 
     def __exit__(
@@ -84,45 +62,89 @@ class Screen:
     ) -> None:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
-            for line in self._story.lines:
-                self._console.print(line, soft_wrap=True)
+            for line in self._lines:
+                self._print(line)
+
+    def say(self, line: str) -> None:
+        """Add a line."""
+        self._lines.append(line)
+        if self._live is None:
+            self._print(line)
+        self.refresh()
 
     def refresh(self) -> None:
         """Draw the present state."""
         if self._live is not None:
             self._live.update(self._render(), refresh=True)
 
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)
+
     def _render(self) -> RenderableType:
-        pods, budget = self._view()
-        table = Table(title="Pods by node", title_justify="left", expand=False)
-        for column in ("NODE", "POD", "STATE"):
-            table.add_column(column)
-        for pod in sorted(pods, key=lambda one: (one.spec.node_name, one.metadata.name)):
-            table.add_row(pod.spec.node_name or "(none yet)", pod.metadata.name, _state(pod))
-        recent = Text("\n".join(self._story.lines[-6:]))
-        return Group(table, Text(_budget_line(budget), style="bold"), recent)
+        view = self._view()
+        parts: list[RenderableType] = [_pods(view.pods), Text(_budget_line(view.budget), style="bold")]
+        if view.requests:
+            parts.append(_requests(view))
+        return Group(*parts, Text("\n".join(self._lines[-_RECENT:])))
 
 
-def print_summary(story: Story, node: str, replicas: int, at_least: int) -> None:
+def print_timeline(timeline: Timeline) -> None:
+    """Each pod's way out, beside a strip of the time that it took."""
+    console, length = Console(highlight=False), timeline.length
+    width = min(max(console.width - _TEXT_WIDTH, _SHORTEST_BAR), _LONGEST_BAR)
+    table = Table(title="Timeline", title_justify="left")
+    table.add_column("POD", no_wrap=True)
+    table.add_column(f"0 s to {length:.1f} s", no_wrap=True, min_width=width)
+    table.add_column("WHO HAD THE TURN WHEN", overflow="fold")
+    for name in sorted(timeline.courses):
+        course = timeline.courses[name]
+        table.add_row(name, bar(course, length, width), "\n".join(steps_of(course)))
+    console.print(table)
+
+
+def print_summary(summary: Summary, node: str, timeline: Timeline) -> None:
     """The figures of the drain."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     table.add_row("node drained", node)
-    table.add_row("pods evicted", str(len(story.evictions)))
-    table.add_row("evictions that the budget refused at first", str(story.refusals))
-    lowest = min(story.lowest_ready, replicas)
+    table.add_row("pods that left", str(sum(course.gone for course in timeline.courses.values())))
+    table.add_row("evictions that a budget refused at first", str(sum(timeline.refusals.values())))
+    lowest = min(summary.lowest, summary.replicas)
     table.add_row(
-        "fewest ready replicas meanwhile", f"{lowest} of {replicas} (the budget demands {at_least})"
+        "fewest ready web replicas meanwhile",
+        f"{lowest} of {summary.replicas} (the budget demands {summary.at_least})",
     )
-    table.add_row("time", f"{story.drained_in:.1f} s")
+    table.add_row("time", f"{summary.seconds:.1f} s")
     Console(highlight=False).print(table)
 
 
-def _state(pod: Pod) -> str:
-    if pod.terminating:
-        return "[yellow]leaving[/yellow]"
-    if pod.ready:
-        return "[green]ready[/green]"
-    return "[cyan]starting[/cyan]" if pod.spec.node_name else "waiting for a node"
+def _pods(pods: Sequence[Pod]) -> Table:
+    table = Table(title="Pods by node", title_justify="left", expand=False)
+    nodes = sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
+    for node in nodes:
+        table.add_column(node)
+    columns = [[_pod(pod) for pod in _sorted(pods) if pod.spec.node_name == node] for node in nodes]
+    for row in range(max(map(len, columns), default=0)):
+        table.add_row(*(column[row] if row < len(column) else "" for column in columns))
+    return table
+
+
+def _sorted(pods: Sequence[Pod]) -> list[Pod]:
+    return sorted(pods, key=lambda pod: pod.metadata.name)
+
+
+def _pod(pod: Pod) -> Text:
+    style = "yellow" if pod.terminating else "green" if pod.ready else "cyan"
+    state = "leaving" if pod.terminating else "ready" if pod.ready else "starting"
+    return Text(f"{pod.metadata.name} {state}", style=style)
+
+
+def _requests(view: View) -> Table:
+    table = Table(title="Asked to leave", title_justify="left", expand=False)
+    for column in HEADER[:-1]:
+        table.add_column(column, overflow="fold")
+    for row in rows_of(view.requests, [], view.now):
+        table.add_row(*map(Text, row.cells(namespace=False)[:-1]))
+    return table
 
 
 def _budget_line(budget: PodDisruptionBudget | None) -> str:

@@ -20,7 +20,11 @@ _GAP = "   "
 def output_option(command: F) -> F:
     """Add -o; the command gets it as `output`, empty for people."""
     return click.option(
-        "-o", "--output", type=click.Choice([JSON, YAML]), default="", help="Print objects instead of words."
+        "-o",
+        "--output",
+        type=click.Choice([JSON, YAML]),
+        callback=lambda _ctx, _param, value: value or "",
+        help="Print objects instead of words.",
     )(command)
 
 

@@ -37,9 +37,9 @@ async def override(cluster: Cluster, request: EvictionRequest, requester: str) -
             request = await _read(cluster, request)
     else:
         raise VacateError("the request changes too quickly; try again")
-    how = "after the policy was set from Forbid to Allow" if allowed_again else "without objection"
+    how = ", after setting the cancellation policy from Forbid to Allow" if allowed_again else ""
     who = await _user(cluster, requester)
-    await _tell(cluster, request, f"{who} removed all requesters ({names}) {how}.")
+    await _tell(cluster, request, f"{who} removed all requesters ({names}){how}.")
     first = "the interceptor's Forbid was set to Allow, and " if allowed_again else ""
     return f"may stay: {first}all requesters were removed ({names})"
 

@@ -38,22 +38,44 @@ def figures(screen: str) -> dict[str, str]:
 
 
 def check_story(screen: str) -> None:
-    """What the lines tell is what the summary counts."""
+    """What the lines tell is what the timeline shows and the summary counts."""
     told = figures(screen)
-    evicted = re.findall(r"^Evicted (\S+)", screen, re.MULTILINE)
     node = told["node drained"]
     assert f"Cordoned {node}" in screen
-    ready = re.search(rf"All (\d+) replicas are ready; (\d+) of them run on {node}", screen)
+    ready = re.search(rf"All 12 pods are ready; (\d+) of them run on {node}", screen)
     assert ready
-    assert told["pods evicted"] == ready[2] == str(len(set(evicted)))
-    waited = set(re.findall(r"^(\S+) must wait: The disruption budget web needs 5", screen, re.MULTILINE))
-    assert waited < set(evicted)
-    assert int(told["evictions that the budget refused at first"]) >= len(waited) >= 1
-    lowest = re.match(r"(\d+) of (\d+) \(the budget demands (\d+)\)", told["fewest ready replicas meanwhile"])
+    left = re.findall(r"^(\S+) has left", screen, re.MULTILINE)
+    assert told["pods that left"] == ready[1] == str(len(set(left)))
+    turns = set(re.findall(r"^([a-z]+)-\S+: (\S+) has the turn", screen, re.MULTILINE))
+    assert turns == {
+        ("cart", "checkpoint.example.com"),
+        ("db", "replicate.example.com"),
+        ("db", "backup.example.com"),
+    }
+    waited = set(re.findall(r"^(web-\S+) must wait: The disruption budget web", screen, re.MULTILINE))
+    assert waited < set(left)
+    assert int(told["evictions that a budget refused at first"]) >= len(waited) >= 1
+    check_timeline(screen[screen.index("Timeline") : screen.index("Summary")], set(left))
+    lowest = re.match(
+        r"(\d+) of (\d+) \(the budget demands (\d+)\)", told["fewest ready web replicas meanwhile"]
+    )
     assert lowest
-    assert int(lowest[3]) <= int(lowest[1]) < int(lowest[2]) == int(ready[1])
-    assert float(told["time"].removesuffix(" s")) > 0
+    assert int(lowest[3]) <= int(lowest[1]) < int(lowest[2])
+    assert 0 < float(told["time"].removesuffix(" s")) < 60
     assert "Traceback" not in screen
+
+
+def check_timeline(shown: str, left: set[str]) -> None:
+    """Every pod has its line; the two turns of a database follow each other, and its end comes last."""
+    assert all(pod in shown for pod in left)
+    chain = re.search(
+        r"replicate\.example\.com (\S+)-(\S+) s.*?backup\.example\.com (\S+)-(\S+) s.*?leaving (\S+)-(\S+) s",
+        shown,
+        re.DOTALL,
+    )
+    assert chain
+    moments = [float(moment) for moment in chain.groups()]
+    assert moments == sorted(moments)
 
 
 def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
