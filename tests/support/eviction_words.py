@@ -29,6 +29,7 @@ __all__ = [
     "heartbeat",
     "history",
     "leaving",
+    "on_paper",
     "requested",
     "running_pod",
     "stage",
@@ -45,15 +46,21 @@ def leaving(body: Body, seed: int = 0, **settings: Any) -> str:
     return in_world(body, seed, **settings)
 
 
+def on_paper(body: Body, seed: int = 0, **settings: Any) -> str:
+    """Run the body in a cluster of nothing but the controller: pods stay pending, and go when asked."""
+    return leaving(body, seed, **({"nodes": 0, "controllers": ()} | settings))
+
+
 async def running_pod(
     world: World, name: str = "p", *, interceptors: Sequence[str] = (), **parts: Any
 ) -> Obj:
-    """A pod that runs; the last of the interceptors has the first turn."""
+    """A pod that runs, where there are nodes; the last of the interceptors has the first turn."""
     made = pod(name, **parts)
     if interceptors:
         made["spec"]["evictionInterceptors"] = [{"name": one} for one in interceptors]
     await world.client.create(PODS, made, "default")
-    await world.until(lambda: condition_of(created(world, PODS, name), "Ready") == "True")
+    if world.settings.nodes:
+        await world.until(lambda: condition_of(created(world, PODS, name), "Ready") == "True")
     return created(world, PODS, name)
 
 

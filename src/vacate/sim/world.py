@@ -192,7 +192,7 @@ class World:
     def _around(self, name: str) -> Surroundings:
         skew = self.settings.skews.get(name, 0.0)
         clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
-        return Surroundings(clock, self.sim.stream(name), self.server.metrics)
+        return Surroundings(clock, self.sim.stream(name), self.server.metrics, self.settings.gates)
 
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)
