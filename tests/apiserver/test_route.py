@@ -79,6 +79,10 @@ def test_a_list_of_one_name_asks_about_that_object() -> None:
     assert read("GET", "/api/v1/pods", fieldSelector="metadata.name=p").name == "p"
     assert read("GET", "/api/v1/pods", fieldSelector="status.phase=Failed,metadata.name==p").name == "p"
     assert read("GET", "/api/v1/pods", fieldSelector="metadata.name!=p").name == ""
+    assert read("GET", "/api/v1/pods", fieldSelector="metadata.name=p/q").name == ""
+    assert read("GET", "/api/v1/pods", fieldSelector="metadata.name=p,x").name == ""
+    assert read("GET", "/api/v1/pods", fieldSelector="metadata.name=p", limit="x").name == ""
+    assert read("GET", "/api/v1/pods", fieldSelector="metadata.name=p", labelSelector="=").name == ""
     assert read("DELETE", "/api/v1/namespaces/a/pods", fieldSelector="metadata.name=p").name == ""
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from support.arms import JSON_PATCH, Obj
 from support.arms_marks import CONFORMANCE
-from support.arms_objects import config_map, workload
+from support.arms_objects import config_map, named, workload
 from support.arms_scene import Scene, told
-from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, ROLES, Kind
 
 pytestmark = CONFORMANCE
 
@@ -97,8 +97,9 @@ async def test_a_name_is_taken_until_the_object_is_gone(scene: Scene) -> None:
     await release(scene, "m")
 
 
-async def test_names_without_a_prefix_belong_to_kubernetes(scene: Scene) -> None:
-    answer = await scene.post(CONFIGMAPS, held("m", "hold"))
+@pytest.mark.parametrize("kind", [CONFIGMAPS, ROLES], ids=lambda kind: kind.plural)
+async def test_names_without_a_prefix_belong_to_kubernetes(scene: Scene, kind: Kind) -> None:
+    answer = await scene.post(kind, named("m", meta={"finalizers": ["hold"]}))
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     answer.refused(422, "Invalid", faults=[f'metadata.finalizers[0]: Invalid value: "hold": {detail}'])
 

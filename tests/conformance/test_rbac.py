@@ -104,6 +104,12 @@ async def test_names_narrow_a_rule(scene: Scene) -> None:
     assert names(one) == ["mine"]
 
 
+async def test_a_list_that_cannot_be_read_is_of_no_name(scene: Scene) -> None:
+    query = {"fieldSelector": "metadata.name=mine", "limit": "x"}
+    answer = await scene.ask("GET", CONFIGMAPS, query=query, as_user=As("nobody"))
+    answer.refused(403, "Forbidden", starting='configmaps is forbidden: User "nobody" cannot list resource')
+
+
 async def test_subresources_are_resources(scene: Scene) -> None:
     user = await granted(scene, rule("get update", "deployments", "apps"))
     await scene.given(DEPLOYMENTS, workload("w"))

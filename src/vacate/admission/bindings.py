@@ -39,7 +39,6 @@ class BindingStrategy(KindStrategy):
     """Answers for bindings of either sort."""
 
     rules = RULES
-    checks_finalizers = False
 
     @property
     def traits(self) -> Traits:

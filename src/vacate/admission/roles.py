@@ -33,7 +33,6 @@ class RoleStrategy(KindStrategy):
     """Answers for roles of either sort."""
 
     rules = RULES
-    checks_finalizers = False
 
     @property
     def traits(self) -> Traits:

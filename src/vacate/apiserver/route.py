@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vacate.api.fields import parse_field_selector
 from vacate.api.identity import Access, User
 from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.labels import parse_selector
+from vacate.api.names import path_segment
+from vacate.api.numbers import parse_int64
+from vacate.errors import BadRequest
 from vacate.wire.message import Request
 
 _VERBS = {
@@ -109,12 +114,18 @@ def _verb(request: Request, name: str) -> str:
 
 
 def _name_selected(request: Request) -> str:
-    """A list of one name is a question about that object: it may be allowed where the list is not."""
-    selector = request.query.get("fieldSelector", "")
-    if request.method not in ("GET", "HEAD") or "metadata.name" not in selector:
+    """A list of one name is a question about that object: it may be allowed where the list is not.
+
+    Options that cannot be read make it an ordinary list, whatever else is wrong with it.
+    """
+    query = request.query
+    if request.method not in ("GET", "HEAD") or "metadata.name" not in query.get("fieldSelector", ""):
         return ""
-    for term in selector.split(","):
-        field, _, value = term.partition("=")
-        if field == "metadata.name" and value:
-            return value.removeprefix("=")
-    return ""
+    try:
+        for number in ("limit", "timeoutSeconds"):
+            parse_int64(query.get(number, "0"))
+        parse_selector(query.get("labelSelector", ""))
+        name = parse_field_selector(query["fieldSelector"]).exact("metadata.name") or ""
+    except (ValueError, BadRequest):
+        return ""
+    return "" if path_segment(name) else name
