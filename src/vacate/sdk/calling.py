@@ -6,7 +6,6 @@ import asyncio
 import logging
 from typing import Any
 
-from vacate.sdk.errors import TurnLost
 from vacate.sdk.interceptor import Interceptor
 from vacate.sdk.leave import Leave
 from vacate.sdk.ledger import Ledger
@@ -36,7 +35,7 @@ async def call(interceptor: Interceptor, leave: Leave, ledger: Ledger, pulse: Pu
         await _let_go(handler, ledger)
         await _stop(over)
         await _stop(beating)
-    return _outcome(handler, ledger)
+    return _outcome(handler)
 
 
 async def _called(interceptor: Interceptor, leave: Leave) -> Outcome | None:
@@ -55,14 +54,12 @@ async def _let_go(handler: asyncio.Task[Any], ledger: Ledger) -> None:
         handler.add_done_callback(lambda task: _strays.pop(task, None))
 
 
-def _outcome(handler: asyncio.Task[Outcome | None], ledger: Ledger) -> Outcome | Exception:
+def _outcome(handler: asyncio.Task[Outcome | None]) -> Outcome | Exception:
     if not handler.done():
         return RuntimeError("the handler ignored its cancellation")
     if handler.cancelled():
         return RuntimeError("the handler was cancelled from inside")
     error = handler.exception()
-    if isinstance(error, TurnLost):
-        ledger.end(error.ended)
     if error is not None:
         return error if isinstance(error, Exception) else RuntimeError(repr(error))
     result: object = handler.result()

@@ -13,12 +13,10 @@ from vacate.client import requests
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
-from vacate.decide.dialects.evictionrequest import process_of
-from vacate.decide.process.engine import cancelled
 from vacate.errors import Conflict, NotFound
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.patches import check_report, status_patch
-from vacate.sdk.standing import ended, is_newer, is_terminating
+from vacate.sdk.standing import ended, is_newer, is_terminating, is_wanted
 from vacate.sdk.values import Ended, Report
 
 log = logging.getLogger(__name__)
@@ -119,9 +117,8 @@ class Ledger:
         """Ask the server whether the turn still lasts and the pod is still to leave; else TurnLost."""
         self.see(await self.read())
         self._still_mine()
-        if cancelled(process_of(self.request)):
-            self.end(Ended.CANCELLED)
-            self._still_mine()
+        self.end(None if is_wanted(self.request) else Ended.CANCELLED)
+        self._still_mine()
 
     async def read(self) -> EvictionRequest | None:
         """The request as the server has it."""

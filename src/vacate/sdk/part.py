@@ -19,6 +19,9 @@ from vacate.sdk.work import Work
 
 log = logging.getLogger(__name__)
 
+LOOK_AGAIN = 1.0
+"""Seconds after a turn that was ended from outside until its request is looked at once more."""
+
 
 class Desk:
     """The turns that are being worked on, at most so many at once; the others wait in the order they came."""
@@ -96,7 +99,7 @@ class InterceptorController(Controller):
     ) -> None:
         super().__init__(name, reconciler, [source], deps)
         self.desk = desk
-        desk.look_again = self.queue.add
+        desk.look_again = lambda key: self.queue.add_after(key, LOOK_AGAIN)
 
     async def run(self) -> None:
         """Work until cancelled; handlers are cancelled too, and their turns kept."""

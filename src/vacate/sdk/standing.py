@@ -5,14 +5,20 @@ from __future__ import annotations
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.decide.dialects.evictionrequest import recorded_stage
+from vacate.decide.dialects.evictionrequest import process_of, recorded_stage
+from vacate.decide.process.engine import cancelled
 from vacate.decide.process.model import Ending, Stage
 from vacate.sdk.values import Ended
 
 
 def is_turn_of(request: EvictionRequest, name: str) -> bool:
     """Whether the interceptor of that name is to act on the request."""
-    return ended(request, request.metadata.uid, name) is None
+    return ended(request, request.metadata.uid, name) is None and is_wanted(request)
+
+
+def is_wanted(request: EvictionRequest) -> bool:
+    """Whether the pod is still to leave: one that nobody wants gone waits only for the controller to see it."""
+    return not cancelled(process_of(request))
 
 
 def ended(request: EvictionRequest | None, uid: str, name: str) -> Ended | None:

@@ -16,7 +16,7 @@ from vacate.sdk.interceptor import Interceptor
 from vacate.sdk.leave import Leave
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse
-from vacate.sdk.standing import can_leave
+from vacate.sdk.standing import can_leave, is_wanted
 from vacate.sdk.turn import Turn
 from vacate.sdk.values import Declined, Finished, Outcome, Report
 
@@ -70,7 +70,8 @@ class Work:
         if pod is None or not can_leave(self.ledger.request, pod) or not self._wanted(pod):
             return
         await self._turn.persist(self._take_on)
-        await self._work(pod)
+        if is_wanted(self.ledger.request):
+            await self._work(pod)
 
     def _wanted(self, pod: Pod) -> bool:
         return self._interceptor.matches is None or self._interceptor.matches(pod)

@@ -1,0 +1,137 @@
+"""Handlers that end the pod themselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage, writes
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.objects import dig
+from vacate.sdk import EvictionRefused, Interceptor, Leave
+
+pytestmark = pytest.mark.sim
+
+BACKUP, CACHE = "backup.example.com", "cache.example.com"
+
+
+def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
+    async def body(stage: Stage) -> None:
+        async def evicts(leave: Leave) -> None:
+            await leave.evict(grace_period_seconds=1800)
+            await leave.report("not written any more")
+
+        await stage.program(Interceptor(BACKUP, evicts))
+        await stage.pod(
+            "web",
+            CACHE,
+            BACKUP,
+            metadata={"annotations": {"sim.vacate.dev/stop-seconds": "1200"}},
+            spec={"terminationGracePeriodSeconds": 1800},
+        )
+        requester = stage.requester()
+        request = await requester.ask("web", deadline_seconds=600)
+        await stage.until(lambda: "deletionTimestamp" in stage.find_pod("web")["metadata"])
+        await stage.clock.sleep(30)
+        after = stage.request.metadata.resource_version
+        beat = stage.request.status.heartbeat_time
+        await stage.clock.sleep(900)
+        assert (stage.request.metadata.resource_version, stage.request.status.heartbeat_time) == (after, beat)
+        assert not stage.request.status.active_interceptor_completed
+        assert stage.request.status.active_interceptor_name == BACKUP
+        assert (await requester.wait(request)).left
+        (event,) = stage.events("PodEvicted")
+        assert event["message"] == f"{BACKUP} has evicted pod web."
+
+    on_stage(body)
+
+
+def test_a_budget_is_respected_and_its_refusal_told() -> None:
+    async def body(stage: Stage) -> None:
+        async def evicts(leave: Leave) -> None:
+            await leave.evict()
+
+        await stage.program(Interceptor(BACKUP, evicts))
+        await stage.pod("web", BACKUP)
+        await stage.budget("web")
+        requester = stage.requester()
+        request = await requester.ask("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3600)
+        assert "refused" in stage.request.status.message
+        assert "disruption budget" in stage.request.status.message
+        assert stage.request.status.active_interceptor_name == BACKUP
+        assert stage.request.status.pod_eviction_status is None  # the counter is the controller's
+        assert stage.events("EvictionRefused")
+        await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        began = stage.clock.monotonic()
+        assert (await requester.wait(request)).left
+        assert stage.clock.monotonic() - began < 70
+
+    on_stage(body)
+
+
+def test_giving_up_on_a_budget_after_a_while() -> None:
+    async def body(stage: Stage) -> None:
+        caught: list[str] = []
+
+        async def evicts(leave: Leave) -> None:
+            try:
+                await leave.evict(give_up_after=dt.timedelta(minutes=2))
+            except EvictionRefused as error:
+                caught.append(str(error))
+
+        await stage.program(Interceptor(BACKUP, evicts))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.budget("web")
+        await stage.requester().ask("web")
+        await stage.until_active(CACHE)
+        (why,) = caught
+        assert "Cannot evict pod" in why
+
+    on_stage(body)
+
+
+def test_deleting_goes_past_the_budget_and_says_why() -> None:
+    async def body(stage: Stage) -> None:
+        async def deletes(leave: Leave) -> None:
+            await leave.delete(because="its data has moved already")
+
+        await stage.program(Interceptor(BACKUP, deletes))
+        await stage.pod("web", BACKUP)
+        await stage.budget("web")
+        requester = stage.requester()
+        request = await requester.ask("web")
+        assert (await requester.wait(request)).left
+        (event,) = stage.events("PodDeleted")
+        assert event["message"] == f"{BACKUP} has deleted pod web: its data has moved already"
+
+    on_stage(body)
+
+
+def test_nobody_is_evicted_whom_nobody_wants_gone() -> None:
+    """The name goes in the moment before the eviction, and the controller is away."""
+
+    async def body(stage: Stage) -> None:
+        requester = stage.requester()
+
+        async def evicts(leave: Leave) -> None:
+            await stage.world.evictions.crash()
+            await requester.withdraw("web")
+            await leave.evict()
+
+        await stage.program(Interceptor(BACKUP, evicts))
+        await stage.pod("web", BACKUP)
+        await requester.ask("web")
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(30)
+        assert "deletionTimestamp" not in stage.find_pod("web")["metadata"]
+        await stage.world.evictions.start()
+        await stage.until_complete()
+        assert not any(
+            dig(one, "status", "activeInterceptorCompleted")
+            for one in writes(stage.world, EVICTIONREQUESTS.resource)
+        )
+
+    on_stage(body)

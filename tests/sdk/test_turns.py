@@ -1,0 +1,261 @@
+"""An interceptor's turn in a simulated cluster: taken on, heartbeaten, reported, finished, declined."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage, writes
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import dig
+from vacate.api.times import parse_time
+from vacate.api.types.core import Pod
+from vacate.decide.dialects.evictionrequest import has_responded
+from vacate.sdk import Condition, Declined, Finished, Interceptor, Leave, interceptor
+
+pytestmark = pytest.mark.sim
+
+BACKUP, CACHE = "backup.example.com", "cache.example.com"
+
+
+async def at_once(leave: Leave) -> None:
+    """A handler that has nothing to do."""
+
+
+def test_a_handler_works_and_the_pod_leaves() -> None:
+    async def body(stage: Stage) -> None:
+        called: list[str] = []
+
+        @interceptor(BACKUP)
+        async def back_up(leave: Leave) -> None:
+            called.append(leave.pod.metadata.name)
+            await leave.report("Backing up", expected_finish=dt.timedelta(minutes=5))
+            await leave.clock.sleep(30)
+            assert leave.request.status.message == "Backing up"
+            assert leave.request.status.expected_interceptor_finish_time is not None
+
+        await stage.program(back_up)
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        await requester.ask("web", because="test")
+        result = await requester.wait(stage.request)
+        assert result.left
+        assert [(turn.interceptor, turn.fate.value) for turn in result.history] == [(BACKUP, "completed")]
+        assert called == ["web"]
+
+    on_stage(body)
+
+
+def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        story: list[str] = []
+
+        def slow(name: str) -> Interceptor:
+            async def handler(leave: Leave) -> Finished:
+                story.append(f"{leave.name} begins")
+                await leave.clock.sleep(45)
+                story.append(f"{leave.name} ends")
+                return leave.finished("ready")
+
+            return Interceptor(name, handler)
+
+        await stage.program(slow(CACHE), slow(BACKUP))
+        await stage.pod("web", CACHE, BACKUP)
+        requester = stage.requester()
+        request = await requester.ask("web")
+        assert (await requester.wait(request)).left
+        assert story == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
+
+    on_stage(body, sim_seed)
+
+
+def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
+    async def body(stage: Stage) -> None:
+        async def an_hour(leave: Leave) -> None:
+            await leave.clock.sleep(3600)
+
+        await stage.program(Interceptor(BACKUP, an_hour))
+        await stage.pod("web", CACHE, BACKUP)
+        requester = stage.requester()
+        await requester.ask("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3600 - 60)
+        assert stage.request.status.active_interceptor_name == BACKUP
+        assert has_responded(stage.request)
+        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        assert 60 <= len(states) <= 64  # a tenth of the deadline is a minute
+        beats = [parse_time(dig(one, "status", "heartbeatTime")) for one in states[1:]]
+        assert beats == sorted(set(beats))
+        await stage.until_active(CACHE)
+
+    on_stage(body)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "wanted", "seconds"),
+    [(600, None, 60), (1800, None, 180), (86400, None, 180), (600, 20, 20), (600, 7200, 300)],
+)
+def test_the_time_between_heartbeats(deadline: int, wanted: int | None, seconds: int) -> None:
+    one = Interceptor(BACKUP, at_once, heartbeat=dt.timedelta(seconds=wanted) if wanted else None)
+    assert one.heartbeat_for(dt.timedelta(seconds=deadline)).total_seconds() == seconds
+
+
+def test_declining_passes_the_turn_on_and_says_why() -> None:
+    async def body(stage: Stage) -> None:
+        async def no(leave: Leave) -> Declined:
+            return leave.declined("it has no data")
+
+        await stage.program(Interceptor(BACKUP, no))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().ask("web")
+        await stage.until_active(CACHE)
+        await stage.until(lambda: stage.events("InterceptorDeclined"))
+        (event,) = stage.events("InterceptorDeclined")
+        assert event["message"] == f"{BACKUP} has nothing to do here: it has no data"
+        assert event["involvedObject"]["kind"] == "EvictionRequest"
+
+    on_stage(body)
+
+
+def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
+    async def body(stage: Stage) -> None:
+        called: list[Leave] = []
+
+        async def note(leave: Leave) -> None:
+            called.append(leave)
+
+        await stage.program(Interceptor(BACKUP, note, types=("Hard",)))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().ask("web")
+        await stage.until_active(CACHE)
+        messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
+        assert f"{BACKUP} does not know evictions of type Soft." in messages
+        assert not called
+
+    on_stage(body)
+
+
+def test_only_pods_that_it_cares_for() -> None:
+    async def body(stage: Stage) -> None:
+        called: list[str] = []
+
+        async def note(leave: Leave) -> None:
+            called.append(f"{leave.name} {leave.pod.metadata.name}")
+
+        def precious(pod: Pod) -> bool:
+            return pod.metadata.annotations.get("precious") == "yes"
+
+        gold = await stage.pod("gold", "picky.example.com", metadata={"annotations": {"precious": "yes"}})
+        await stage.pod("tin", "picky.example.com")
+        await stage.pod("blue", "labels.example.com")
+        await stage.pod("red", "labels.example.com")
+        first = await stage.pod("first", "self.example.com")
+        await stage.pod("second", "self.example.com")
+        await stage.program(
+            Interceptor("picky.example.com", note, matches=precious),
+            Interceptor("labels.example.com", note, label_selector="app=blue"),
+            Interceptor("self.example.com", note, pod_uid=first["metadata"]["uid"]),
+        )
+        requester = stage.requester()
+        for name in ("tin", "gold", "red", "blue", "second", "first"):
+            await requester.ask(name)
+        await stage.until(lambda: len(stage.requests()) == 3)
+        assert sorted(called) == [
+            "labels.example.com blue",
+            "picky.example.com gold",
+            "self.example.com first",
+        ]
+        assert gold["metadata"]["uid"] not in [one.metadata.name for one in stage.requests()]
+
+    on_stage(body)
+
+
+def test_no_more_side_by_side_than_allowed() -> None:
+    async def body(stage: Stage) -> None:
+        now, most = 0, 0
+
+        async def count(leave: Leave) -> None:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await leave.clock.sleep(60)
+            now -= 1
+
+        await stage.program(Interceptor(BACKUP, count, concurrency=2))
+        requester = stage.requester()
+        for name in ("a", "b", "c", "d", "e"):
+            await stage.pod(name, BACKUP)
+            await requester.ask(name)
+        began = stage.clock.monotonic()
+        await stage.until(lambda: not stage.world.objects(PODS))
+        assert most == 2
+        assert stage.clock.monotonic() - began > 120
+
+    on_stage(body)
+
+
+def test_conditions_of_others_are_never_lost() -> None:
+    async def body(stage: Stage) -> None:
+        async def tell(leave: Leave) -> None:
+            for done in range(5):
+                condition = Condition("DataSafe", done == 4, "BackingUp", f"{done} of 4")
+                await leave.report(conditions=[condition])
+                await leave.clock.sleep(1)
+            await leave.clock.sleep(3600)
+
+        await stage.program(Interceptor(BACKUP, tell))
+        await stage.pod("web", BACKUP)
+        request = await stage.requester().ask("web")
+        await stage.until_active(BACKUP)
+        # Somebody else writes conditions of their own all the while, each time from what they read last.
+        for number in range(10):
+            found = await stage.world.client.get(EVICTIONREQUESTS, request.metadata.name, "default")
+            other = {
+                "type": f"Other{number}",
+                "status": "True",
+                "reason": "Seen",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            guard = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            change = {
+                "metadata": guard,
+                "status": {"conditions": [*found["status"].get("conditions", []), other]},
+            }
+            try:
+                await stage.world.client.patch(
+                    EVICTIONREQUESTS, request.metadata.name, change, "default", subresource="status"
+                )
+            except Exception as error:
+                assert "modified" in str(error)  # noqa: PT017
+            await stage.clock.sleep(0.4)
+        await stage.clock.sleep(10)
+        types = [one.type for one in stage.request.status.conditions]
+        assert sum(one.startswith("Other") for one in types) >= 9
+        assert {"DataSafe", "InterceptorAssigned", "Progressing"} <= set(types)
+        safe = next(one for one in stage.request.status.conditions if one.type == "DataSafe")
+        assert (safe.status, safe.message) == ("True", "4 of 4")
+
+    on_stage(body)
+
+
+def test_a_talkative_handler_does_not_flood_the_server() -> None:
+    async def body(stage: Stage) -> None:
+        async def chatter(leave: Leave) -> None:
+            for number in range(1000):
+                await leave.report(f"{number} of 1000")
+                leave.event("Progress", f"{number} of 1000")
+                await leave.clock.sleep(0.1)
+            await leave.clock.sleep(20)
+
+        await stage.program(Interceptor(BACKUP, chatter))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().ask("web")
+        await stage.until_active(CACHE)
+        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        assert len(states) < 35
+        assert "999 of 1000" in [dig(one, "status", "message") for one in states]
+        assert len(stage.events("Progress")) <= 25
+
+    on_stage(body)
