@@ -19,7 +19,7 @@ from vacate.cli.status_rows import HEADER, rows_of
 
 _SHORTEST_BAR, _LONGEST_BAR = 14, 48
 _TEXT_WIDTH = 66  # of the columns beside the strip
-_RECENT = 6
+_RECENT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Screen:
         self._lines: list[str] = []
         self._console = Console(highlight=False)
         self._live: Live | None = None
+        self._nodes: dict[str, None] = {}  # all that ever had pods, so that an empty one stays in sight
 
     def __enter__(self) -> Screen:
         if self._console.is_terminal:
@@ -82,7 +83,11 @@ class Screen:
 
     def _render(self) -> RenderableType:
         view = self._view()
-        parts: list[RenderableType] = [_pods(view.pods), Text(_budget_line(view.budget), style="bold")]
+        self._nodes |= dict.fromkeys(pod.spec.node_name for pod in view.pods if pod.spec.node_name)
+        parts: list[RenderableType] = [
+            _pods(view.pods, sorted(self._nodes)),
+            Text(_budget_line(view.budget), style="bold"),
+        ]
         if view.requests:
             parts.append(_requests(view))
         return Group(*parts, Text("\n".join(self._lines[-_RECENT:])))
@@ -117,9 +122,8 @@ def print_summary(summary: Summary, node: str, timeline: Timeline) -> None:
     Console(highlight=False).print(table)
 
 
-def _pods(pods: Sequence[Pod]) -> Table:
+def _pods(pods: Sequence[Pod], nodes: Sequence[str]) -> Table:
     table = Table(title="Pods by node", title_justify="left", expand=False)
-    nodes = sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
     for node in nodes:
         table.add_column(node)
     columns = [[_pod(pod) for pod in _sorted(pods) if pod.spec.node_name == node] for node in nodes]

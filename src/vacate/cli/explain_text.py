@@ -14,7 +14,7 @@ def as_text(story: Story, width: int = 0) -> str:
     """The story with its headings; lines are broken at the width, where there is one."""
     parts = [
         ("", [story.headline, *story.asked]),
-        ("Interceptors, in the order of their turns:", _numbered(story.turns)),
+        ("Interceptors, in the order of turns:", _numbered(story.turns)),
         ("What has happened:", story.happened),
         ("What is awaited:", story.awaited),
         ("What happens next:", story.next),

@@ -13,8 +13,8 @@ from vacate.api.names import dns1123_label, dns1123_subdomain
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
-_NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?")
-_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([hms])")
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([hms])")
 _LONGEST_SECONDS = 30 * 86400.0
 CLI_SUFFIX = "cli.vacate.dev"
 

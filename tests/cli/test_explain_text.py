@@ -1,0 +1,66 @@
+"""A story on the screen and as an object."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from decide.dialects.story_scenes import SCENES
+from vacate.cli.explain_text import as_object, as_text
+from vacate.decide.dialects.evictionrequest_story import Story, tell
+from vacate.decide.dialects.story_turning import EVICTED_NEXT
+
+pytestmark = pytest.mark.unit
+
+
+def story(name: str) -> Story:
+    play = SCENES[name]()
+    return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+
+
+def test_the_whole_text() -> None:
+    assert as_text(story("handed over after silence")).splitlines() == [
+        "Pod web-1 waits for notify.example.com, which has been asked and has not responded yet.",
+        "The request was made 30m ago and is wanted by drain.example.com.",
+        "",
+        "Interceptors, in the order of turns:",
+        "  1. backup.example.com was asked 30m ago, responded, then fell silent, and was given up after 30m.",
+        "  2. notify.example.com was asked 20s ago and has not responded yet.",
+        "",
+        "What is awaited:",
+        "  A first report of notify.example.com is awaited.",
+        "",
+        "What happens next:",
+        f"  Should it not report until 11:00:01 UTC (in 29m), {EVICTED_NEXT}.",
+        "",
+        "What you can do:",
+        "  - Follow it.",
+        "      vacate status web-1 -n default -w",
+        "  - Make sure that notify.example.com runs and may update the status of EvictionRequests.",
+        "      kubectl get evictionrequest uid-web-1 -o yaml -n default",
+        "  - Take back your own request.",
+        "      vacate cancel web-1 -n default",
+        "  - Cancel it for everyone who asked.",
+        "      vacate cancel web-1 -n default --override",
+    ]
+
+
+@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_lines_are_broken_between_words_and_commands_never(name: str, width: int) -> None:
+    whole, broken = as_text(story(name)), as_text(story(name), width)
+    assert whole.split() == broken.split()
+    commands = {one.command for one in story(name).remedies}
+    too_long = [line for line in broken.splitlines() if len(line) > width and line.strip() not in commands]
+    assert all(len(line.split()) <= 2 for line in too_long), too_long
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_object_says_the_same(name: str) -> None:
+    told = story(name)
+    obj = json.loads(json.dumps(as_object(told)))
+    assert obj["headline"] == told.headline
+    assert [one["name"] for one in obj["interceptors"]] == [one.interceptor for one in told.turns]
+    assert [one["command"] for one in obj["remedies"]] == [one.command for one in told.remedies]
+    assert (obj["nextAt"] is None) == (told.next_at is None)

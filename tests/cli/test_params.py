@@ -1,0 +1,89 @@
+"""What people type, and what becomes of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vacate.api.names import dns1123_subdomain
+from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("typed", ["web-1", "pod/web-1", "pods/web-1", "po/web-1"])
+def test_pods_in_every_spelling(typed: str) -> None:
+    assert pod_name(typed) == "web-1"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "pod/", "/", "a/b", "deployment/web", "pod/pod/x", "Web", "a b", "-x", "x" * 254, "x\n", "ü", ".."],
+)
+def test_what_is_no_pod(typed: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        pod_name(typed)
+    assert len(refused.value.message) < 600
+
+
+@pytest.mark.parametrize("typed", ["jane", "jane.cli.vacate.dev", "1.2"])
+def test_names_of_requesters(typed: str) -> None:
+    assert subdomain(typed) == typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "seconds"),
+    [
+        ("90", 90),
+        ("0", 0),
+        ("1.5", 1.5),
+        ("90s", 90),
+        ("30m", 1800),
+        ("1h30m", 5400),
+        (" 2h ", 7200),
+        ("0.5h", 1800),
+    ],
+)
+def test_spans(typed: str, seconds: float) -> None:
+    assert span_between()(typed) == dt.timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "x", "-1", "1d", "m", "1m2", "1e9", "nan", "inf", "9" * 5000, "1h 30m", "٣s", "30ms", "31d", "721h"],
+)
+def test_what_is_no_span(typed: str) -> None:
+    with pytest.raises(click.BadParameter):
+        span_between()(typed)
+
+
+@pytest.mark.parametrize("typed", ["599", "9m", "86401", "25h"])
+def test_spans_out_of_bounds(typed: str) -> None:
+    with pytest.raises(click.BadParameter, match="does not lie between 600s and 86400s"):
+        span_between(600, 86400)(typed)
+
+
+@pytest.mark.parametrize(
+    ("user", "name"),
+    [
+        ("jane", "jane"),
+        ("Jane.Doe@Example.com", "jane-doe-example-com"),
+        ("EXAMPLE\\jane_d", "example-jane-d"),
+        ("--", "someone"),
+        ("", "someone"),
+        ("日本", "someone"),
+        ("x" * 100, "x" * 63),
+        ("x" * 62 + ".y", "x" * 62),
+    ],
+)
+def test_the_name_of_a_user_as_a_requester(user: str, name: str) -> None:
+    assert own_requester_name(user) == f"{name}.cli.vacate.dev"
+
+
+@given(st.text())
+def test_every_user_has_a_name_that_a_server_takes(user: str) -> None:
+    assert dns1123_subdomain(own_requester_name(user)) == []

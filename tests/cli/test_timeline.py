@@ -1,0 +1,58 @@
+"""The demo's timeline: who had their turn when."""
+
+from __future__ import annotations
+
+import pytest
+
+from decide.dialects.story_scenes import SPENT
+from support.leave_play import Play
+from vacate.cli.demo_timeline import Course, Timeline, bar, steps_of
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_whole_course() -> None:
+    lines: list[str] = []
+    timeline = Timeline(lines.append)
+    play = Play("one.example.com", "two.example.com")
+    timeline.see_request(play.typed, 0.0)
+    timeline.see_request(play.after(seconds=1).controller().typed, 1.0)
+    timeline.see_request(play.responds().typed, 1.5)
+    timeline.see_request(play.responds(activeInterceptorCompleted=True).controller().typed, 3.0)
+    timeline.see_request(play.responds(activeInterceptorCompleted=True).refused(SPENT).typed, 4.0)
+    play.pod_is(metadata={"deletionTimestamp": "2026-03-01T10:00:30Z", "deletionGracePeriodSeconds": 30})
+    pod = play.typed_pod
+    assert pod is not None
+    timeline.see_pod(pod, 6.0, gone=False)
+    timeline.see_request(play.typed, 6.5)
+    timeline.see_pod(pod, 8.0, gone=True)
+    timeline.see_pod(pod, 9.0, gone=True)
+    course = timeline.courses["web-1"]
+    assert steps_of(course) == [
+        "one.example.com 1.0-3.0 s",
+        "two.example.com 3.0-4.0 s",
+        "waiting for budget web 4.0-6.0 s",
+        "leaving 6.0-8.0 s",
+    ]
+    assert lines == [
+        "web-1: one.example.com has the turn",
+        "web-1: two.example.com has the turn",
+        "web-1 must wait: The disruption budget web needs 3 healthy pods and has 3 currently",
+        "web-1 is told to end",
+        "web-1 has left",
+    ]
+    assert (timeline.length, timeline.refusals, course.gone) == (8.0, {"web-1": 1}, True)
+    assert bar(course, 8.0, 16) == "  ▒▒▒▒▓▓····████"
+
+
+def test_pods_that_nobody_asked_do_not_count() -> None:
+    timeline = Timeline(lambda _line: None)
+    pod = Play().typed_pod
+    assert pod is not None
+    timeline.see_pod(pod, 1.0, gone=True)
+    assert timeline.courses == {}
+    assert timeline.length == 0.0
+
+
+def test_a_strip_without_time() -> None:
+    assert bar(Course("web-1"), 0.0, 4) == "    "
