@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from admission import cases_metadata, cases_pods, cases_rbac, cases_security, cases_workloads
+from admission import (
+    cases_evictionrequests,
+    cases_metadata,
+    cases_pods,
+    cases_rbac,
+    cases_security,
+    cases_workloads,
+)
 from admission import cases_small as small
 from admission.case_types import Broken, BrokenStep, Case, Cases, Done, DoneByStep, Refused
 from admission.given import context, faults_of, found, made, stepped
@@ -21,12 +28,17 @@ pytestmark = pytest.mark.unit
 
 CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
+    *cases_evictionrequests.CASES,
     *cases_security.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
-# The one rule about an object that is no stored kind has its case in a test of its own.
-SHOWN_ELSEWHERE = {"Scale/spec.replicas/invalid"}
+# Rules about deletion, about other objects, and about one that is no stored kind have tests of their own.
+SHOWN_ELSEWHERE = {
+    "Scale/spec.replicas/invalid",
+    "EvictionRequest/refused/forbid",
+    "EvictionRequest/spec.target.podRef.name/invalid/registration",
+}
 # Faults that rules find in places beside the one that they are listed under ("pod affinity too").
 _FIELDS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution[0]"

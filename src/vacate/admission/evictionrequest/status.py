@@ -22,6 +22,7 @@ from vacate.decide.process.silence import CLOCK_TOLERANCE
 
 _POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
 _EVICTION, _COUNTER = "podEvictionStatus", "failedAPIEvictionCounter"
+_CONDITIONS = "status.conditions"
 _FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
 _SECONDS = int(CLOCK_TOLERANCE.total_seconds())
 
@@ -58,15 +59,17 @@ RULES = table(
     ("status.podEvictionStatus.failedAPIEvictionCounter#less", Fault.INVALID, "only grows"),
     ("status.conditions", Fault.TOO_MANY, "at most 100"),
     ("status.conditions#others", Fault.TOO_MANY, "at most 96 beside the four of the controller"),
-    ("status.conditions[]", Fault.DUPLICATE, "unique types"),
+    ("status.conditions[].type", Fault.DUPLICATE, "unique"),
     ("status.conditions[].type", Fault.INVALID, "a qualified name"),
-    ("status.conditions[].status", Fault.NOT_SUPPORTED, "True, False or Unknown; True for Complete"),
+    ("status.conditions[].status", Fault.NOT_SUPPORTED, "True, False or Unknown"),
+    ("status.conditions[].status#complete", Fault.NOT_SUPPORTED, "True for Complete"),
     ("status.conditions[].observedGeneration", Fault.INVALID, "not negative"),
     ("status.conditions[].lastTransitionTime", Fault.REQUIRED, "not empty"),
     ("status.conditions[].reason", Fault.REQUIRED, "not empty"),
     ("status.conditions[].reason", Fault.INVALID, "a word in CamelCase"),
     ("status.conditions[].reason", Fault.NOT_SUPPORTED, "one of three for Complete"),
     ("status.conditions[].reason", Fault.FORBIDDEN, "Complete is not Cancelled while the policy is Forbid"),
+    ("status.conditions[].message", Fault.REQUIRED, "may be empty, but must be there"),
     ("status.conditions[].message", Fault.TOO_LONG, "at most 32768 bytes"),
 )  # fmt: skip
 
@@ -96,7 +99,9 @@ def status_faults(new: Obj, old: Obj, schema_faults: Sequence[FieldError], ctx: 
 
 def _of_conditions(status: Obj, schema_faults: Sequence[FieldError]) -> list[FieldError]:
     """Conditions have words of their own in Kubernetes, which go before those of the schema."""
-    told = condition_faults(status, "status.conditions")
+    if any(one.fault is Fault.TYPE_INVALID and one.path.startswith(_CONDITIONS) for one in schema_faults):
+        return list(schema_faults)
+    told = condition_faults(status, _CONDITIONS)
     places = {fault.path for fault in told}
     repeated = {path.removesuffix(".type") for path in places}
     return [*(one for one in schema_faults if one.path not in places | repeated), *told]
