@@ -84,6 +84,12 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
 @click.option(
     "--pod-stop", type=_SECONDS, default=1.0, show_default=True, help="Seconds that a pod takes to stop."
 )
+@click.option(
+    "--evictions/--no-evictions",
+    default=True,
+    show_default=True,
+    help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
 def up(
     folder: Path,
@@ -93,6 +99,7 @@ def up(
     pod_start: float,
     pod_ready: float,
     pod_stop: float,
+    evictions: bool,
     verbose: bool,
 ) -> None:
     """Run a small Kubernetes until Ctrl-C.
@@ -103,7 +110,7 @@ def up(
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
-    settings = LocalSettings(folder, port, nodes, gates, behaviour)
+    settings = LocalSettings(folder, port, nodes, gates, behaviour, evictions=evictions)
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 
 

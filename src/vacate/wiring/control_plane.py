@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, controller, node
 from vacate.client.transport import Transport
 from vacate.controllers.evictionrequest.controller import build as eviction_request
-from vacate.features import FeatureGates
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import NodeShape
@@ -62,7 +61,8 @@ class ControlPlane:
         around: Surroundings,
         shapes: Sequence[NodeShape] = (),
         settings: NodeSettings | None = None,
-        gates: FeatureGates | None = None,
+        *,
+        evictions: bool = True,
     ) -> None:
         deps, recorder = part_deps(transport_for(node("simulated")), "kubelet", around)
         self.nodes = NodePool(deps, shapes, settings)
@@ -71,7 +71,7 @@ class ControlPlane:
             part_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
             self.nodes.manager(recorder),
         ]
-        if (gates or FeatureGates()).enabled("EvictionRequestAPI"):
+        if evictions:
             self._managers.append(
                 part_manager(
                     transport_for(EVICTION_CONTROLLER), "evictionrequest-controller", EVICTIONS, around

@@ -45,6 +45,7 @@ class LocalSettings:
     gates: FeatureGates = field(default_factory=FeatureGates)
     behaviour: NodeSettings = field(default_factory=NodeSettings)
     controllers: bool = True  # without them only the API server runs
+    evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
 
 
 class LocalCluster:
@@ -139,7 +140,7 @@ class LocalCluster:
             around,
             shapes(self.settings.nodes),
             self.settings.behaviour,
-            self.settings.gates,
+            evictions=self.settings.evictions and self.settings.gates.enabled("EvictionRequestAPI"),
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())

@@ -1,0 +1,100 @@
+"""`vacate manager`: the eviction request controller for any cluster, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import click
+
+from vacate.cli.params import namespace_name
+from vacate.cli.run import run_until_signalled
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.features import FeatureGates, parse_feature_gates
+from vacate.metrics import Metrics
+from vacate.wiring.health import HealthServer
+from vacate.wiring.manager import ManagerParts, ManagerSettings
+from vacate.wiring.parts import Surroundings
+
+
+def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
+    return parse_feature_gates(value)
+
+
+@click.command()
+@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Of several managers let one work, by a Lease.",
+)
+@click.option(
+    "--lease-namespace",
+    type=namespace_name,
+    default="kube-system",
+    show_default=True,
+    metavar="NAME",
+    help="Where the Lease is kept.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=8085,
+    show_default=True,
+    help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
+)
+@click.option(
+    "--metrics-address",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
+)
+@click.option(
+    "--feature-gates",
+    "gates",
+    default="",
+    callback=_gates,
+    metavar="NAME=BOOL,…",
+    help="Open or close features.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
+def manager(
+    kubeconfig: str,
+    context: str,
+    leader_elect: bool,
+    lease_namespace: str,
+    metrics_port: int,
+    metrics_address: str,
+    gates: FeatureGates,
+    verbose: bool,
+) -> None:
+    """Run the eviction request controller until Ctrl-C or SIGTERM.
+
+    Works with any cluster that serves EvictionRequests. A cluster started by `vacate up` has the controller
+    inside already, unless it was started with --no-evictions.
+    """
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
+    settings = ManagerSettings(gates, leader_elect, lease_namespace)
+    run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
+
+
+async def _serve(transport: HttpTransport, settings: ManagerSettings, host: str, port: int) -> None:
+    around = Surroundings(SystemClock(), system_entropy(), Metrics(), settings.gates)
+    parts = ManagerParts(transport, around, settings)
+    health = HealthServer(around.metrics, parts.not_ready)
+    try:
+        await health.start(host, port)
+        click.echo(f"vacate manager: health and metrics on http://{host}:{health.port}")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(parts.run())
+    finally:
+        await health.stop()
+        await transport.aclose()

@@ -1,0 +1,136 @@
+"""The eviction request controller as a process of its own, for any cluster: what `vacate manager` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from dataclasses import dataclass, field
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
+from vacate.features import FeatureGates
+from vacate.runtime.deps import Deps
+from vacate.runtime.fence import FencedTransport
+from vacate.runtime.leader import LeaderElector, LeaseTimings
+from vacate.runtime.manager import Manager
+from vacate.wiring.control_plane import EVICTIONS
+from vacate.wiring.parts import Surroundings, part_deps
+
+LEASE = "vacate-manager"
+GATE = "EvictionRequestAPI"
+CRD = "deploy/crds/evictionrequests.yaml"
+COMPONENT = "evictionrequest-controller"
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """What a person may choose."""
+
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    leader_elect: bool = True  # off where only one process can ever run
+    lease_namespace: str = "kube-system"
+    timings: LeaseTimings = field(default_factory=LeaseTimings)
+    identity: str = ""  # of this process among the candidates; made up where it is empty
+
+
+class ManagerParts:
+    """The controller with its caches, its lease and its fence over one transport.
+
+    Reads go through at any time, so that a candidate is ready to take over; writes only while this process
+    leads.
+    """
+
+    def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
+        self._clock = around.clock
+        self._gates = settings.gates
+        self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
+        self._missing: str | None = "the API server has not answered yet"
+        self._elector = self._candidate(around, settings) if settings.leader_elect else None
+        fenced = FencedTransport(transport, self._elector_leads) if self._elector else transport
+        self._deps, recorder = part_deps(fenced, COMPONENT, around)
+        controllers = [member.build(self._deps) for member in EVICTIONS] if self.enabled else []
+        self._manager = Manager(
+            self._deps.informers, controllers, runnables=[recorder], elector=self._elector
+        )
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is anything to do: with its gate closed the manager stands idle."""
+        return self._gates.enabled(GATE)
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process works, and not another one."""
+        return self._manager.ready
+
+    def not_ready(self) -> str:
+        """What is still missing, or nothing: a health check. Who waits for the lease only is ready."""
+        if not self.enabled:
+            return ""
+        return self._missing or _unsynced(self._deps)
+
+    async def run(self) -> None:
+        """Run until cancelled, and then give the lease back. Raises when the lease is lost."""
+        if not self.enabled:
+            log.info("%s is closed: standing idle", GATE)
+            await asyncio.get_running_loop().create_future()
+        await self._wait_for_api()
+        await self._manager.run()
+
+    def _candidate(self, around: Surroundings, settings: ManagerSettings) -> LeaderElector:
+        return LeaderElector(
+            self._client,
+            around.clock,
+            around.entropy,
+            around.metrics,
+            name=LEASE,
+            namespace=settings.lease_namespace,
+            identity=settings.identity or f"{socket.gethostname()}_{around.entropy.uid()}",
+            timings=settings.timings,
+        )
+
+    def _elector_leads(self) -> bool:
+        return self._elector is not None and self._elector.leading
+
+    async def _wait_for_api(self) -> None:
+        """Return once requests can be read; say what is in the way, and try ever more patiently."""
+        pause = _FIRST_PAUSE
+        while (trouble := await self._try_api()) is not None:
+            if trouble != self._missing:
+                log.warning("waiting: %s", trouble)
+            self._missing = trouble
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        self._missing = None
+
+    async def _try_api(self) -> str | None:
+        try:
+            await self._client.list(EVICTIONREQUESTS, limit=1)
+        except (ApiError, TransportError) as error:
+            return _in_the_way(error)
+        return None
+
+
+def _in_the_way(error: VacateError) -> str:
+    if isinstance(error, NotFound):
+        return (
+            f"the cluster does not serve {EVICTIONREQUESTS.resource}: install it with kubectl apply -f {CRD}"
+        )
+    if isinstance(error, Forbidden):
+        return f"the manager may not read {EVICTIONREQUESTS.resource}: {error}"
+    return str(error)
+
+
+def _unsynced(deps: Deps) -> str:
+    waiting = [one for one in deps.informers.all() if not one.reader.synced]
+    return "; ".join(
+        f"{one.kind.resource} are not read yet" + (f": {one.trouble}" if one.trouble else "")
+        for one in waiting
+    )
