@@ -27,6 +27,11 @@ class Fault(enum.Enum):
     TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
 
 
+_ESCAPED_IN_JSON = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+_QUOTED = {
+    '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+    "\v": "\\v",
+}  # fmt: skip
 _WITHOUT_VALUE = frozenset({Fault.REQUIRED, Fault.FORBIDDEN, Fault.TOO_LONG})
 
 
@@ -99,4 +104,22 @@ def too_many(path: str, actual: int, limit: int) -> FieldError:
 def _show(value: Any) -> str:
     if value is None:
         return "null"
-    return orjson.dumps(value).decode()
+    if isinstance(value, str):
+        return _quoted(value)
+    return orjson.dumps(value).decode().translate(_ESCAPED_IN_JSON)
+
+
+def _quoted(text: str) -> str:
+    """A text as Go's `%q` has it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_QUOTED.get(char) or _visible(char) for char in text) + '"'
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if char.isprintable():
+        return char
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
