@@ -95,6 +95,7 @@ def api_server(layout: Layout, ports: Ports) -> list[str]:
         f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
         f"--client-ca-file={layout.authority}",
         "--authorization-mode=RBAC",
+        "--allow-privileged=true",  # as everywhere
         "--disable-admission-plugins=ServiceAccount",
         f"--service-account-issuer=https://{HOST}:{ports.api}",
         f"--service-account-key-file={layout.service_account_public}",

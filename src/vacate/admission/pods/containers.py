@@ -10,6 +10,7 @@ from vacate.admission.pods.environment import environment_faults
 from vacate.admission.pods.ports import host_port_faults, port_faults
 from vacate.admission.pods.probes import hook_faults, probe_faults
 from vacate.admission.pods.resources import resource_faults
+from vacate.admission.pods.security import container_context_faults
 from vacate.admission.pods.volumes import mount_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
@@ -51,7 +52,7 @@ def container_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
     grace = spec.get("terminationGracePeriodSeconds")
     for index, container in enumerate(containers):
         where = f"{path}.containers[{index}]"
-        found += _common_faults(container, where, volumes)
+        found += _common_faults(container, where, volumes, spec)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
@@ -70,7 +71,7 @@ def init_container_faults(spec: Obj, path: str, volumes: set[str]) -> list[Field
     names = {text(container.get("name")) for container in maps(spec.get("containers"))}
     for index, container in enumerate(containers):
         where = f"{path}.initContainers[{index}]"
-        found += _common_faults(container, where, volumes)
+        found += _common_faults(container, where, volumes, spec)
         found += _restart_faults(container, where)
         name = text(container.get("name"))
         if name in names:
@@ -93,7 +94,7 @@ def white_space_faults(spec: Obj, path: str) -> list[FieldError]:
     ]
 
 
-def _common_faults(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:
+def _common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     if name := text(container.get("name")):
         found += complaints(f"{path}.name", name, dns_label(name))
@@ -111,6 +112,10 @@ def _common_faults(container: Obj, path: str, volumes: set[str]) -> list[FieldEr
     found += _choice_faults(container, "imagePullPolicy", path, _PULL_POLICIES)
     if resources := container.get("resources"):
         found += resource_faults(resources, f"{path}.resources")
+    if "securityContext" in container:
+        host_users = spec.get("hostUsers") is not False
+        context = container["securityContext"]
+        found += container_context_faults(context, f"{path}.securityContext", host_users)
     return found
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from vacate.admission.faults import complaints, labels_faults, unsupported
 from vacate.admission.formats import dns_label, in_range, name_is_subdomain
+from vacate.admission.pods import profile_annotations
 from vacate.admission.pods.admit import MIRROR
 from vacate.admission.pods.affinity import affinity_faults
 from vacate.admission.pods.containers import container_faults, init_container_faults
 from vacate.admission.pods.interceptors import interceptor_faults
 from vacate.admission.pods.placement import gate_faults, spread_faults, toleration_faults
 from vacate.admission.pods.ports import host_network_faults
+from vacate.admission.pods.security import host_user_faults, pod_context_faults
 from vacate.admission.pods.volumes import volume_faults
+from vacate.admission.pods.windows import host_process_faults, system_faults
 from vacate.admission.priorityclasses import preemption_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, text
@@ -52,13 +55,17 @@ def spec_faults(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[Fie
     found += _choice_faults(spec, "dnsPolicy", _DNS_POLICIES, path)
     if "nodeSelector" in spec:
         found += labels_faults(spec["nodeSelector"], f"{path}.nodeSelector")
+    found += pod_context_faults(spec, path)
     if "affinity" in spec:
         found += affinity_faults(spec["affinity"], f"{path}.affinity")
     if "readinessGates" in spec or "schedulingGates" in spec:
         found += gate_faults(spec, path)
     if "topologySpreadConstraints" in spec:
         found += spread_faults(spec["topologySpreadConstraints"], f"{path}.topologySpreadConstraints")
+    found += host_process_faults(spec, path)
+    found += host_user_faults(spec, path)
     found += _name_faults(spec, path)
+    found += system_faults(spec, path)
     if "evictionInterceptors" in spec:
         found += interceptor_faults(spec, path, ctx)
     return found
@@ -73,7 +80,7 @@ def annotation_faults(annotations: Obj, spec: Obj, path: str) -> list[FieldError
     if DELETION_COST in annotations and not _is_int32(text(annotations[DELETION_COST])):
         cost = annotations[DELETION_COST]
         found.append(invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
-    return found
+    return found + profile_annotations.annotation_faults(annotations, spec, path)
 
 
 def annotation_change_faults(new: Obj, old: Obj, path: str) -> list[FieldError]:

@@ -17,12 +17,16 @@ from vacate.admission.pods import (
     placement,
     ports,
     probes,
+    profile_annotations,
+    profiles,
     resources,
+    security,
     spec,
     status,
     update,
     volume_defaults,
     volumes,
+    windows,
 )
 from vacate.admission.pods.quality import quality_of
 from vacate.admission.rules import Effect, Rule, table
@@ -52,6 +56,7 @@ _OWN_RULES = table(
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
     *volumes.RULES, *containers.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
+    *security.RULES, *profiles.RULES, *profile_annotations.RULES, *windows.RULES,
     *spec.RULES, *affinity.RULES, *placement.RULES, *interceptors.RULES,
     *interceptor_annotations.RULES, *update.RULES, *status.RULES,
 )  # fmt: skip
@@ -77,6 +82,8 @@ class PodStrategy(KindStrategy):
             fresh["conditions"] = [_gated_condition(ctx)]
         if "topologySpreadConstraints" in pod_spec:
             placement.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
+        if annotations := mapping(metadata(obj).get("annotations")):
+            profile_annotations.take_over(annotations, pod_spec)
         fresh["qosClass"] = quality_of(pod_spec)
         obj["status"] = fresh
 
@@ -102,7 +109,8 @@ class PodStrategy(KindStrategy):
         if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
             detail = "cannot be set until all schedulingGates have been cleared"
             found.append(forbidden("spec.nodeName", detail))
-        return found
+        annotations = mapping(metadata(obj).get("annotations"))
+        return found + profile_annotations.agreement_faults(annotations, pod_spec, "spec")
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole pod again, then the step."""

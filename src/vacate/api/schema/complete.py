@@ -58,15 +58,17 @@ def _whole(fill: Complete) -> Complete:
 
 def _each(fill: Complete) -> Complete:
     def fill_items(items: Any) -> None:
-        for item in items or ():
-            fill(item)
+        if type(items) is list:
+            for item in items:
+                fill(item)
 
     return fill_items
 
 
 def _each_value(fill: Complete) -> Complete:
     def fill_values(items: Any) -> None:
-        for item in (items or {}).values():
-            fill(item)
+        if type(items) is dict:
+            for item in items.values():
+                fill(item)
 
     return fill_values

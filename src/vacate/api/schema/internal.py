@@ -40,21 +40,25 @@ def _fields(type_name: str, obj: Obj) -> Iterator[tuple[str, Any]]:
         elif field.shape.startswith("@"):
             yield from _fields(field.shape[1:], obj)
         else:
-            yield from _tagged(field.shape, obj.get(field.name) or {}).items()
+            yield from _tagged(field.shape, _mapping(obj.get(field.name))).items()
 
 
 def _form(shape: str, value: Any) -> Any:
     if shape.startswith("*"):
         return None if value is None else _form(shape[1:], value)
     if shape.startswith("[]"):
-        return [_form(shape[2:], item) for item in value] if value else None
+        return [_form(shape[2:], item) for item in value] if value and type(value) is list else None
     if shape.startswith("{}"):
-        return {key: _form(shape[2:], value[key]) for key in sorted(value)} if value else None
+        return {key: _form(shape[2:], value[key]) for key in sorted(value)} if _mapping(value) else None
     if shape.startswith("@"):
-        return internal_form(shape[1:], value or {})
+        return internal_form(shape[1:], _mapping(value))
     if shape.startswith("meta."):
-        return _tagged(shape, value or {})
+        return _tagged(shape, _mapping(value))
     return _ZEROES.get(shape) if value is None else value
+
+
+def _mapping(value: Any) -> Obj:
+    return value if type(value) is dict else {}
 
 
 def _tagged(message: str, obj: Obj) -> Obj:
