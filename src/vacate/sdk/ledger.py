@@ -45,7 +45,7 @@ class Ledger:
         self._interval = interval.total_seconds()
         self._waiting = _NOTHING  # what was said and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
-        self._wrote_at = clock.monotonic() - BETWEEN_REPORTS  # the last write of any sort
+        self._told_at = clock.monotonic() - BETWEEN_REPORTS  # the last write with news for people
         self._not_before = 0.0  # after trouble, the next attempt
         self._lock = asyncio.Lock()
         self.end(ended(request, self._uid, name))
@@ -73,7 +73,7 @@ class Ledger:
         """Seconds until something should be written: a heartbeat, or a report that waits."""
         due = self._beat_at + self._interval
         if self._waiting != _NOTHING:
-            due = min(due, self._wrote_at + BETWEEN_REPORTS)
+            due = min(due, self._told_at + BETWEEN_REPORTS)
         return max(due, self._not_before) - self._clock.monotonic()
 
     def postpone(self, seconds: float) -> None:
@@ -155,8 +155,9 @@ class Ledger:
         return True
 
     def _written(self, said: Report) -> None:
-        self._wrote_at = self._clock.monotonic()
         self._not_before = 0.0
+        if said.message is not None or said.expected_finish is not None:
+            self._told_at = self._clock.monotonic()
         if self._waiting is said:
             self._waiting = _NOTHING
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -134,6 +134,16 @@ class Requester:
             except NotFound:
                 return result_without(None, pod_is_there=False)
             return await self._wait(where)
+
+    async def follow(self, ref: Ref, namespace: str = "") -> AsyncGenerator[EvictionRequest, None]:
+        """The request as it is, and after each change; ends when the request is over or gone."""
+        async with self._watched(await self._where(ref, namespace)) as one:
+            while (current := one.current) is not None:
+                seen = one.changes
+                yield current
+                if current.complete:
+                    return
+                await one.change(seen)
 
     def insist(
         self,

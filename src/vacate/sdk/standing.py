@@ -17,7 +17,7 @@ def is_turn_of(request: EvictionRequest, name: str) -> bool:
 
 
 def is_wanted(request: EvictionRequest) -> bool:
-    """Whether the pod is still to leave: one that nobody wants gone waits only for the controller to see it."""
+    """Whether the pod is still to leave. Where it is not, the controller is about to say so."""
     return not cancelled(process_of(request))
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -85,6 +85,15 @@ class Requester:
         """Return when the request is over; TimeoutError where it is not in time."""
         return self._thread.call(self._requester.wait(ref, namespace, timeout=timeout))
 
+    def follow(self, ref: plain.Ref, namespace: str = "") -> Iterator[EvictionRequest]:
+        """The request as it is, and after each change; ends when the request is over or gone."""
+        states = self._requester.follow(ref, namespace)
+        try:
+            while (state := self._thread.call(_next(states))) is not None:
+                yield state
+        finally:
+            self._thread.call(states.aclose())
+
     @contextlib.contextmanager
     def insist(
         self,
@@ -116,6 +125,10 @@ class Requester:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+async def _next(states: AsyncGenerator[EvictionRequest, None]) -> EvictionRequest | None:
+    return await anext(states, None)
 
 
 class PlainInsistence:

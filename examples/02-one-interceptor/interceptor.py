@@ -1,0 +1,18 @@
+"""Backs a database up before its pod leaves."""
+
+import asyncio
+from datetime import timedelta
+
+from vacate.sdk import Leave, interceptor, run_interceptors
+
+
+@interceptor("backup.example.com", label_selector="app=db")
+async def back_up(leave: Leave) -> None:
+    pod = leave.pod.metadata.name
+    await leave.report(f"Backing {pod} up", expected_finish=timedelta(seconds=2))
+    for part in range(1, 5):
+        await asyncio.sleep(0.5)  # in place of the work
+        print(f"{pod}: {part} of 4 parts are safe")
+
+
+run_interceptors(back_up)

@@ -1,0 +1,24 @@
+"""Two who prepare a pod's leave: first its traffic goes elsewhere, then its logs are kept."""
+
+import asyncio
+
+from vacate.sdk import Finished, Leave, interceptor, run_interceptors
+
+
+@interceptor("traffic.example.com", label_selector="app=shop")
+async def move_traffic(leave: Leave) -> Finished:
+    for share in (100, 50, 0):
+        await leave.report(f"{share} % of the traffic still comes here")
+        print(f"traffic: {share} %")
+        await asyncio.sleep(0.3)  # in place of the work
+    return leave.finished("no traffic any more")
+
+
+@interceptor("archive.example.com", label_selector="app=shop")
+async def keep_logs(leave: Leave) -> None:
+    print("archive: the logs are kept")
+    await leave.evict()
+    print("archive: the pod is evicted")
+
+
+run_interceptors(move_traffic, keep_logs)

@@ -1,0 +1,22 @@
+"""Asks that two pods leave, and then would rather have them stay: python change_minds.py NAMESPACE."""
+
+import sys
+
+from vacate.sdk import CancellationForbidden
+from vacate.sdk.sync import Requester
+
+namespace = sys.argv[1]
+
+with Requester("example.vacate.dev") as requester:
+    for pod, message in (("chat", "Users finish their talk"), ("ledger", "Closing the books")):
+        request = requester.ask(pod, namespace)
+        for now in requester.follow(request):
+            if now.status.message == message:  # the interceptor is at work
+                break
+        try:
+            if requester.withdraw(request):
+                print(f"requester: {pod} need not leave any more")
+        except CancellationForbidden as error:
+            print(f"requester: {error}")
+        result = requester.wait(request)
+        print(f"{pod}: {result.message}")

@@ -1,0 +1,35 @@
+"""A worker that intercepts its own eviction: asked to leave, it takes no new jobs and finishes its last."""
+
+import os
+import threading
+import time
+
+from vacate.sdk.sync import PlainLeave, interceptor, run_interceptors
+
+leaving = threading.Event()
+idle = threading.Event()
+
+
+def work() -> None:
+    job = 0
+    while not leaving.is_set():
+        job += 1
+        print(f"job {job} begins")
+        time.sleep(1)  # in place of the work
+        print(f"job {job} is done")
+    idle.set()
+
+
+@interceptor("worker.example.com", pod_uid=os.environ["POD_UID"])
+def finish(leave: PlainLeave) -> None:
+    leave.report("Finishing the last job")
+    leaving.set()
+    while not idle.is_set():
+        leave.sleep(0.1)
+    print("all jobs are done, the pod may go")
+    leave.evict()
+
+
+threading.Thread(target=work, daemon=True).start()
+run_interceptors(finish, namespace=os.environ["POD_NAMESPACE"])
+print("ended by a signal")
