@@ -107,7 +107,7 @@ class Deputy:
         elif self.server.ours is not None:
             failed = process_of(read(obj)).failed_evictions + 1
             self.next_attempt = after_refusal(failed, self.now, fates.chance)
-            self._send(refusal_patch(read(obj), "the budget is spent.", self.now), fates)
+            self._send(refusal_patch(read(obj), "später. " * fates.repeated, self.now), fates)
 
     def _send(self, patch: Obj, fates: Fates) -> None:
         if fates.write == "is lost":

@@ -130,33 +130,6 @@ class Judge:
         if not obj["status"].get("activeInterceptorCompleted"):
             self.gives_up(obj, now, watching_since)
 
-    # What everyone else may write
-
-    def lets_pass(self, old: Obj, new: Obj, now: dt.datetime) -> bool:
-        """The rules of admission, as far as interceptors and requesters meet them here."""
-        return (
-            not is_complete(old)
-            and self._spec_may_change(old, new)
-            and self._report_is_in_order(old, new, now)
-            and self._policy_is_in_order(old, new)
-        )
-
-    def _spec_may_change(self, old: Obj, new: Obj) -> bool:
-        return new["spec"] == old["spec"] or not forbids(old)
-
-    def _report_is_in_order(self, old: Obj, new: Obj, now: dt.datetime) -> bool:
-        before, after = (obj["status"].get("heartbeatTime") for obj in (old, new))
-        if before != after:
-            fell = before is not None and parse_time(after) < parse_time(before) - SKEW
-            if fell or parse_time(after) > now + SKEW or not old["status"].get("activeInterceptorName"):
-                return False
-        done, was_done = (obj["status"].get("activeInterceptorCompleted") for obj in (new, old))
-        return bool(not was_done or done) and bool(not done or old["status"].get("activeInterceptorName"))
-
-    def _policy_is_in_order(self, old: Obj, new: Obj) -> bool:
-        wanted = old["spec"]["requesters"] and "deletionTimestamp" not in old["metadata"]
-        return bool(wanted) or not forbids(new) or forbids(old)
-
 
 def patched_alike(old: Obj, new: Obj) -> Obj:
     """The old object under the new revision."""

@@ -1,21 +1,31 @@
-"""A server of one request and one pod: every version of them, guarded writes, a judge at the door."""
+"""A server of one request and one pod: all their versions, guarded writes, the real admission and a judge."""
 
 from __future__ import annotations
 
 import copy
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from decide.dialects.given import NOW, UID, patched, pod, request
 from decide.dialects.leave_judge import Judge
+from vacate.admission.registry import strategy_for
+from vacate.admission.types import Context
+from vacate.api.field import FieldError
+from vacate.api.identity import User
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
+from vacate.errors import Forbidden
+from vacate.features import FeatureGates
 
 DEADLINE_SECONDS = 600
 GRACE = dt.timedelta(seconds=30)
 ANOTHER_UID = "22222222-2222-2222-2222-222222222222"
 DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "o", "controller": True}
+
+
+_STRATEGY = strategy_for(EVICTIONREQUESTS)
 
 
 class Stale(Exception):
@@ -54,21 +64,51 @@ class Server:
         """The pod that the request means, if it is still there."""
         return self.pod if self.pod and self.pod["metadata"]["uid"] == UID else None
 
-    def patch_status(self, patch: Obj) -> Obj:
-        """A controller's write. Refused where another came first; judged where not."""
+    def patch_status(self, patch: Obj) -> None:
+        """A controller's write. Refused where another came first; never by admission."""
         if patch["metadata"]["resourceVersion"] != self.request["metadata"]["resourceVersion"]:
             raise Stale
         new = patched(self.request, patch)
+        faults = self._faults(new, "status")
+        assert not faults, f"admission refuses what the controller writes: {'; '.join(map(str, faults))}"
         self.judge.controller_writes(self.request, new, self.now)
         self.requests.append(new)
-        return new
 
-    def change(self, edit: Callable[[Obj], None]) -> None:
-        """A write of anyone else, if the rules of admission let it pass."""
+    def change(self, edit: Callable[[Obj], None], subresource: str = "") -> None:
+        """A write of anyone else, if admission lets it pass."""
         new = patched(self.request, {})
         edit(new)
-        if self.judge.lets_pass(self.request, new, self.now):
+        if not self._faults(new, subresource):
             self.requests.append(new)
+
+    def delete_request(self) -> None:
+        """Someone wants the request gone; its finalizer keeps it."""
+        try:
+            _STRATEGY.validate_delete(self.request, self._context())
+        except Forbidden:
+            return
+        new = patched(self.request, {})
+        new["metadata"].setdefault("deletionTimestamp", format_exact_time(self.now))
+        self.requests.append(new)
+
+    def _faults(self, new: Obj, subresource: str) -> list[FieldError]:
+        context = self._context(subresource)
+        _STRATEGY.default(new, context)
+        _STRATEGY.prepare_update(new, self.request, context)
+        return _STRATEGY.validate_update(new, self.request, context)
+
+    def _context(self, subresource: str = "") -> Context:
+        return Context(
+            user=User("someone"),
+            now=self.now,
+            gates=FeatureGates(),
+            lookup=self._look_up,
+            subresource=subresource,
+            may=lambda _: True,
+        )
+
+    def _look_up(self, kind: Kind, _namespace: str, _name: str) -> Obj | None:
+        return self.pod if kind is PODS else None
 
     def show_pod(self, new: Obj | None) -> None:
         self.pods.append(copy.deepcopy(new))
@@ -101,4 +141,5 @@ class Fates:
 
     write: str = "arrives"  # or "is lost", or "is unanswered"
     eviction: str = "accepted"  # or "refused", "fails", "is unanswered"
-    chance: float = field(default=0.5)
+    chance: float = 0.5
+    repeated: int = 1  # how often a refusal says why: some webhooks talk a lot

@@ -61,7 +61,7 @@ def test_what_is_written_is_read_again_to_the_microsecond(turns: list[PastTurn])
 
 
 def test_the_oldest_go_where_there_is_no_room_for_all() -> None:
-    names = [f"{number:03}." + "x" * 249 for number in range(MAX_INTERCEPTORS)]
+    names = [f"{number:03}." + "x" * 249 for number in range(2 * MAX_INTERCEPTORS)]
     turns = [PastTurn(name, NOW, Fate.NEVER_RESPONDED, NOW) for name in names]
     text = write_history(turns)
     assert len(text) <= MAX_MESSAGE

@@ -361,11 +361,22 @@ def test_further_refusals_count_on_and_keep_the_instant_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "🚪"])
-def test_a_long_refusal_is_cut_to_what_a_message_may_hold(letter: str) -> None:
+def test_a_long_refusal_is_cut_to_what_a_condition_may_hold(letter: str) -> None:
+    """The limit of a condition's message counts bytes."""
     patch = refusal_patch(read(request()), letter * (2 * MAX_MESSAGE), NOW)
+    message = patch["status"]["message"]
+    assert MAX_MESSAGE - 4 < len(message.encode()) <= MAX_MESSAGE
+    assert message.startswith(f"The eviction was refused: {letter}")
+    assert message.endswith(letter)
+    assert by_type(patch)["Progressing"]["message"] == message
+
+
+def test_a_long_explanation_is_cut_too_and_told_once() -> None:
+    action = Hold(Stage.TERMINATING, "Held by " + "x" * (2 * MAX_MESSAGE))
+    patch = hold_patch(read(request()), action, NOW)
+    assert patch is not None
     assert len(patch["status"]["message"]) == MAX_MESSAGE
-    assert patch["status"]["message"].startswith("The eviction was refused: ")
-    assert by_type(patch)["Progressing"]["message"] == patch["status"]["message"]
+    assert hold_patch(read(patched(request(), patch)), action, NOW) is None
 
 
 # What did not pass admission

@@ -83,22 +83,23 @@ def assign_patch(request: EvictionRequest, action: Assign, now: dt.datetime) -> 
 
 def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:
     """The stage or the message where they are news, else None."""
-    told = action.message is not None and request.status.message != action.message
+    message = None if action.message is None else _cut(action.message)
+    told = message is not None and request.status.message != message
     if recorded_stage(request) is action.stage and not told:
         return None
-    if action.message is None and action.stage in (Stage.EVICTING, Stage.TERMINATING):
+    if message is None and action.stage in (Stage.EVICTING, Stage.TERMINATING):
         return None
     if action.stage is Stage.INTERCEPTING and recorded_stage(request) is None:
         return None
-    status: Obj = {"message": action.message} if told else {}
-    return _patch(request, status, [_progress(action.stage, action.message or "", now)])
+    status: Obj = {"message": message} if told else {}
+    return _patch(request, status, [_progress(action.stage, message or "", now)])
 
 
 def refusal_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj:
     """One more eviction was refused, and why."""
     before = request.status.pod_eviction_status
     counted = (before.failed_api_eviction_counter if before else 0) + 1
-    message = f"The eviction was refused: {why}"[:MAX_MESSAGE]
+    message = _cut(f"The eviction was refused: {why}")
     status: Obj = {"message": message, "podEvictionStatus": {"failedAPIEvictionCounter": counted}}
     return _patch(request, status, [_progress(Stage.BLOCKED, message, now)])
 
@@ -111,6 +112,11 @@ def unadmitted_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
         type=ADMITTED, status="False", reason="NotAdmitted", message=_UNADMITTED, last_transition_time=now
     )
     return _patch(request, {}, [refused])
+
+
+def _cut(message: str) -> str:
+    """As much as a condition may say. Its limit counts bytes, that of the status characters."""
+    return message.encode(errors="replace")[:MAX_MESSAGE].decode(errors="ignore")
 
 
 def _turns_before(request: EvictionRequest, action: Assign, now: dt.datetime) -> list[PastTurn]:
