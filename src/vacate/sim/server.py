@@ -40,7 +40,7 @@ class SimServer:
         self._entropy = sim.stream("server")
         self._retention = retention
         self._clock = sim.skewed_clock(skew) if skew else sim.clock
-        self._gates = gates or FeatureGates()
+        self.gates = gates or FeatureGates()  # from its next start on
         self._disk: SimDisk | None = None
         self._up = asyncio.Event()
         self._store: Store | None = None
@@ -66,7 +66,7 @@ class SimServer:
         disk = self._disk = SimDisk(
             self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace, self._keep
         )
-        server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self._gates))
+        server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates))
         self._store = server.registry.store
         if self._retention is not None:
             compactor = Compactor(self._store, sim.clock, self._retention)

@@ -10,7 +10,8 @@ import pytest
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.sim.audit import Heard
-from vacate.sim.leaves.chronicle import moment
+from vacate.sim.leaves.chronicle import Chronicle, moment
+from vacate.sim.leaves.endings import late_endings
 from vacate.sim.leaves.verdict import breaches
 from vacate.store.log import Record
 from vacate.testing import pod
@@ -102,7 +103,9 @@ class Story:
         return self
 
     def told(self) -> list[str]:
-        return [line.split(": ", 1)[1] for line in breaches(self.history, self.heard, ("manager",))]
+        return [
+            line.split(": ", 1)[1] for line in breaches(Chronicle(self.history), self.heard, ("manager",))
+        ]
 
 
 def changed(status: Obj, **changes: Any) -> Obj:
@@ -300,3 +303,18 @@ def test_writers_that_undo_each_others_work_are_noticed() -> None:
         calm.say(1 + number / 5, request("a", message=str(number % 2)))
     assert story.told() == ["12 writes in a second"]
     assert calm.told() == []
+
+
+def test_a_request_ends_soon_after_its_pod() -> None:
+    done = request(**ended("PodDeleted"))
+    story = Story().say(0, request()).pod_gone(100).say(103, done)
+    assert not list(late_endings(Chronicle(story.history), 0))
+    late = Story().say(0, request()).pod_gone(100).say(120, done)
+    assert [*late_endings(Chronicle(late.history), 0)] == [
+        f"request default/{UID} went on for 20.0 s after its pod had ended"
+    ]
+    assert not list(late_endings(Chronicle(late.history), 118))
+    never = Story().say(0, request()).pod_gone(100).put(500, "pods", pod("other"))
+    assert len([*late_endings(Chronicle(never.history), 0)]) == 1
+    asked_later = Story().pod_gone(100).say(200, request()).say(201, done)
+    assert not list(late_endings(Chronicle(asked_later.history), 0))

@@ -50,7 +50,8 @@ def _prompt(dice: Dice, deadline: int) -> Behaviour:
 
 def _slow(dice: Dice, deadline: int) -> Behaviour:
     """Works for longer than the deadline, and says so in time."""
-    beats = [Act(dice.seconds(60, deadline / 2), Deed.BEAT) for _ in range(dice.number(2, 5))]
+    deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
+    beats = [Act(dice.seconds(60, deadline / 2), dice.pick(deeds)) for _ in range(dice.number(2, 5))]
     return (*beats, Act(dice.seconds(1, 60), dice.pick((Deed.DONE, Deed.DONE, Deed.EVICT))))
 
 
@@ -59,7 +60,8 @@ def _hangs(dice: Dice, deadline: int) -> Behaviour:
 
 
 def _fades(dice: Dice, deadline: int) -> Behaviour:
-    beats = [Act(dice.seconds(10, 200), Deed.BEAT) for _ in range(dice.number(1, 3))]
+    deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
+    beats = [Act(dice.seconds(10, 200), dice.pick(deeds)) for _ in range(dice.number(1, 3))]
     return (*beats, Act(0, Deed.HANG))
 
 

@@ -12,7 +12,7 @@ from vacate.sim.weather import Climate
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
 REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")
 NODES = ("node-1", "node-2")
-LENGTH = 2400.0
+LENGTH = 1500.0
 """Seconds of trouble before the calm."""
 
 
@@ -55,6 +55,12 @@ class Scenario:
     skews: Mapping[str, float]
     managers: int
     shuffle: bool
+
+    @property
+    def peaceful(self) -> bool:
+        """Whether nothing goes wrong at all."""
+        calm = self.climate.requests == 0 and self.climate.watches == 0
+        return calm and not any(one.what in TROUBLES for one in self.happenings)
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -112,10 +118,10 @@ def _climate(dice: Dice) -> Climate:
 
 def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[Happening, ...]:
     found = [Happening(dice.seconds(5, 120), "ask", pod.name, REQUESTERS[0]) for pod in pods]
-    for _ in range(dice.number(2, 10)):
-        found.append(_by_people(dice, pods))
-    for _ in range(dice.number(0, 6)):
-        found.append(_trouble(dice, processes))
+    for _ in range(dice.number(2, 12)):
+        found += _by_people(dice, pods)
+    if dice.chance(0.8):
+        found += [_trouble(dice, processes) for _ in range(dice.number(1, 6))]
     if dice.chance(0.08):
         found.append(Happening(dice.seconds(200, LENGTH), "delete namespace"))
     return tuple(sorted(found, key=lambda one: one.at))
@@ -126,14 +132,19 @@ _PEOPLE = (
     "delete pod", "make pod", "make pod", "open budget", "close budget", "close budget", "evict pod",
     "release pod",
 )  # fmt: skip
-_TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
+TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
 
 
-def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> Happening:
-    return Happening(dice.seconds(0, LENGTH), dice.pick(_PEOPLE), dice.pick(pods).name, dice.pick(REQUESTERS))
+def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> list[Happening]:
+    at, what, pod = dice.seconds(0, LENGTH), dice.pick(_PEOPLE), dice.pick(pods).name
+    found = [Happening(at, what, pod, dice.pick(REQUESTERS))]
+    if what == "make pod" and dice.chance(0.7):
+        # At once: caches of pods may be older than those of requests.
+        found.append(Happening(at + dice.pick((0.0, 0.0, 1.0, 20.0)), "ask", pod, dice.pick(REQUESTERS)))
+    return found
 
 
 def _trouble(dice: Dice, processes: tuple[str, ...]) -> Happening:
-    what = dice.pick(_TROUBLES)
+    what = dice.pick(TROUBLES)
     who = dice.pick(NODES) if what == "crash node" else dice.pick(processes)
     return Happening(dice.seconds(0, LENGTH), what, who, seconds=dice.pick((0.5, 5.0, 60.0, 400.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from support.leaves.calls import Calls
 from support.leaves.scenario import INTERCEPTORS, NODES, Scenario, managers
 from support.leaves.tame import tame_controller
 from support.leaves.wild import WildController
+from support.leaves.witness import Witness
 from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.client.faulty import NO_FAULT, Fault, Plan
 from vacate.client.transport import Transport
@@ -18,6 +20,8 @@ from vacate.metrics import Metrics
 from vacate.node.settings import NodeSettings
 from vacate.runtime.manager import Manager
 from vacate.sim.audit import Audit
+from vacate.sim.leaves.chronicle import Chronicle
+from vacate.sim.leaves.endings import late_endings
 from vacate.sim.leaves.evictions import concerns_evictions
 from vacate.sim.leaves.verdict import breaches
 from vacate.sim.process import Process
@@ -30,6 +34,9 @@ from vacate.wiring.parts import Surroundings, part_deps, part_manager
 
 _NEEDED = ("namespace-controller", "controllermanager", "garbage-collector-controller")
 _AROUND = [member for member in CONTROLLERS if member.component in _NEEDED]
+
+SILENCE = 640.0
+"""Seconds until an informer has noticed at the latest that its watch has fallen silent, and listed again."""
 
 Wrap = Callable[[str, Transport], Transport]
 
@@ -53,6 +60,8 @@ class Town:
         }
         self.processes: dict[str, Process] = {}
         self.told: list[str] = []  # what the interceptors themselves found wrong
+        # From when on a request must end as soon as its pod does; in peaceful times from the beginning.
+        self.calm_at = 0.0 if scenario.peaceful else math.inf
         self._wrap = wrap
         self._busy: dict[str, asyncio.Lock] = {}
         self.world = World(
@@ -82,8 +91,9 @@ class Town:
 
     def judge(self) -> list[str]:
         """Everything that went against the rules so far."""
-        found = breaches(self.world.server.history, self.audit.heard, managers(self.scenario.managers))
-        return [*self.told, *found]
+        chronicle = Chronicle(self.world.server.history)
+        found = breaches(chronicle, self.audit.heard, managers(self.scenario.managers))
+        return [*self.told, *found, *late_endings(chronicle, self.calm_at)]
 
     async def crash(self, name: str, down: float) -> None:
         """Let a process die, and come back after a while."""
@@ -91,7 +101,8 @@ class Town:
             await self.world.restart(self.processes[name], down)
 
     def calm(self) -> None:
-        """Good weather, and nobody is cut off."""
+        """Good weather, and nobody is cut off. Watches that fell silent before are noticed after a while."""
+        self.calm_at = min(self.calm_at, self.world.sim.loop.time() + SILENCE)
         for name, weather in self.weather.items():
             weather.bad = False
             self.world.network.mend(name)
@@ -102,7 +113,8 @@ class Town:
     def _manager(self, name: str) -> Callable[[Transport, Surroundings], Manager]:
         def build(transport: Transport, around: Surroundings) -> Manager:
             alone = replace(around, metrics=Metrics())
-            return part_manager(self._wrap(name, transport), "evictionrequest-controller", EVICTIONS, alone)
+            watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
+            return part_manager(watched, "evictionrequest-controller", EVICTIONS, alone)
 
         return build
 

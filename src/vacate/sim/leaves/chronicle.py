@@ -71,12 +71,18 @@ class Chronicle:
 
     def __init__(self, history: History) -> None:
         self.pods: dict[str, Pod] = {}  # the last state of each
+        self.ended: dict[str, float] = {}  # when each pod was gone, or had come to its end
+        self.until = 0.0  # the time of the last record
         self._alive: dict[Place, Pod] = {}  # as of the record that is being read
         self._latest: dict[Place, Version] = {}  # likewise
         self._steps: dict[Place, list[Step]] = {}
         self.steps: list[Step] = []
         for at, record in history:
             self._read(at, record)
+
+    def of(self, place: Place) -> list[tuple[float, Version | None]]:
+        """The states of a request, and since when each."""
+        return [(step.at, step.after) for step in self._steps.get(place, [])]
 
     def during(self, place: Place, begin: float, end: float) -> Iterator[Version | None]:
         """Every state that the request had in the span, the one before it too; None where it did not exist.
@@ -89,19 +95,27 @@ class Chronicle:
         for step in steps[first : bisect_right(steps, end, key=_time)]:
             yield step.after
 
+    @property
+    def places(self) -> list[Place]:
+        """Of every request that ever was."""
+        return list(self._steps)
+
     def _read(self, at: float, record: Record) -> None:
+        self.until = at
         place = (record.namespace, record.name)
         if record.resource == PODS.resource:
-            self._read_pod(place, record)
+            self._read_pod(at, place, record)
         elif record.resource == EVICTIONREQUESTS.resource:
             self._read_request(at, place, record)
 
-    def _read_pod(self, place: Place, record: Record) -> None:
+    def _read_pod(self, at: float, place: Place, record: Record) -> None:
+        pod = _PODS.decode(record.value)
+        if record.deleted or pod.terminal:
+            self.ended.setdefault(pod.metadata.uid, at)
         if record.deleted:
             self._alive.pop(place, None)
             return
-        pod = self._alive[place] = _PODS.decode(record.value)
-        self.pods[pod.metadata.uid] = pod
+        self._alive[place] = self.pods[pod.metadata.uid] = pod
 
     def _read_request(self, at: float, place: Place, record: Record) -> None:
         before = self._latest.pop(place, None)

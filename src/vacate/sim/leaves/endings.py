@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, OWN_CONDITIONS, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.decide.dialects.evictionrequest import process_of
-from vacate.decide.process.engine import cancelled
-from vacate.decide.process.model import Ending
-from vacate.sim.leaves.chronicle import Step, Version
+from vacate.sim.leaves.chronicle import Chronicle, Step, Version
+
+SOON = 5.0
+"""Seconds in which a controller that hears of a pod's end has written it down."""
 
 
 def ending_breaches(step: Step) -> Iterator[str]:
@@ -26,6 +27,21 @@ def ending_breaches(step: Step) -> Iterator[str]:
         yield from _untrue(step, step.before.request, step.after.request)
 
 
+def late_endings(chronicle: Chronicle, since: float) -> Iterator[str]:
+    """Requests that went on although their pod had ended, from when on controllers had no excuse."""
+    for place in chronicle.places:
+        begin = max(chronicle.ended.get(place[1], math.inf), since)
+        end = min(begin + SOON, chronicle.until)
+        if begin < chronicle.until and all(_goes_on(one) for one in chronicle.during(place, begin, end)):
+            lasted = next((at for at, one in chronicle.of(place) if at > end and not _goes_on(one)), None)
+            told = "without end" if lasted is None else f"for {lasted - begin:.1f} s"
+            yield f"request {place[0]}/{place[1]} went on {told} after its pod had ended"
+
+
+def _goes_on(version: Version | None) -> bool:
+    return version is not None and not version.request.complete
+
+
 def _never_changes(before: Version, after: Version) -> Iterator[str]:
     old, new = before.request.spec, after.request.spec
     fixed = ("type", "target", "interceptors", "heartbeat_deadline_seconds")
@@ -39,13 +55,24 @@ def _never_changes(before: Version, after: Version) -> Iterator[str]:
 
 
 def _never_lost(before: EvictionRequest, after: EvictionRequest) -> Iterator[str]:
-    was, now = process_of(before).failed_evictions, process_of(after).failed_evictions
+    was, now = _refusals(before), _refusals(after)
     if now < was:
         yield f"the counter fell from {was} to {now}"
     kept = [one.type for one in after.status.conditions]
     for one in before.status.conditions:
         if one.type not in kept and one.type not in OWN_CONDITIONS:
             yield f"the condition {one.type} of somebody else was lost"
+
+
+def _refusals(request: EvictionRequest) -> int:
+    found = request.status.pod_eviction_status
+    return found.failed_api_eviction_counter if found else 0
+
+
+def is_cancelled(request: EvictionRequest) -> bool:
+    """Whether nobody wants the pod gone any more and nobody forbids that."""
+    unwanted = not request.spec.requesters or request.metadata.deletion_timestamp is not None
+    return unwanted and not request.forbids_cancellation
 
 
 def _forbidden(step: Step, before: EvictionRequest) -> Iterator[str]:
@@ -78,10 +105,10 @@ def _untrue(step: Step, before: EvictionRequest, after: EvictionRequest) -> Iter
 
 
 def _contradiction(reason: str, before: EvictionRequest, pod: Pod | None) -> str:
-    if reason == Ending.POD_DELETED:
+    if reason == "PodDeleted":
         return "its pod is there" if pod is not None else ""
-    if reason == Ending.POD_TERMINATED:
+    if reason == "PodTerminated":
         return "its pod has not ended" if pod is not None and not pod.terminal else ""
-    if reason == Ending.CANCELLED:
-        return "" if cancelled(process_of(before)) else "nobody cancelled it, or it forbids it"
+    if reason == "Cancelled":
+        return "" if is_cancelled(before) else "nobody cancelled it, or it forbids it"
     return "that is no ending"

@@ -9,11 +9,10 @@ import orjson
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
-from vacate.decide.dialects.evictionrequest import process_of, unevictable
-from vacate.decide.process.engine import cancelled
-from vacate.decide.process.silence import next_turn
+from vacate.api.types.core import Pod
 from vacate.sim.audit import Heard
 from vacate.sim.leaves.chronicle import Chronicle, Place, Version, moment
+from vacate.sim.leaves.endings import is_cancelled
 from vacate.sim.leaves.turns import may_pass
 from vacate.wire.message import Request
 
@@ -64,7 +63,7 @@ def _judge(
         yield "no uid was named, so it could be any pod of that name"
         return
     pod = chronicle.pods.get(uid)
-    if pod is None or unevictable(pod):
+    if pod is None or _is_unevictable(pod):
         yield "the pod must not be evicted, or never was"
     place = (namespace, uid)
     versions = list(chronicle.during(place, 0.0, entry.at))
@@ -88,10 +87,16 @@ def may_evict(version: Version | None, at: float) -> bool:
     """Whether a request in that state lets its pod be evicted: wanted, and all had their turn."""
     if version is None or version.request.complete:
         return False
-    process = process_of(version.request)
-    if cancelled(process):
+    request = version.request
+    if is_cancelled(request):
         return False
-    if not process.interceptors:
+    if not request.spec.interceptors:
         return True
-    last = process.active is not None and next_turn(process) is None
-    return last and may_pass(version.request, moment(at))
+    last = request.status.active_interceptor_name == request.spec.interceptors[0].name
+    return last and may_pass(request, moment(at))
+
+
+def _is_unevictable(pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    daemon = owner is not None and owner.kind == "DaemonSet"
+    return daemon or "kubernetes.io/config.mirror" in pod.metadata.annotations

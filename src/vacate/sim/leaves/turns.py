@@ -1,16 +1,18 @@
-"""Whose turn it was: down the list, one by one, and nobody is passed over who reported in time."""
+"""Whose turn it was: down the list, one by one, and nobody is passed over who reported in time.
+
+The rules stand here once more in their own words: a judge that asked the engine would share its mistakes.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
 
-from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.decide.dialects.evictionrequest import assigned, process_of
-from vacate.decide.process.silence import CLOCK_TOLERANCE, deadline_of
+from vacate.api.types.evictionrequest import INTERCEPTOR_ASSIGNED, EvictionRequest
+from vacate.api.types.meta import condition
 from vacate.sim.leaves.chronicle import Step
 
-SKEW = CLOCK_TOLERANCE
+SKEW = dt.timedelta(seconds=10)
 """How far the clock of a process may be from the true time."""
 
 
@@ -48,8 +50,10 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
 
 def may_pass(request: EvictionRequest, now: dt.datetime) -> bool:
     """Whether the active one is done, or silent for too long on the most hurried clock."""
-    process = process_of(request)
-    return process.active_completed or now + SKEW >= deadline_of(process)
+    status, spec = request.status, request.spec
+    since = status.heartbeat_time or request.metadata.creation_timestamp or now
+    overdue = now + SKEW >= since + dt.timedelta(seconds=spec.heartbeat_deadline_seconds)
+    return status.active_interceptor_completed or overdue
 
 
 def _since(request: EvictionRequest, now: dt.datetime) -> str:
@@ -58,7 +62,7 @@ def _since(request: EvictionRequest, now: dt.datetime) -> str:
 
 def _fresh(after: EvictionRequest) -> Iterator[str]:
     """An assignment begins anew: nothing of the one before is left."""
-    status, began = after.status, assigned(after)
+    status, began = after.status, condition(after.status.conditions, INTERCEPTOR_ASSIGNED)
     if status.active_interceptor_completed or status.expected_interceptor_finish_time is not None:
         yield "the new turn begins with what the one before left"
     if began is None or began.status != "True" or status.heartbeat_time != began.last_transition_time:
@@ -76,5 +80,5 @@ def _same_turn(before: EvictionRequest, after: EvictionRequest) -> Iterator[str]
     if old.heartbeat_time is not None:
         if new.heartbeat_time is None:
             yield "the heartbeat was taken back"
-        elif old.heartbeat_time - new.heartbeat_time > CLOCK_TOLERANCE:
+        elif old.heartbeat_time - new.heartbeat_time > SKEW:
             yield f"the heartbeat fell back from {old.heartbeat_time} to {new.heartbeat_time}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from vacate.sim.audit import Heard
-from vacate.sim.leaves.chronicle import Chronicle, History, Place
+from vacate.sim.leaves.chronicle import Chronicle, Place
 from vacate.sim.leaves.endings import ending_breaches
 from vacate.sim.leaves.evictions import eviction_breaches
 from vacate.sim.leaves.turns import turn_breaches
-
 
 STORM = 12
 """Writes of one request in one second: so many come only from writers that undo each other's work."""
@@ -28,9 +27,8 @@ def storms(chronicle: Chronicle) -> Iterator[str]:
             yield f"{step}: {STORM} writes in a second"
 
 
-def breaches(history: History, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
+def breaches(chronicle: Chronicle, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
     """Everything that went against the rules, in words, from the whole history of a server."""
-    chronicle = Chronicle(history)
     for step in chronicle.steps:
         for told in (*turn_breaches(step), *ending_breaches(step)):
             yield f"{step}: {told}"

@@ -1,0 +1,44 @@
+"""Watches what a controller is told: who has heard that an eviction was accepted does not ask again soon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vacate.client.transport import Transport
+from vacate.sim.audit import Heard
+from vacate.sim.leaves.evictions import uid_of
+from vacate.wire.message import Request, Response
+
+PATIENCE = 29.0
+"""Seconds that an accepted eviction may take to show in a cache."""
+
+
+class Witness:
+    """The outermost transport of one life of a controller."""
+
+    def __init__(
+        self, name: str, transport: Transport, time: Callable[[], float], breaches: list[str]
+    ) -> None:
+        self._name = name
+        self._transport = transport
+        self._time = time
+        self._breaches = breaches
+        self._accepted: dict[str, float] = {}  # when, by uid of the pod
+
+    async def send(self, request: Request) -> Response:
+        if not request.path.endswith("/eviction"):
+            return await self._transport.send(request)
+        entry = Heard(self._name, request.method, request.path, request.body, self._time())
+        uid = uid_of(entry)
+        known = self._accepted.get(uid)
+        if known is not None and entry.at - known < PATIENCE:
+            self._breaches.append(
+                f"{entry.at:.3f} s: {self._name} evicts {uid} again, accepted at {known:.3f} s"
+            )
+        response = await self._transport.send(request)
+        if 200 <= response.status < 300:
+            self._accepted[uid] = self._time()
+        return response
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
