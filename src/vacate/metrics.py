@@ -76,6 +76,12 @@ class Metrics:
             buckets=_QUEUE_BUCKETS,
             registry=self.registry,
         )
+        self.unfinished_seconds = Gauge(
+            "workqueue_unfinished_work_seconds",
+            "How long the keys that are worked on have been so far, all together.",
+            ["name", "controller"],
+            registry=self.registry,
+        )
         self.reconciles = Counter(
             "controller_runtime_reconcile",
             "Reconciliations, by outcome.",

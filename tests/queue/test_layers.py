@@ -132,8 +132,10 @@ def test_metrics_follow_the_clock_that_was_given() -> None:
         await sim.clock.sleep(3)
         assert await queue.get() == "a"
         await sim.clock.sleep(2)
+        assert value("workqueue_unfinished_work_seconds") == 2.0
         queue.add_failed("a")
         queue.done("a")
+        assert value("workqueue_unfinished_work_seconds") == 0.0
         assert value("workqueue_queue_duration_seconds_sum") == 3.0
         assert value("workqueue_work_duration_seconds_sum") == 2.0
         assert (value("workqueue_retries_total"), value("workqueue_depth")) == (1.0, 1.0)

@@ -38,6 +38,7 @@ class _Meters(Generic[K]):
         self._worked = metrics.work_seconds.labels(name, name)
         self._since: dict[K, float] = {}  # when a key that waits was added
         self._begun: dict[K, float] = {}  # when a key that is worked on was given out
+        metrics.unfinished_seconds.labels(name, name).set_function(self._unfinished)
 
     def added(self, key: K) -> None:
         self._adds.inc()
@@ -55,6 +56,10 @@ class _Meters(Generic[K]):
 
     def depth(self, depth: int) -> None:
         self._depth.set(depth)
+
+    def _unfinished(self) -> float:
+        now = self._clock.monotonic()
+        return sum(now - begun for begun in self._begun.values())
 
     def retried(self) -> None:
         self._retries.inc()

@@ -1,0 +1,153 @@
+"""The manager beside a cluster, in virtual time: its lease, its patience, its health."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from support.eviction_words import A, active, completed, heard, requested
+from support.worlds import Body, in_world
+from vacate.api.kinds import LEASES, PODS
+from vacate.api.objects import dig
+from vacate.apiserver.bootstrap.identities import ADMIN
+from vacate.features import FeatureGates, parse_feature_gates
+from vacate.metrics import Metrics
+from vacate.runtime.leader import LeadershipLost
+from vacate.sim.world import World
+from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
+from vacate.wiring.parts import Surroundings
+
+pytestmark = pytest.mark.sim
+
+CLOSED = parse_feature_gates("EvictionRequestAPI=false")
+
+
+class Beside:
+    """A manager over a link of its own."""
+
+    def __init__(self, world: World, name: str, settings: ManagerSettings) -> None:
+        self.name = name
+        around = Surroundings(world.sim.clock, world.sim.stream(name), Metrics(), settings.gates)
+        self.parts = ManagerParts(world.network.link(name, ADMIN), around, settings)
+        self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+@asynccontextmanager
+async def beside(
+    world: World, *names: str, gates: FeatureGates | None = None, leader_elect: bool = True
+) -> AsyncIterator[Sequence[Beside]]:
+    """Managers for as long as the block runs."""
+    managers = [
+        Beside(world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name))
+        for name in names
+    ]
+    try:
+        yield managers
+    finally:
+        for one in managers:
+            await one.end()
+
+
+def apart(body: Body, **settings: Any) -> None:
+    """A cluster without a controller inside."""
+    in_world(body, nodes=0, controllers=(), evictions=(), **settings)
+
+
+def holder(world: World) -> str:
+    return str(dig(world.find(LEASES, LEASE, "kube-system"), "spec", "holderIdentity") or "")
+
+
+def test_it_attends_to_requests_and_gives_its_lease_back() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m") as [manager]:
+            name = await requested(world)
+            assert await completed(world, name) == "PodDeleted"
+            assert manager.parts.leading
+            assert manager.parts.not_ready() == ""
+            assert holder(world) == "m"
+        assert manager.task.cancelled()
+        assert holder(world) == ""
+
+    apart(body)
+
+
+def test_of_two_one_works_and_the_other_takes_over() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "one", "two") as managers:
+            name = await requested(world, A)
+            await world.until(lambda: active(world, name) == A)
+            await world.sim.clock.sleep(5)
+            assert [one.parts.not_ready() for one in managers] == ["", ""]
+            first = next(one for one in managers if one.parts.leading)
+            other = next(one for one in managers if not one.parts.leading)
+            assert holder(world) == first.name
+            world.network.kill(first.name)
+            await first.end()
+            await world.until(lambda: holder(world) == other.name, timeout=30)
+            await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
+            assert await completed(world, name) == "PodDeleted"
+
+    apart(body)
+
+
+def test_who_loses_the_lease_stops_with_an_error() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m") as [manager]:
+            await world.until(lambda: holder(world) == "m")
+            await world.sim.clock.sleep(1)
+            world.network.cut("m")
+            await asyncio.wait([manager.task])
+            assert isinstance(manager.task.exception(), LeadershipLost)
+
+    apart(body)
+
+
+def test_without_election_it_needs_no_lease() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m", leader_elect=False):
+            assert await completed(world, await requested(world)) == "PodDeleted"
+        assert world.find(LEASES, LEASE, "kube-system") is None
+
+    apart(body)
+
+
+def test_without_the_kind_it_waits_says_so_and_begins_when_the_kind_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m") as [manager]:
+            await world.sim.clock.sleep(60)
+            told = manager.parts.not_ready()
+            assert told.startswith("the cluster does not serve evictionrequests.evictionrequest.coordination")
+            assert "kubectl apply -f deploy/crds/evictionrequests.yaml" in told
+            assert heard(world, verb="list", resource="evictionrequests") <= 7
+            world.server.gates = FeatureGates()
+            await world.restart_server()
+            assert await completed(world, await requested(world)) == "PodDeleted"
+            assert manager.parts.not_ready() == ""
+
+    apart(body, gates=CLOSED)
+    assert [record.message for record in caplog.records].count(
+        "waiting: the cluster does not serve evictionrequests.evictionrequest.coordination.k8s.io: "
+        "install it with kubectl apply -f deploy/crds/evictionrequests.yaml"
+    ) == 1
+
+
+def test_with_its_gate_closed_it_stands_idle() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m", gates=CLOSED) as [manager]:
+            await world.sim.clock.sleep(3600)
+            assert manager.parts.not_ready() == ""
+            assert not manager.parts.leading
+        assert heard(world, resource="evictionrequests") == 0
+        assert world.find(LEASES, LEASE, "kube-system") is None
+
+    apart(body)
