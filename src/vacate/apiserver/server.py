@@ -6,15 +6,16 @@ Identify, read the address, authorise, and only then look whether there is anyth
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from vacate import errors
 from vacate.api.identity import User
 from vacate.api.kinds import Kind, served_kinds
-from vacate.apiserver import discovery, health, respond
+from vacate.apiserver import discovery, health, openapi, respond
 from vacate.apiserver.authn import Authenticator
 from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
 from vacate.apiserver.context import Call, dry_run_directives
+from vacate.apiserver.fieldvalidation import Verb, answer_checked
 from vacate.apiserver.health import Health
 from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
@@ -32,8 +33,6 @@ from vacate.apiserver.verbs.update import update
 from vacate.apiserver.verbs.watch import watch
 from vacate.metrics import Metrics
 from vacate.wire.message import Request, Response
-
-Verb = Callable[[Registry, Call], Awaitable[Response]]
 
 VERBS: Mapping[str, Verb] = {
     "get": get,
@@ -117,6 +116,8 @@ class ApiServer:
         root, _, rest = request.path.strip("/").partition("/")
         if root == "api" or (root == "apis" and (not rest or rest.partition("/")[0] in self._groups)):
             return discovery.discover(request, self._kinds)
+        if root == "openapi":
+            return openapi.answer(request, self._kinds)
         return self.health.answer(request)
 
     async def _answer_resource(self, request: Request, address: Route, user: User) -> Response:
@@ -143,7 +144,7 @@ class ApiServer:
             raise _not_allowed()
         if everywhere and address.verb not in ("list", "watch"):
             raise _not_allowed()
-        return await VERBS[address.verb](self.registry, call)
+        return await answer_checked(VERBS[address.verb], self.registry, call)
 
     async def _answer_subresource(self, call: Call, verb: str) -> Response:
         sub = call.kind.subresource(call.subresource)
@@ -153,7 +154,7 @@ class ApiServer:
             raise _not_allowed()
         special = SUBRESOURCES.get((call.kind.plural, call.subresource))
         handler = VERBS[verb] if special is None else special[verb]
-        return await handler(self.registry, call)
+        return await answer_checked(handler, self.registry, call)
 
     def _review(self, call: Call, address: Route) -> Response:
         if address.verb != "create" or address.name:

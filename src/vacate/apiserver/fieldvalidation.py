@@ -1,0 +1,108 @@
+"""`fieldValidation`: what becomes of fields that a custom resource's schema does not know.
+
+They are never stored. `Strict` refuses them, `Warn`, the default, tells the client, `Ignore` says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from vacate.api import field
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.api.schema import table
+from vacate.api.structural import structural_schema
+from vacate.apiserver.context import Call
+from vacate.apiserver.patch import refusals
+from vacate.apiserver.patch.merge_patch import apply_merge_patch
+from vacate.apiserver.registry import Registry
+from vacate.errors import ApiError, BadRequest
+from vacate.wire.message import Response
+
+_ROOT = ("apiVersion", "kind", "metadata")
+_MOST_WARNINGS = 10
+_LONGEST = 256
+_WRITING = ("POST", "PUT", "PATCH")
+
+Verb = Callable[[Registry, Call], Awaitable[Response]]
+
+
+async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response:
+    """The verb's answer, refused or with a word about it where the client sends unknown fields."""
+    if not call.kind.custom or call.request.method not in _WRITING:
+        return await verb(registry, call)
+    directive = call.request.query.get("fieldValidation") or "Warn"
+    unknown = unknown_fields(call.kind, _sent(call))
+    if unknown and directive == "Strict":
+        raise _refusal(registry, call, unknown)
+    response = await verb(registry, call)
+    if unknown and directive == "Warn":
+        response.headers = {**response.headers, **_warning(unknown)}
+    return response
+
+
+def _sent(call: Call) -> Any:
+    """What the client would have stored; a null in a merge patch takes something away."""
+    body = _parsed(call.request.body)
+    if call.request.method == "PATCH" and isinstance(body, dict):
+        return apply_merge_patch({}, body)
+    return body
+
+
+def _warning(unknown: list[str]) -> dict[str, str]:
+    """A header names only what can stand in one."""
+    shown = [path for path in unknown if path.isascii() and path.isprintable() and len(path) <= _LONGEST]
+    told = [f'299 - "unknown field \\"{_escaped(path)}\\""' for path in shown[:_MOST_WARNINGS]]
+    return {"Warning": ", ".join(told)} if told else {}
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _refusal(registry: Registry, call: Call, unknown: list[str]) -> ApiError:
+    told = "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
+    kind = call.kind
+    if call.request.method != "PATCH":
+        whole = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {told}'
+        return BadRequest(whole)
+    _, old = registry.current(kind, call.namespace, call.name)
+    patched = apply_merge_patch(old, _parsed(call.request.body))
+    text = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
+    return refusals.unusable(field.invalid("patch", text, told))
+
+
+def unknown_fields(kind: Kind, obj: Any) -> list[str]:
+    """The paths of fields that the schema does not know: metadata first, then the rest in order."""
+    if not isinstance(obj, dict):
+        return []
+    known = table().structs["meta.v1.ObjectMeta"].fields
+    meta = obj.get("metadata")
+    found = [f"metadata.{key}" for key in meta if key not in known] if isinstance(meta, dict) else []
+    rest = {key: value for key, value in obj.items() if key not in _ROOT}
+    return sorted(found) + sorted(_unknown(structural_schema(kind), rest, ""))
+
+
+def _unknown(schema: Obj, value: Any, path: str) -> list[str]:
+    if isinstance(value, list) and "items" in schema:
+        return [
+            one for i, item in enumerate(value) for one in _unknown(schema["items"], item, f"{path}[{i}]")
+        ]
+    if not isinstance(value, dict) or "properties" not in schema:
+        return []
+    found: list[str] = []
+    for key, item in value.items():
+        where = f"{path}.{key}" if path else key
+        inner = schema["properties"].get(key)
+        found += [where] if inner is None else _unknown(inner, item, where)
+    return found
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None  # the decoder will say what is wrong with it

@@ -1,0 +1,47 @@
+"""OpenAPI documents, version 3, of the kinds that are served as custom resources.
+
+kubectl explains these kinds with them, and sees that the server checks fields itself. For all other groups
+there is no document, which kubectl takes as it takes a server without OpenAPI.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+from vacate.api.kinds import Kind
+from vacate.api.objects import encode
+from vacate.apiserver.openapi.document import document
+from vacate.wire.message import Request, Response
+
+_ROOT = "/openapi/v3"
+
+
+def answer(request: Request, kinds: tuple[Kind, ...]) -> Response | None:
+    """The index or one document; None where there is none."""
+    path = request.path.rstrip("/")
+    if path == _ROOT:
+        return Response(200, _index(kinds))
+    body = _documents(kinds).get(path.removeprefix(f"{_ROOT}/"))
+    if body is None:
+        return None
+    digest = _digest(body)
+    return Response(200, body, headers={"Etag": f'"{digest}"'})
+
+
+@cache
+def _index(kinds: tuple[Kind, ...]) -> bytes:
+    paths = {
+        name: {"serverRelativeURL": f"{_ROOT}/{name}?hash={_digest(body)}"}
+        for name, body in _documents(kinds).items()
+    }
+    return encode({"paths": paths})
+
+
+@cache
+def _documents(kinds: tuple[Kind, ...]) -> dict[str, bytes]:
+    return {f"apis/{kind.api_version}": encode(document(kind)) for kind in kinds if kind.custom}
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha512(body).hexdigest().upper()
