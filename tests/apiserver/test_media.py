@@ -6,6 +6,7 @@ from vacate.apiserver.media import (
     Accepted,
     Form,
     check_content_type,
+    check_plain,
     negotiate,
     wants_discovery_document,
 )
@@ -65,3 +66,28 @@ def test_aggregated_discovery_is_given_to_those_who_prefer_it() -> None:
     assert wants_discovery_document(f"{wanted},application/json") == "v2"
     assert wants_discovery_document(f"application/json,{wanted}") == ""
     assert wants_discovery_document("application/json") == ""
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["", "*/*", "application/json", "application/json;as=Table;v=v1;g=meta.k8s.io, application/json"],
+)
+def test_plain_answers_are_acceptable(accept: str) -> None:
+    check_plain(accept)
+
+
+@pytest.mark.parametrize(
+    ("accept", "words"),
+    [
+        ("application/xml", "406: Not Acceptable\n\nAvailable representations: application/json"),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", "only the following media types are accepted:"),
+    ],
+)
+def test_plain_answers_are_not(accept: str, words: str) -> None:
+    with pytest.raises(NotAcceptable) as refused:
+        check_plain(accept)
+    assert refused.value.message.startswith(words)
+
+
+def test_parameters_that_name_no_form() -> None:
+    check_plain("application/json;as=Table;v=v1;g=meta.k8s.io", forms=False)

@@ -74,9 +74,7 @@ async def test_a_group(arm: Arm, group: str) -> None:
 async def test_everything_at_once(arm: Arm, path: str) -> None:
     listed = (await arm.call("GET", path, accept=f"{AGGREGATED},application/json")).ok()
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-    served = {
-        (kind.group, kind.plural): kind for kind in STOCK if bool(kind.group) == (path == "/apis")
-    }
+    served = {(kind.group, kind.plural): kind for kind in STOCK if bool(kind.group) == (path == "/apis")}
     found = {
         (item["metadata"].get("name", ""), resource["resource"]): resource
         for item in listed["items"]
@@ -96,6 +94,24 @@ def _compare(resource: Obj, kind: Kind) -> None:
     assert resource["responseKind"] == {"group": "", "version": "", "kind": kind.kind}
     subs = {sub["subresource"] for sub in resource.get("subresources", ())}
     assert subs >= {sub.name for sub in kind.subresources}
+
+
+@without("kubectl", because="kubectl --raw sends no Accept header of one's choice")
+@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/apps", "/api/v1", "/apis/apps/v1"])
+@pytest.mark.parametrize("accept", ["application/xml", "application/json;as=Table;v=v1;g=meta.k8s.io"])
+async def test_forms_that_discovery_does_not_have(arm: Arm, path: str, accept: str) -> None:
+    answer = await arm.call("GET", path, accept=accept)
+    routed = accept == "application/xml" and path not in ("/apis", "/apis/apps")
+    words = (
+        "406: Not Acceptable\n\nAvailable representations:" if routed else "only the following media types"
+    )
+    answer.refused(406, "NotAcceptable", starting=words)
+
+
+@without("kubectl", because="kubectl --raw sends no Accept header of one's choice")
+async def test_a_form_of_discovery_and_a_plain_one(arm: Arm) -> None:
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    assert (await arm.call("GET", "/api/v1", accept=accept)).ok()["kind"] == "APIResourceList"
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])

@@ -10,8 +10,8 @@ from functools import cache
 
 from vacate.api.kinds import Kind, Subresource
 from vacate.api.objects import Obj, encode
-from vacate.apiserver.media import wants_discovery_document
-from vacate.errors import NotFound
+from vacate.apiserver.media import check_plain, no_such_form, wants_discovery_document
+from vacate.errors import NotAcceptable, NotFound
 from vacate.wire.message import Request, Response
 
 VERSION = {
@@ -34,11 +34,24 @@ Kinds = tuple[Kind, ...]
 def discover(request: Request, kinds: Kinds) -> Response:
     """Answer /api, /apis, /apis/GROUP and the two forms of /…/VERSION."""
     parts = [part for part in request.path.split("/") if part]
-    document = wants_discovery_document(request.headers.get("Accept", ""))
+    accept = request.headers.get("Accept", "")
+    document = wants_discovery_document(accept)
     if len(parts) == 1 and document:
         content_type = f"application/json;g=apidiscovery.k8s.io;v={document};as=APIGroupDiscoveryList"
         return Response(200, _aggregated(kinds, parts[0], document), content_type)
-    return Response(200, _plain(kinds, "/".join(parts)))
+    plain = Response(200, _plain(kinds, "/".join(parts)))
+    _check_acceptable(accept, parts)
+    return plain
+
+
+def _check_acceptable(accept: str, parts: list[str]) -> None:
+    """Groups are told by another part of Kubernetes than the rest, which refuses in words of its own."""
+    try:
+        check_plain(accept)
+    except NotAcceptable:
+        if parts[0] == "apis" and len(parts) < 3:
+            raise no_such_form() from None
+        raise
 
 
 @cache

@@ -64,6 +64,19 @@ def no_such_form() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {JSON}")
 
 
+def check_plain(accept: str, *, forms: bool = True) -> None:
+    """Refuse an Accept header that leaves no room for a plain answer; `forms` where parameters name forms."""
+    speaks_json = not accept
+    for clause in accept.split(","):
+        media, parameters = _parse(clause)
+        if media == JSON or media in _WILDCARDS:
+            speaks_json = True
+            if not forms or not parameters.keys() & {"as", "g", "v"}:
+                return
+    if accept:
+        raise no_such_form() if speaks_json else NotAcceptable(NOT_ACCEPTABLE, details={})
+
+
 def wants_discovery_document(accept: str) -> str:
     """The version of an aggregated discovery document that the client prefers over a plain one, or ''."""
     for clause in accept.split(","):
