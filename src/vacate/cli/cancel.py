@@ -83,7 +83,7 @@ class Cancelling:
             )
         others = [one.name for one in request.spec.requesters if one.name != own]
         if others:
-            return f"is no longer asked to leave by {own}; {listed(others)} still want it gone"
+            return f"is no longer asked to leave by {own}, but still by {listed(others)}"
         return "may stay: nobody asks it to leave any more"
 
 

@@ -30,7 +30,7 @@ from vacate.sdk import Requester, Result
 _WATCHES = 64  # each pod that is waited for holds a connection
 _ENDS = {
     Ending.POD_DELETED: "has left",
-    Ending.POD_TERMINATED: "has ended; its object remains",
+    Ending.POD_TERMINATED: "has ended",
     Ending.CANCELLED: "stays: the request was cancelled",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -19,7 +20,7 @@ from vacate.cli.changes import Changes
 from vacate.cli.output import aligned_to, widths
 from vacate.cli.reach import Cluster
 from vacate.cli.reading import list_budgets
-from vacate.cli.status_rows import HEADER, WIDE_HEADER, Row, pod_of, row_of, rows_of
+from vacate.cli.status_rows import HEADER, NOTHING, WIDE_HEADER, Row, pod_of, row_of, rows_of
 from vacate.entropy import system_entropy
 from vacate.runtime.deps import InformerFactory
 
@@ -43,6 +44,9 @@ class Follower:
         self._changes = Changes()
         self._lines: Lines | None = None
         self._seen: dict[str, bool] = {}  # by pod: whether its request is over
+        self._gone: dict[
+            str, Row
+        ] = {}  # of named pods, whose end is worth a look: what the request last said
 
     async def run(self) -> None:
         """Show until cancelled, or until there is nothing more to wait for."""
@@ -87,10 +91,15 @@ class Follower:
         request = new or old
         if request is None or (self._pods and pod_of(request) not in self._pods):
             return
-        self._seen[pod_of(request)] = new is None or new.complete
+        pod, row = pod_of(request), row_of(request, self._known_budgets(), self._cluster.clock.now())
+        self._seen[pod] = new is None or new.complete
+        if new is None:
+            row = replace(row, stage=row.stage if request.complete else DELETED, active=NOTHING)
+            self._gone |= {pod: row} if self._pods else {}
+        else:
+            self._gone.pop(pod, None)
         if self._lines is not None and old != new:
-            row = row_of(request, self._known_budgets(), self._cluster.clock.now())
-            self._lines.show(row.cells(namespace=self._wide), gone=new is None)
+            self._lines.show(row.cells(namespace=self._wide))
         self._changes.tell()
 
     def _done(self) -> bool:
@@ -98,7 +107,7 @@ class Follower:
 
     def _rows(self) -> list[Row]:
         wanted = [one for one in self._requests.reader.list() if not self._pods or pod_of(one) in self._pods]
-        return rows_of(wanted, self._known_budgets(), self._cluster.clock.now())
+        return [*rows_of(wanted, self._known_budgets(), self._cluster.clock.now()), *self._gone.values()]
 
     def _known_budgets(self) -> list[PodDisruptionBudget]:
         return list(self._budgets.reader.list()) if self._budgets is not None else []
@@ -122,9 +131,6 @@ class Lines:
     def __init__(self, columns: Sequence[int]) -> None:
         self._columns = columns
 
-    def show(self, cells: Sequence[str], *, gone: bool = False) -> None:
-        """Print the row; of a request that is gone, say so where its stage stands."""
-        if gone:
-            stage = len(cells) - len(HEADER) + HEADER.index("STAGE")
-            cells = [DELETED if number == stage else cell for number, cell in enumerate(cells)]
+    def show(self, cells: Sequence[str]) -> None:
+        """Print the row."""
         click.echo(aligned_to(self._columns, [cells])[0])

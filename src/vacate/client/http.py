@@ -152,7 +152,13 @@ class HttpStream:
             raise TransportError(f"the watch stream broke: {_reason(error)}") from error
 
     async def aclose(self) -> None:
-        """Close the connection: a stream that has not ended cannot be used for anything else."""
+        """Close the connection: a stream that has not ended cannot be used for anything else.
+
+        At once, without the farewell of TLS: a loop that ends before that is answered could not be closed.
+        """
+        connection = self._answer.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._answer.close()
 
 

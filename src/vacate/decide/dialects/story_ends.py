@@ -11,10 +11,9 @@ from vacate.decide.process.model import Ending, Stage
 
 _HEADLINES = {
     Ending.POD_DELETED: "Pod {0} is gone.",
-    Ending.POD_TERMINATED: "Pod {0} has ended; its object remains.",
+    Ending.POD_TERMINATED: "Pod {0} has ended.",
     Ending.CANCELLED: "The request that pod {0} leave is cancelled.",
 }
-_STAYS = "The pod stays as it is."
 
 
 def over(scene: Scene) -> Act:
@@ -79,7 +78,9 @@ def _who_is_there(scene: Scene, *, cancelled: bool) -> tuple[str, ...]:
         return ()
     if not scene.here:
         return ("A pod of the same name is there; it is another one, and the request is not about it.",)
-    return (_STAYS,) if cancelled else ()
+    if cancelled:
+        return ("The pod stays as it is.",)
+    return ("Its object is being removed." if scene.pod.terminating else "Its object remains.",)
 
 
 def _kept_by(scene: Scene) -> tuple[str, ...]:

@@ -1,0 +1,284 @@
+"""Each command over a cluster that runs as a process: asked, followed, explained, taken back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import pty
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import PODS, Town
+from support.waiting import until
+from vacate.api.times import format_micro_time
+
+pytestmark = pytest.mark.process
+
+BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
+JANE, DRAIN = "jane.example.com", "drain.example.com"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with running_cluster(tmp_path_factory.mktemp("commands") / "dir", *FAST_PODS) as running:
+        yield Town(running)
+
+
+def now() -> str:
+    return format_micro_time(dt.datetime.now(dt.UTC))
+
+
+def test_a_plain_pod_leaves_while_one_waits(town: Town) -> None:
+    town.pod("plain")
+    done = town.vacate("evict", "pod/plain", "--wait", "--because", "kernel update")
+    assert (done.code, done.err) == (0, "")
+    asked, ended = done.out.splitlines()
+    assert asked == "pod/plain is asked to leave"
+    assert re.fullmatch("pod/plain has (left|ended)", ended)
+
+
+def test_pods_by_labels_and_by_name(town: Town) -> None:
+    for name in ("many-1", "many-2", "many-3"):
+        town.pod(name, labels={"set": "many"})
+    done = town.vacate("evict", "-l", "set=many", "--timeout", "60s")
+    assert done.code == 0
+    ended = re.findall(r"^pod/(\S+) has (?:left|ended)$", done.out, re.MULTILINE)
+    assert sorted(ended) == ["many-1", "many-2", "many-3"]
+    until(lambda: not town.https.get(f"{PODS}?labelSelector=set%3Dmany").ok()["items"])
+    done = town.vacate("evict", "-l", "set=many")
+    assert (done.code, done.out, done.err) == (0, "", "No pods match 'set=many' in namespace default.\n")
+
+
+def test_some_of_several_pods_are_not_there(town: Town) -> None:
+    town.pod("there", BACKUP)
+    done = town.vacate("evict", "there", "nowhere", "--requester", JANE)
+    assert done.code == 1
+    assert done.out == f"pod/there is asked to leave; {BACKUP} prepares it first\n"
+    assert done.err == 'error: pod/nowhere: pods "nowhere" not found\n'
+    assert town.vacate("evict", "nowhere").err == 'error: pods "nowhere" not found\n'
+
+
+def test_waiting_no_longer_than_that(town: Town) -> None:
+    town.pod("slow", BACKUP)
+    done = town.vacate("evict", "slow", "--timeout", "0.3", "--deadline", "10m")
+    assert done.code == 4
+    assert done.err == "pod/slow is Intercepting after 0s; see: vacate explain slow -n default\n"
+    assert town.request("slow")["spec"]["heartbeatDeadlineSeconds"] == 600
+
+
+def test_a_request_that_is_cancelled_while_one_waits(town: Town) -> None:
+    town.pod("spared", BACKUP)
+    waiting = town.start("evict", "spared", "--wait", "--requester", JANE)
+    until(lambda: town.vacate("cancel", "spared", "--requester", JANE).code == 0)
+    out, _ = waiting.communicate(timeout=30)
+    assert waiting.returncode == 3, out
+    assert "pod/spared stays: the request was cancelled" in out
+
+
+def test_an_interrupted_wait_leaves_the_request(town: Town) -> None:
+    town.pod("kept", BACKUP)
+    waiting = town.start("evict", "kept", "--wait")
+    until(lambda: town.vacate("status", "kept").out)
+    waiting.send_signal(signal.SIGINT)
+    out, _ = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert "What was asked for stays asked for: vacate status" in out
+    assert town.request("kept")["spec"]["requesters"]
+
+
+def test_the_request_as_an_object(town: Town) -> None:
+    town.pod("object", BACKUP)
+    done = town.vacate("evict", "object", "-o", "json", "--because", "because", "--requester", JANE)
+    printed = json.loads(done.out)
+    assert printed["kind"] == "EvictionRequest"
+    assert printed["spec"]["requesters"] == [{"name": JANE}]
+    assert printed["metadata"]["annotations"]["vacate.dev/reason"] == "because"
+    assert printed["metadata"]["ownerReferences"][0]["name"] == "object"
+    both = yaml.safe_load(town.vacate("evict", "object", "kept", "-o", "yaml").out)
+    assert (both["kind"], len(both["items"])) == ("List", 2)
+
+
+def test_the_default_requester_is_the_user(town: Town) -> None:
+    town.pod("mine", BACKUP)
+    assert town.vacate("evict", "mine").code == 0
+    (requester,) = town.request("mine")["spec"]["requesters"]
+    assert re.fullmatch(r"[a-z0-9-]+\.cli\.vacate\.dev", requester["name"])
+
+
+def test_status_in_words_and_objects(town: Town) -> None:
+    town.pod("shown", BACKUP, NOTIFY)
+    town.vacate("evict", "shown")
+    finish = format_micro_time(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=20))
+    town.report("shown", heartbeatTime=now(), expectedInterceptorFinishTime=finish, message="Copying")
+    header, row = town.vacate("status", "shown").out.splitlines()
+    assert header.split()[:3] == ["POD", "STAGE", "ACTIVE"]
+    assert re.fullmatch(rf"shown +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s", row)
+    listed = json.loads(town.vacate("status", "pod/shown", "-o", "json").out)
+    assert [one["status"]["message"] for one in listed["items"]] == ["Copying"]
+    everywhere = town.vacate("status", "-A").out.splitlines()
+    assert everywhere[0].startswith("NAMESPACE")
+    assert any(re.match(r"default +shown ", line) for line in everywhere)
+
+
+def test_status_without_requests_says_so(town: Town) -> None:
+    done = town.vacate("status", "-n", "kube-system")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "No eviction requests in namespace kube-system.\n"
+    assert town.vacate("status", "nobody").err == "No eviction request for pod nobody in namespace default.\n"
+    assert json.loads(town.vacate("status", "-n", "kube-system", "-o", "json").out)["items"] == []
+
+
+def test_status_and_story_of_a_pod_that_its_budget_keeps(town: Town) -> None:
+    town.pod("tight-1", labels={"app": "tight"})
+    town.budget("tight", 1)
+    town.vacate("evict", "tight-1")
+    until(lambda: "Blocked" in town.vacate("status", "tight-1").out)
+    assert "pdb/tight" in town.vacate("status", "tight-1").out
+    told = town.vacate("explain", "tight-1").out
+    assert "Pod tight-1 cannot be evicted: " in told
+    assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in told
+    assert re.search(r"The next attempt comes (within|between) ", told)
+    assert "kubectl describe pdb tight -n default" in told
+
+
+def test_following_a_pod_to_its_end(town: Town) -> None:
+    town.pod("followed", BACKUP)
+    following = town.start("status", "followed", "-w")
+    assert following.stdout is not None
+    assert following.stdout.readline().startswith("POD")
+    town.vacate("evict", "followed")
+    town.report("followed", heartbeatTime=now(), activeInterceptorCompleted=True)
+    out, _ = following.communicate(timeout=30)
+    assert following.returncode == 0, out
+    stages = [line.split()[1] for line in out.splitlines()]
+    assert stages[0] == "Intercepting"
+    assert stages[-1] in ("Complete", "Deleted")
+    assert all(line.startswith("followed ") for line in out.splitlines())
+
+
+def test_a_live_table_on_a_terminal(town: Town) -> None:
+    town.pod("live", BACKUP)
+    ours, theirs = pty.openpty()
+    following = town.start("status", "live", "-w", stdout=theirs)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    town.vacate("evict", "live")
+    while BACKUP not in shown:
+        shown += os.read(ours, 65536).decode(errors="replace")
+    town.report("live", heartbeatTime=now(), activeInterceptorCompleted=True)
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece.decode(errors="replace")
+    except OSError:  # how Linux tells that nobody has the other side open
+        os.close(ours)
+    assert following.wait(30) == 0
+    assert "No eviction requests yet; waiting for one." in shown
+    assert "Intercepting" in shown
+    assert re.search("Complete|Deleted", shown.rpartition("POD")[2])
+
+
+def test_taking_back_one_of_two_requests(town: Town) -> None:
+    town.pod("wanted", BACKUP)
+    town.vacate("evict", "wanted", "--requester", DRAIN)
+    joined = town.vacate("evict", "wanted", "--requester", JANE)
+    assert (
+        joined.out == f"pod/wanted is asked to leave, as {DRAIN} asked before; {BACKUP} prepares it first\n"
+    )
+    stranger = town.vacate("cancel", "wanted", "--requester", "other.example.com")
+    assert stranger.code == 1
+    assert "error: other.example.com does not ask pod wanted to leave; " in stranger.err
+    assert DRAIN in stranger.err
+    assert JANE in stranger.err
+    assert town.vacate("cancel", "wanted", "--requester", JANE).out == (
+        f"pod/wanted is no longer asked to leave by {JANE}, but still by {DRAIN}\n"
+    )
+    assert town.vacate("cancel", "wanted", "--requester", DRAIN).out == (
+        "pod/wanted may stay: nobody asks it to leave any more\n"
+    )
+    until(lambda: "Cancelled" in town.vacate("status", "wanted").out)
+    again = town.vacate("cancel", "wanted", "--requester", DRAIN)
+    assert (again.code, again.out) == (0, "pod/wanted may stay: the request is cancelled already\n")
+    assert town.vacate("evict", "wanted", "--requester", JANE).code == 0
+    assert town.request("wanted")["spec"]["requesters"] == [{"name": JANE}]
+
+
+def test_forbidden_and_overridden(town: Town) -> None:
+    town.pod("held", BACKUP)
+    town.vacate("evict", "held", "--requester", JANE)
+    town.report("held", heartbeatTime=now(), evictionRequestCancellationPolicy="Forbid")
+    refused = town.vacate("cancel", "held", "--requester", JANE)
+    assert refused.code == 1
+    assert len(refused.err.splitlines()) == 1
+    assert BACKUP in refused.err
+    assert "--override" in refused.err
+    assert "It cannot be cancelled: an interceptor has forbidden that." in town.vacate("explain", "held").out
+    done = town.vacate("cancel", "held", "--override")
+    assert done.code == 0
+    assert done.out == (
+        "pod/held may stay: the interceptor's Forbid was set to Allow, and all requesters were removed "
+        f"({JANE})\n"
+    )
+    request = town.request("held")
+    assert request["status"]["evictionRequestCancellationPolicy"] == "Allow"
+    (event,) = [
+        one
+        for one in town.https.get("/api/v1/namespaces/default/events").ok()["items"]
+        if one["involvedObject"]["name"] == request["metadata"]["name"]
+        and one["reason"] == "CancellationOverridden"
+    ]
+    assert event["type"] == "Warning"
+    assert event["message"].endswith(
+        f" removed all requesters ({JANE}), after setting the cancellation policy from Forbid to Allow."
+    )
+    until(lambda: "Cancelled" in town.vacate("status", "held").out)
+
+
+def test_overriding_where_nothing_is_forbidden(town: Town) -> None:
+    town.pod("free", BACKUP)
+    town.vacate("evict", "free", "--requester", JANE)
+    done = town.vacate("cancel", "free", "--override")
+    assert (done.code, done.out) == (0, f"pod/free may stay: all requesters were removed ({JANE})\n")
+
+
+def test_nothing_to_take_back(town: Town) -> None:
+    town.pod("calm")
+    assert town.vacate("cancel", "calm").err == "error: nobody asks pod calm to leave\n"
+    both = town.vacate("cancel", "calm", "nowhere", "--override")
+    assert both.code == 1
+    assert both.err.splitlines() == [
+        "error: pod/calm: nobody asks pod calm to leave",
+        'error: pod/nowhere: pods "nowhere" not found',
+    ]
+
+
+def test_the_story_before_during_and_after(town: Town) -> None:
+    town.pod("told", BACKUP, NOTIFY)
+    before = town.vacate("explain", "told").out
+    assert before.startswith("Nobody asks pod told to leave.")
+    assert [line for line in before.splitlines() if "would have its turn" in line] == [
+        f"  1. {BACKUP} would have its turn.",
+        f"  2. {NOTIFY} would have its turn.",
+    ]
+    town.vacate("evict", "told", "--because", "kernel update")
+    town.report("told", heartbeatTime=now(), message="Copied 3 of 9 GiB")
+    during = town.vacate("explain", "pod/told").out
+    assert during.startswith(f"{BACKUP} prepares the leave of pod told.")
+    assert "Reason given: kernel update" in during
+    assert "It says: Copied 3 of 9 GiB." in during
+    assert f"{NOTIFY} is asked instead" in during
+    told = yaml.safe_load(town.vacate("explain", "told", "-o", "yaml").out)
+    assert [one["state"] for one in told["interceptors"]] == ["Active", "Waiting"]
+    town.vacate("cancel", "told", "--override")
+    until(
+        lambda: town.vacate("explain", "told").out.startswith("The request that pod told leave is cancelled.")
+    )
+
+
+def test_the_story_of_nobody(town: Town) -> None:
+    assert town.vacate("explain", "nowhere").err == 'error: pods "nowhere" not found\n'
