@@ -8,10 +8,12 @@ STAMP  := $(VENV)/.installed
 T    ?= tests
 K    ?=
 SEED ?=
+# make sim SEEDS=5000
+SEEDS ?= 5000
 PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format lock clean kube kube-up kube-down test-kube differential
+.PHONY: help setup demo test test-fast sim lint format lock clean kube kube-up kube-down test-kube differential
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +36,9 @@ test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
 
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
+
+sim: $(STAMP) ## Tell stories of leaves under faults in virtual time (SEEDS=n); failing seeds are kept
+	@PYTHONPATH=tests $(BIN)/python -m support.leaves.run --seeds $(SEEDS)
 
 kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
 	@$(BIN)/python -m hack.kubelab.obtain

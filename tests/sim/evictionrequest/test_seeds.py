@@ -1,0 +1,57 @@
+"""Leaves under faults, drawn from seeds: whatever happens, the rules hold at every revision and all ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.leaves.kept import keep, kept_seeds
+from support.leaves.story import tell
+from vacate.sim.run import reproduction
+
+TESTS = Path(__file__).parents[2]
+
+
+@pytest.mark.sim
+def test_every_leave_keeps_the_rules(leave_seed: int) -> None:
+    told = tell(leave_seed).breaches
+    assert not told, "\n".join([*told, reproduction(leave_seed)])
+
+
+@pytest.mark.sim
+def test_a_seed_tells_the_same_story_twice() -> None:
+    assert tell(7).digest == tell(7).digest
+    assert tell(7).digest != tell(8).digest
+
+
+@pytest.mark.process
+def test_a_seed_tells_the_same_story_in_processes_with_different_hash_seeds() -> None:
+    assert _digest(hash_seed="1") == _digest(hash_seed="2")
+
+
+def _digest(hash_seed: str, seed: int = 12) -> str:
+    program = f"from support.leaves.story import tell; print(tell({seed}).digest)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.unit
+def test_seeds_that_failed_are_kept_once(tmp_path: Path) -> None:
+    file = tmp_path / "kept.txt"
+    assert kept_seeds(file) == []
+    file.write_text("# for people\n\n")
+    for seed in (812, 3, 812):
+        keep(seed, "a request never ended", file)
+    assert kept_seeds(file) == [812, 3]

@@ -1,0 +1,84 @@
+"""Many seeds on all cores: `python -m support.leaves.run --seeds 5000`.
+
+A seed that fails is told with what went wrong and the line that repeats it, and is kept for `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from support.leaves.kept import keep
+from support.leaves.story import tell
+from vacate.clock import SystemClock
+from vacate.sim.run import reproduction
+
+TEST = "tests/sim/evictionrequest/test_seeds.py"
+BETWEEN_LINES = 10.0
+_MOST_TOLD = 5
+
+
+class Verdict(NamedTuple):
+    """One seed and what was wrong with it."""
+
+    seed: int
+    told: list[str]
+
+
+def judge(seed: int) -> Verdict:
+    """Tell one story; an error is a breach like any other."""
+    logging.disable(logging.CRITICAL)
+    try:
+        return Verdict(seed, tell(seed).breaches)
+    except Exception as error:  # the other seeds go on
+        return Verdict(seed, [f"{type(error).__name__}: {error}"])
+
+
+def run(seeds: range, processes: int) -> Iterator[Verdict]:
+    """The verdicts as they come."""
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        yield from pool.imap_unordered(judge, seeds, chunksize=4)
+
+
+def main() -> int:
+    """Returns 1 where a seed failed."""
+    options = _options()
+    clock = SystemClock()
+    began = told_at = clock.monotonic()
+    failed = []
+    seeds = range(options.start, options.start + options.seeds)
+    for done, verdict in enumerate(run(seeds, options.processes), 1):
+        if verdict.told:
+            failed.append(verdict.seed)
+            _report(verdict)
+        if clock.monotonic() - told_at >= BETWEEN_LINES or done == options.seeds:
+            told_at = clock.monotonic()
+            print(
+                f"{done} of {options.seeds} seeds, {len(failed)} failed, {told_at - began:.0f} s", flush=True
+            )
+    return 1 if failed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="support.leaves.run", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5000, help="how many")
+    parser.add_argument("--start", type=int, default=0, help="the first one")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args()
+
+
+def _report(verdict: Verdict) -> None:
+    print(f"seed {verdict.seed}:")
+    for line in verdict.told[:_MOST_TOLD]:
+        print(f"  {line}")
+    print(f"  {reproduction(verdict.seed, TEST)}", flush=True)
+    keep(verdict.seed, verdict.told[0].splitlines()[0][:160])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
