@@ -1,0 +1,190 @@
+"""What stands in the way of the commands is one line: bad names, no cluster, no server, no rights, no API."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import Ended, Town, vacate
+
+pytestmark = pytest.mark.process
+
+COMMANDS = {
+    "evict": ("evict", "web"),
+    "status": ("status",),
+    "status -w": ("status", "-w"),
+    "cancel": ("cancel", "web"),
+    "explain": ("explain", "web"),
+}
+USAGE = [
+    (("evict",), "name at least one pod"),
+    (("evict", "web", "-l", "a=b"), "name pods or use -l"),
+    (("evict", ""), "it must not be empty"),
+    (("evict", "Web"), "lower case"),
+    (("evict", "deployment/web"), "write NAME or pod/NAME"),
+    (("evict", "a/../b"), "write NAME or pod/NAME"),
+    (("evict", "x" * 300), "must be no more than 253"),
+    (("evict", "web", "--requester", "No Name"), "lower case"),
+    (("evict", "web", "--deadline", "9m"), "does not lie between 600s and 86400s"),
+    (("evict", "web", "--deadline", "soon"), "no span of time"),
+    (("evict", "web", "--timeout", "-1"), "no span of time"),
+    (("evict", "web", "-n", "a.b"), "'a.b'"),
+    (("evict", "web", "-o", "xml"), "'xml' is not one of"),
+    (("evict", "web", "--nope"), "--nope"),
+    (("status", "-w", "-o", "json"), "do not go together"),
+    (("status", "-A", "-n", "x"), "do not go together"),
+    (("status", "a b"), "lower case"),
+    (("cancel",), "Missing argument"),
+    (("cancel", "\n"), "lower case"),
+    (("explain",), "Missing argument"),
+    (("explain", "a", "b"), "unexpected extra argument"),
+]
+
+
+def one_line(ended: Ended) -> str:
+    """The only line of a refusal."""
+    assert ended.code == 1, ended
+    assert ended.out == ""
+    (line,) = ended.err.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE, ids=lambda value: str(value)[:40])
+def test_what_makes_no_sense_is_refused_before_anything_is_asked(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    ended = vacate({"KUBECONFIG": "/nowhere/at/all"}, *arguments)
+    assert ended.code == 2, ended
+    assert ended.out == ""
+    assert said in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_kubeconfig(command: str, tmp_path: Path) -> None:
+    line = one_line(vacate({"KUBECONFIG": str(tmp_path / "none")}, *COMMANDS[command]))
+    assert line == f"error: {tmp_path / 'none'}: no such kubeconfig file; set KUBECONFIG or pass --kubeconfig"
+
+
+def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("{")
+    assert "is not YAML" in one_line(vacate({}, "status", "--kubeconfig", str(tmp_path / "config")))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_server_that_does_not_answer(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    config = kubeconfig_of(f"https://127.0.0.1:{port}", tmp_path)
+    assert "no answer: " in one_line(vacate({"KUBECONFIG": str(config)}, *COMMANDS[command]))
+
+
+def kubeconfig_of(server: str, folder: Path) -> Path:
+    path = folder / "config"
+    document = {
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": "secret"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    folder = tmp_path_factory.mktemp("refusals") / "dir"
+    folder.mkdir()
+    (folder / "tokens.csv").write_text('nothing,nobody,1\nlooking,reader,2,"readers"\n')
+    with running_cluster(folder, *FAST_PODS) as running:
+        town = Town(running)
+        town.pod("web", "backup.example.com", labels={"app": "web"})
+        yield town
+
+
+def allow(town: Town, group: str, rules: list[dict[str, list[str]]]) -> None:
+    roles, bindings = (
+        f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("clusterroles", "clusterrolebindings")
+    )
+    town.https.create(roles, {"metadata": {"name": group}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
+    town.https.create(bindings, {"metadata": {"name": group}, "roleRef": role, "subjects": [subject]})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_user_without_rights(command: str, town: Town, tmp_path: Path) -> None:
+    nobody = town.kubeconfig(tmp_path, {"token": "nothing"})
+    line = one_line(town.vacate(*COMMANDS[command], kubeconfig=nobody))
+    assert 'is forbidden: User "nobody" cannot ' in line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_user_whom_nobody_knows(command: str, town: Town, tmp_path: Path) -> None:
+    stranger = town.kubeconfig(tmp_path, {"token": "wrong"})
+    assert "Unauthorized" in one_line(town.vacate(*COMMANDS[command], kubeconfig=stranger))
+
+
+def test_a_reader_may_look_and_not_ask(town: Town, tmp_path: Path) -> None:
+    looking = {"verbs": ["get", "list", "watch"]}
+    group = "evictionrequest.coordination.k8s.io"
+    allow(
+        town,
+        "readers",
+        [
+            {**looking, "apiGroups": [""], "resources": ["pods"]},
+            {"verbs": ["get", "list", "create"], "apiGroups": [group], "resources": ["evictionrequests"]},
+        ],
+    )
+    reader = town.kubeconfig(tmp_path, {"token": "looking"})
+    told = town.vacate("explain", "web", kubeconfig=reader)
+    assert told.out.startswith("Nobody asks pod web to leave.")
+    assert told.err == "You may not read disruption budgets here; what they say is left out.\n"
+    assert town.vacate("status", kubeconfig=reader).err == "No eviction requests in namespace default.\n"
+    assert "is forbidden" in one_line(town.vacate("evict", "web", kubeconfig=reader))
+
+
+def test_contexts_and_namespaces(town: Town, tmp_path: Path) -> None:
+    config = str(town.cluster.kubeconfig)
+    assert town.vacate("status", "--context", "vacate", "--kubeconfig", config).code == 0
+    assert "there is no context 'other'" in one_line(town.vacate("status", "--context", "other"))
+    assert one_line(town.vacate("evict", "web", "-n", "elsewhere")) == 'error: pods "web" not found'
+
+
+def test_several_kubeconfigs_are_one(town: Town, tmp_path: Path) -> None:
+    config = yaml.safe_load(town.cluster.kubeconfig.read_text())
+    parts = []
+    for part in ("clusters", "users", "contexts"):
+        (tmp_path / part).write_text(yaml.safe_dump({part: config[part]}))
+        parts.append(str(tmp_path / part))
+    (tmp_path / "current").write_text(yaml.safe_dump({"current-context": config["current-context"]}))
+    several = os.pathsep.join([str(tmp_path / "missing"), *parts, str(tmp_path / "current")])
+    assert town.vacate("status", kubeconfig=several).err == "No eviction requests in namespace default.\n"
+
+
+def test_credentials_from_a_program(town: Town, tmp_path: Path) -> None:
+    plugin = tmp_path / "login"
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "nothing"}}
+    plugin.write_text(f"#!{sys.executable}\nprint('''{json.dumps(credential)}''')\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}
+    config = town.kubeconfig(tmp_path, {"exec": run})
+    assert 'User "nobody" cannot' in one_line(town.vacate("status", kubeconfig=config))
+
+
+def test_a_cluster_without_the_api(tmp_path: Path) -> None:
+    with running_cluster(
+        tmp_path / "dir", "--nodes", "0", "--feature-gates", "EvictionRequestAPI=false"
+    ) as cluster:
+        bare = Town(cluster)
+        for command in ("status", "status -w"):
+            assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*COMMANDS[command]))
