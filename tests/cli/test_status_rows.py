@@ -51,6 +51,14 @@ def test_two_budgets_that_nobody_may_read() -> None:
     assert row_of(Play().refused(SEVERAL).typed, [], START).blocked_by == "pdbs"
 
 
+def test_requests_that_nobody_processes() -> None:
+    assert row(SCENES["unadmitted"]()).blocked_by == "admission"
+
+
+def test_what_others_write_does_not_steer_the_terminal() -> None:
+    assert row(Play().refused("no\x1b[2J\nand\tno")).blocked_by == "no [2J and no"
+
+
 def test_a_long_refusal_is_cut() -> None:
     assert row(Play().refused("x" * 500)).blocked_by == "x" * 59 + "…"
 

@@ -40,14 +40,13 @@ class Found:
 
 
 async def find(cluster: Cluster, pod_name: str) -> Found:
-    """The pod of that name and its request, or the newest request about a pod that had the name.
+    """The pod of that name and its request; of a pod that is gone, the newest request about it.
 
     NotFound where there is neither.
     """
     pod, missing = await _pod(cluster, pod_name)
     if pod is not None:
-        request = await _request(cluster, str(dig(pod, "metadata", "uid")))
-        return Found(pod, request or await _newest_about(cluster, pod_name))
+        return Found(pod, await _request(cluster, str(dig(pod, "metadata", "uid"))))
     request = await _newest_about(cluster, pod_name)
     if request is None and missing is not None:
         raise missing

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.spans import human_duration
-from vacate.api.types.evictionrequest import COMPLETE, PROGRESSING, EvictionRequest
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, shown_stage
 from vacate.decide.dialects.story_budgets import budgets_named_in, covering
+from vacate.decide.dialects.story_words import plain
 from vacate.decide.process.model import Stage
 
 HEADER = ("POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE")
@@ -61,7 +62,7 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
         since=_span(_since(request, stage), now),
         eta=_eta(request, now) if active else NOTHING,
         heartbeat=_heartbeat(request, now) if active else NOTHING,
-        blocked_by=", ".join(_blocking(request, budgets)) if stage is Stage.BLOCKED else NOTHING,
+        blocked_by=_blocked_by(request, stage, budgets),
         age=_span(request.metadata.creation_timestamp, now),
     )
 
@@ -103,6 +104,12 @@ def _heartbeat(request: EvictionRequest, now: dt.datetime) -> str:
     return f"{_span(request.status.heartbeat_time, now)} ago" if has_responded(request) else "none yet"
 
 
+def _blocked_by(request: EvictionRequest, stage: Stage, budgets: Sequence[PodDisruptionBudget]) -> str:
+    if ADMITTED_STAMP not in request.metadata.annotations:
+        return "admission"
+    return ", ".join(_blocking(request, budgets)) if stage is Stage.BLOCKED else NOTHING
+
+
 def _blocking(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) -> list[str]:
     """The budgets over the pod, whose labels the request carries; else those that the refusal named."""
     meta, message = request.metadata, request.status.message
@@ -113,12 +120,11 @@ def _blocking(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) 
         return [f"pdb/{one.metadata.name}" for one in covering(budgets, meta.namespace, meta.labels)] or [
             "pdbs"
         ]
-    return [_short(message)] if message else [NOTHING]
+    return [_short(message)]
 
 
-def _short(message: str, limit: int = 60) -> str:
-    first = message.removeprefix("The eviction was refused: ").splitlines()[0]
-    return first if len(first) <= limit else f"{first[: limit - 1]}…"
+def _short(message: str) -> str:
+    return plain(message.removeprefix("The eviction was refused: "), 60) or NOTHING
 
 
 def _span(moment: dt.datetime | None, now: dt.datetime) -> str:

@@ -6,6 +6,7 @@ import datetime as dt
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.story_parts import Remedy, Scene
+from vacate.decide.dialects.story_words import plain
 
 PROMPT = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
@@ -69,7 +70,7 @@ def look_for_controller(scene: Scene, due: dt.datetime | None) -> tuple[Remedy, 
 
 def reason_of(request: EvictionRequest) -> str:
     """Why the leave is asked for, where someone wrote it down."""
-    return request.metadata.annotations.get(REASON, "").strip()
+    return plain(request.metadata.annotations.get(REASON, ""))
 
 
 REASON = "vacate.dev/reason"

@@ -41,7 +41,13 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
 
 
+def plain(text: str, limit: int = 2000) -> str:
+    """What someone else wrote, in one line that a terminal can show: nothing in it steers the terminal."""
+    shown = " ".join("".join(one if one.isprintable() else " " for one in text[: 4 * limit]).split())
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
 def sentence(text: str) -> str:
-    """The text with the full stop that a sentence ends with."""
-    text = text.strip()
+    """The text, whoever wrote it, with the full stop that a sentence ends with."""
+    text = plain(text)
     return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
