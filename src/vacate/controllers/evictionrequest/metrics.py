@@ -7,22 +7,21 @@ of a finished request are simply not there any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.samples import Sample
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.evictionrequest.memory import failures
 from vacate.decide.dialects.evictionrequest import assigned
+from vacate.metrics import LazyFamily, Point
 
 EVICTIONS = "evictionrequest_controller_evictions"
 ACTIVE_INTERCEPTOR = "evictionrequest_controller_active_interceptor"
 ACTIVE_REQUESTER = "evictionrequest_controller_active_requester"
 POD_INTERCEPTORS = "evictionrequest_controller_pod_interceptors"
 
-_Points = Callable[[EvictionRequest], Iterator[tuple[str, str, float]]]
+_Values = Callable[[EvictionRequest], Iterator[tuple[str, str, float]]]
 """For one request: the name and value of a further label, empty where there is none, and the value."""
 
 
@@ -55,40 +54,23 @@ class OpenRequests:
             if number:
                 yield "result", result, number
 
-    def _family(self, name: str, text: str, kind: str, points: _Points) -> Metric:
-        return _LazyMetric(name, text, kind, lambda: self._samples(name, points))
+    def _family(self, name: str, text: str, kind: str, values: _Values) -> Metric:
+        return LazyFamily(name, text, kind, lambda: self._points(values))
 
-    def _samples(self, name: str, points: _Points) -> Iterator[Sample]:
+    def _points(self, values: _Values) -> Iterator[Point]:
         for request in self._requests.list():
             if request.complete:
                 continue
-            for label, value, number in points(request):
-                labels = _labels(request)
-                if label:
-                    labels[label] = value
-                yield Sample(name, labels, number, None, None)
+            for label, text, number in values(request):
+                known = _labels(request)
+                yield (*known, (label, text)) if label else known, number
 
 
-class _LazyMetric(Metric):
-    """A family whose samples are made while they are read, as often as they are read."""
-
-    def __init__(self, name: str, text: str, kind: str, samples: Callable[[], Iterator[Sample]]) -> None:
-        super().__init__(name, text, kind)
-        self.samples: Any = _Reread(samples)
-
-
-class _Reread:
-    def __init__(self, samples: Callable[[], Iterator[Sample]]) -> None:
-        self._samples = samples
-
-    def __iter__(self) -> Iterator[Sample]:
-        return self._samples()
-
-
-def _labels(request: EvictionRequest) -> dict[str, str]:
+def _labels(request: EvictionRequest) -> tuple[tuple[str, str], ...]:
     ref = request.spec.target.pod_ref
     meta = request.metadata
-    return {"namespace": meta.namespace, "evictionrequest": meta.name, "pod": ref.name if ref else ""}
+    pod = ref.name if ref else ""
+    return ("namespace", meta.namespace), ("evictionrequest", meta.name), ("pod", pod)
 
 
 def _active_interceptor(request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
