@@ -112,6 +112,8 @@ NODE_CASES: Cases = (
     BrokenStep("Node/spec.podCIDRs/forbidden", NODES, {"spec.podCIDRs": ["10.2.0.0/24"]},
                'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
                {"spec.podCIDRs": ["10.1.0.0/24"]}),
+    BrokenStep("Node/spec.externalID/forbidden", NODES, {"spec.externalID": "b"},
+               "spec.externalID: Forbidden: may not be updated"),
     BrokenStep("Node/spec.providerID/forbidden", NODES, {"spec.providerID": "b"},
                'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
                {"spec.providerID": "a"}),

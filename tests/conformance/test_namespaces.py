@@ -7,7 +7,7 @@ import pytest
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, named, pod
 from support.arms_scene import Scene, names
-from vacate.api.kinds import CONFIGMAPS, NAMESPACES, PODS
+from vacate.api.kinds import CONFIGMAPS, LEASES, NAMESPACES, PODS
 
 pytestmark = CONFORMANCE
 
@@ -117,3 +117,11 @@ async def test_collections_of_namespaces_are_not_deleted(scene: Scene) -> None:
     answer = await scene.ask("DELETE", NAMESPACES, query={"labelSelector": "no=body"})
     message = "the server does not allow this method on the requested resource"
     answer.refused(405, "MethodNotAllowed", message)
+
+
+async def test_putting_something_new_into_a_namespace_on_its_way_out(scene: Scene) -> None:
+    name = await going(scene)
+    answer = await scene.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
+    await release(scene)
+    why = f"unable to create new content in namespace {name} because it is being terminated"
+    answer.refused(403, "Forbidden", f'leases.coordination.k8s.io "l" is forbidden: {why}')

@@ -55,6 +55,13 @@ async def test_bad_ranges(scene: Scene, case: str) -> None:
     answer.refused(422, "Invalid", faults=[fault])
 
 
+async def test_an_external_id_is_for_ever(scene: Scene) -> None:
+    name = scene.unique("n")
+    await scene.given(NODES, named(name, spec={"externalID": "a"}))
+    answer = await scene.patch(NODES, name, {"spec": {"externalID": "b"}})
+    answer.refused(422, "Invalid", faults=["spec.externalID: Forbidden: may not be updated"])
+
+
 async def test_configuration_from_elsewhere_is_out_of_use(scene: Scene) -> None:
     made = await scene.create(NODES, named(scene.unique("n"), spec={"configSource": {}}))
     assert "configSource" not in made["spec"]

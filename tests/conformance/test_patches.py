@@ -200,3 +200,11 @@ async def test_strategic_takes_numbers_as_they_fit(scene: Scene) -> None:
     assert patched.ok()["spec"]["replicas"] == 7
     patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":3.0}}', STRATEGIC_PATCH)
     assert patched.ok()["spec"]["replicas"] == 3
+
+
+async def test_a_patch_that_makes_something_else_of_it(scene: Scene) -> None:
+    await scene.given(CONFIGMAPS, config_map("m"))
+    answer = await scene.patch(CONFIGMAPS, "m", [{"op": "add", "path": "/kind", "value": "Pod"}], JSON_PATCH)
+    answer.refused(422, "Invalid")
+    (fault,) = answer.faults
+    assert fault.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")

@@ -7,7 +7,7 @@ import pytest
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import budget, config_map, named, workload
 from support.arms_scene import Scene
-from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, PODDISRUPTIONBUDGETS, ROLES, Kind
+from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODDISRUPTIONBUDGETS, ROLES, Kind
 
 pytestmark = CONFORMANCE
 
@@ -159,4 +159,21 @@ async def test_putting_something_new_that_is_said_to_exist(scene: Scene) -> None
 async def test_putting_something_new_with_a_version(scene: Scene) -> None:
     answer = await scene.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
     answer.refused(500, "", 'strconv.ParseUint: parsing "x": invalid syntax')
-    (await scene.put(LEASES, named("l", meta={"resourceVersion": "7"}, spec={}))).ok(201)
+    wanted = named("l", meta={"resourceVersion": "7"}, spec={})
+    tried = (await scene.put(LEASES, wanted, query={"dryRun": "All"})).ok(201)
+    assert tried["metadata"]["resourceVersion"] == "7"
+    (await scene.put(LEASES, wanted)).ok(201)
+
+
+async def test_putting_something_new_that_is_already_going(scene: Scene) -> None:
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+    made = (await scene.put(LEASES, named("l", meta=going, spec={}))).ok(201)
+    assert going.items() <= made["metadata"].items()
+
+
+async def test_nodes_are_stored_under_their_first_name(scene: Scene) -> None:
+    name = scene.unique("n")
+    await scene.given(NODES, named(name))
+    answer = await scene.put(NODES, named(name, meta={"uid": "7"}))
+    why = f"StorageError: invalid object, Code: 4, Key: /registry/minions/{name}, ResourceVersion: 0, "
+    answer.refused(409, "Conflict", starting=conflict("nodes", name, why))

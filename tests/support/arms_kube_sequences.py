@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from support.arms_kube_ask import Ask, base_object, name_in
+from support.arms_kube_ask import HERE, Ask, Held, base_object, name_in
 from support.arms_kube_requests import WORKLOADS, Kinds, common, plain_creates, selector
 from support.arms_kube_rights import RIGHTS, grants, rights
 from support.arms_kube_workloads import bindings, budget_states, evictions, scales
@@ -58,8 +58,20 @@ def _workloads() -> st.SearchStrategy[Sequence]:
     return _sequence(st.lists(plain_creates(WORKLOADS), max_size=3), [*common(WORKLOADS), *own], WORKLOADS)
 
 
+@st.composite
+def finalizations(draw: st.DrawFn) -> Ask:
+    """What a namespace controller says when a namespace is empty."""
+    name = name_in(NAMESPACES, draw(st.sampled_from(["a", "b"])))
+    finalizers = draw(st.sampled_from([[], ["kubernetes"], ["example.com/keep"], ["keep"]]))
+    version = draw(st.sampled_from([None, "1", Held("namespaces", name, "resourceVersion")]))
+    meta = {"name": name} | ({"resourceVersion": version} if version else {})
+    return Ask("PUT", NAMESPACES, name, "finalize", {"metadata": meta, "spec": {"finalizers": finalizers}})
+
+
 def _cluster() -> st.SearchStrategy[Sequence]:
-    return _sequence(st.lists(plain_creates(CLUSTER), max_size=3), common(CLUSTER), CLUSTER)
+    closing = st.just(Ask("DELETE", NAMESPACES, HERE))
+    anything = [*common(CLUSTER), *common(CLUSTER), finalizations(), closing]
+    return _sequence(st.lists(plain_creates(CLUSTER), max_size=3), anything, CLUSTER)
 
 
 def _rights() -> st.SearchStrategy[Sequence]:

@@ -1,4 +1,8 @@
-"""Good and bad values for nodes, namespaces, leases, events, roles and bindings."""
+"""Good and bad values for nodes, namespaces, leases, events, roles and bindings.
+
+Fields that a server takes away again are not among them: to a real one a patch of them is a change of the
+managed fields, which watchers see.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,6 @@ _LEASE: Table = [
     (("spec", "leaseTransitions"), WHOLE),
     (("spec", "acquireTime"), _TIMES),
     (("spec", "renewTime"), _TIMES),
-    (("spec", "strategy"), ["OldestEmulationVersion", "x"]),
-    (("spec", "preferredHolder"), ["you"]),
     (("spec",), [{}, None]),
 ]
 _EVENT: Table = [
@@ -86,7 +88,6 @@ _NODE: Table = [
     (("spec", "podCIDRs"), [["10.0.0.0/24"], ["10.0.0.0/24", "10.1.0.0/24"], ["x"], []]),
     (("spec", "providerID"), ["it://one", "it://two", ""]),
     (("spec", "externalID"), ["old"]),
-    (("spec", "configSource"), [{}, {"configMap": {"name": "x"}}]),
     (("status", "capacity"), [{"cpu": "4"}, {"cpu": "many"}, {"cpu": "-1"}, {"pods": "1.5"}, None]),
     (("status", "addresses"), [[{"type": "InternalIP", "address": "10.0.0.1"}], [{"type": "x"}]]),
 ]

@@ -43,6 +43,7 @@ RULES = table(
     ("status.addresses[]", Fault.DUPLICATE, "unique"),
     ("spec.podCIDRs", Fault.FORBIDDEN, "not changed once set"),
     ("spec.providerID", Fault.FORBIDDEN, "not changed once set"),
+    ("spec.externalID", Fault.FORBIDDEN, "not changed"),
 )
 
 
@@ -90,7 +91,10 @@ class NodeStrategy(KindStrategy):
         spec = mapping(new.get("spec"))
         found = step + _amount_faults(new) + _address_faults(new)
         found += _settled_faults(spec, mapping(old.get("spec")))
-        return found + taint_faults(spec.get("taints"))
+        found += taint_faults(spec.get("taints"))
+        if text(spec.get("externalID")) != text(mapping(old.get("spec")).get("externalID")):
+            found.append(forbidden("spec.externalID", "may not be updated"))
+        return found
 
 
 def _drop_configuration(node: Obj) -> None:

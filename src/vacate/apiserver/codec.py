@@ -131,15 +131,19 @@ def check_object(value: Any) -> None:
 
 def _check_identity(obj: Obj, kind: Kind) -> None:
     given, version = obj["kind"], obj["apiVersion"]
+    if why := misfit(version, given, kind):
+        short = version.rpartition("/")[2]
+        raise BadRequest(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {why}')
+
+
+def misfit(version: str, given: str, kind: Kind) -> str:
+    """Why an object that calls itself so is not one of the kind, or nothing."""
     if (version, given) == (kind.api_version, kind.kind):
-        return
-    short = version.rpartition("/")[2]
-    if (version, given) in _SERVED:
-        package = kind.group.partition(".")[0] or "core"
-        why = f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
-    else:
-        why = f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
-    raise BadRequest(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {why}')
+        return ""
+    if (version, given) not in _SERVED:
+        return f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
+    package, short = kind.group.partition(".")[0] or "core", version.rpartition("/")[2]
+    return f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
 
 
 def _summary(body: bytes) -> str:

@@ -227,7 +227,8 @@ def test_outcomes_of_wrong_types_are_invalid() -> None:
 
 
 IDENTITY = {
-    '{"kind":"Pod"}': 'no kind "Pod" is registered for version "v1" in scheme ',
+    '{"kind":"Pod"}': "converting (v1.Pod) to (core.Node): unknown conversion",
+    '{"kind":"Cat"}': 'no kind "Cat" is registered for version "v1" in scheme ',
     '{"kind":5}': "json: cannot unmarshal number into Go struct field Node.kind of type string",
 }
 

@@ -10,6 +10,7 @@ from vacate.api import field, schema
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.schema.restore import Unrestorable, restore
+from vacate.apiserver.codec import misfit
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
@@ -94,7 +95,8 @@ def _decoded(kind: Kind, result: Any) -> Obj:
     if not result.get("apiVersion"):
         # What says no version is read as something else, and nothing of the object is seen.
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
-    result.setdefault("kind", kind.kind)
+    if result.get("kind") in (None, ""):
+        result["kind"] = kind.kind
     faults = schema.settle(kind, result) or _faults_of_identity(kind, result)
     if faults:
         raise refusals.unusable(field.invalid("patch", text, faults[0]))
@@ -102,11 +104,8 @@ def _decoded(kind: Kind, result: Any) -> Obj:
 
 
 def _faults_of_identity(kind: Kind, result: Obj) -> list[str]:
-    name, version = result["kind"] or kind.kind, result["apiVersion"]
-    if (version, name) == (kind.api_version, kind.kind):
-        return []
-    scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
-    return [f'no kind "{name}" is registered for version "{version}" in scheme "{scheme}"']
+    why = misfit(result["apiVersion"], result["kind"], kind)
+    return [why] if why else []
 
 
 def _encoded(value: Any) -> str:

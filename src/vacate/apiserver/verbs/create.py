@@ -57,7 +57,7 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
     context = registry.context(call.user)
     generated = _fill_metadata(registry, call, obj)
     strategy.default(obj, context)
-    _check_namespace(registry, call, obj)
+    check_namespace(registry, call, obj)
     schema.complete(call.kind, obj)
     strategy.prepare_create(obj, context)
     schema.complete(call.kind, obj)
@@ -109,7 +109,8 @@ def _generate_name(registry: Registry, base: str) -> str:
     return base[:_MAX_GENERATED_BASE] + registry.entropy.suffix()
 
 
-def _check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
+def check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
+    """Refuse new objects where the namespace is missing or on its way out."""
     if call.kind.namespaced:
         namespace = registry.lookup(NAMESPACES, "", call.namespace)
         refusal = creation_refusal(call.kind, obj, call.namespace, namespace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vacate import errors
 from vacate.admission.registry import strategy_for
 from vacate.api import field, schema, status
+from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
 from vacate.apiserver import respond
 from vacate.apiserver.codec import read_object
@@ -15,6 +16,8 @@ from vacate.apiserver.verbs import create as creating
 from vacate.decide.deletion import removed_by_update
 from vacate.store.types import Entry, Key
 from vacate.wire.message import Response
+
+_BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 async def update(registry: Registry, call: Call) -> Response:
@@ -103,7 +106,8 @@ def _revision(new: Obj) -> str:
 def _other_object(call: Call, wanted: str, found: str) -> errors.Conflict:
     """The refusal comes from the storage, and says so."""
     kind, root = call.kind, "" if call.dry_run else "/registry"
-    path = "/".join(part for part in (kind.plural, call.namespace, call.name) if part)
+    folder = "minions" if kind is NODES else kind.plural  # what nodes were once called
+    path = "/".join(part for part in (folder, call.namespace, call.name) if part)
     return status.conflict(
         kind,
         call.name,
@@ -123,9 +127,12 @@ async def _create(registry: Registry, call: Call, new: Obj) -> Response:
     if uid := new["metadata"].get("uid"):
         raise _other_object(call, uid, "")
     require(registry, call, "create")
-    _revision(new)
-    new["metadata"].pop("resourceVersion", None)
+    creating.check_namespace(registry, call, new)
+    revision, said = _revision(new), dict(new["metadata"])
+    creating.admit(registry, call, new)
+    # What POST would forget is believed here: nobody looks twice at what comes by PUT.
+    new["metadata"] |= {key: said[key] for key in _BELIEVED if key in said}
     if call.dry_run:
-        creating.admit(registry, call, new)
+        new["metadata"] |= {"resourceVersion": revision} if revision else {}
         return respond.unstored(call, new, 201)
-    return respond.stored(call, await creating.stage(registry, call, new).done(), 201)
+    return respond.stored(call, await registry.stage_create(call.kind, new).done(), 201)
