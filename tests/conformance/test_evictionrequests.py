@@ -267,3 +267,42 @@ async def test_the_pod_of_another_namespace_is_unknown(scene: Scene) -> None:
     here["metadata"]["namespace"] = "default"
     said = "the namespace of the provided object does not match the namespace sent on the request"
     (await scene.post(EVICTIONREQUESTS, here)).refused(400, "BadRequest", said)
+
+
+async def test_openapi(scene: Scene) -> None:
+    index = (await scene.arm.call("GET", "/openapi/v3")).ok()
+    where = index["paths"][f"apis/{GROUP}/v1alpha1"]["serverRelativeURL"].partition("?")[0]
+    document = (await scene.arm.call("GET", where)).ok()
+    schema = document["components"]["schemas"]["io.k8s.coordination.evictionrequest.v1alpha1.EvictionRequest"]
+    heartbeat = schema["properties"]["status"]["properties"]["heartbeatTime"]
+    assert heartbeat["description"].startswith("When the active interceptor last reported progress.")
+    forms = document["paths"][scene.at(EVICTIONREQUESTS, "{name}").replace(scene.namespace, "{namespace}")]
+    assert sorted(forms["patch"]["requestBody"]["content"]) == [JSON_PATCH, MERGE_PATCH]
+    assert (await scene.arm.call("GET", "/openapi/v2")).ok()["swagger"] == "2.0"
+
+
+UNKNOWN = (
+    'EvictionRequest in version "v1alpha1" cannot be handled as a EvictionRequest: strict decoding error: '
+    'unknown field "metadata.colour", unknown field "spec.requesters[0].x", unknown field "spec.y"'
+)
+
+
+async def test_unknown_fields_are_refused_on_demand(scene: Scene) -> None:
+    wanted = request(await a_pod(scene), requesters=[{"name": "a.b", "x": 1}], y=2)
+    wanted["metadata"]["colour"] = "red"
+    answer = await scene.post(EVICTIONREQUESTS, wanted, query={"fieldValidation": "Strict"})
+    answer.refused(400, "BadRequest", UNKNOWN)
+    answer = await scene.post(EVICTIONREQUESTS, wanted, query={"fieldValidation": "Warn"})
+    answer.ok(201)
+    if answer.headers is not None:
+        told = answer.header("Warning") or ""
+        assert told.startswith('299 - "unknown field \\"metadata.colour\\"", 299 - ')
+    name = wanted["metadata"]["name"]
+    answer = await scene.put(EVICTIONREQUESTS, {**answer.obj, "z": 1}, query={"fieldValidation": "Ignore"})
+    assert not answer.header("Warning")
+    if scene.arm.name != "kubectl":  # which has no options for patches
+        strict = {"fieldValidation": "Strict"}
+        answer = await scene.patch(EVICTIONREQUESTS, name, {"spec": {"y": 1}}, query=strict)
+        answer.refused(422, "Invalid")
+        assert answer.faults[0].endswith('strict decoding error: unknown field "spec.y"')
+        (await scene.patch(EVICTIONREQUESTS, name, {"spec": {"y": None}}, query=strict)).ok()

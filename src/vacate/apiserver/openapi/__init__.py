@@ -1,7 +1,7 @@
 """OpenAPI documents, version 3, of the kinds that are served as custom resources.
 
-kubectl explains these kinds with them, and sees that the server checks fields itself. For all other groups
-there is no document, which kubectl takes as it takes a server without OpenAPI.
+kubectl explains these kinds with them, and sees that the server checks their fields itself. For all other
+groups there is no document: kubectl sends such files as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from vacate.api.kinds import Kind
 from vacate.api.objects import encode
 from vacate.apiserver.openapi.document import document
+from vacate.apiserver.openapi.older import older_index
 from vacate.wire.message import Request, Response
 
 _ROOT = "/openapi/v3"
@@ -20,6 +21,8 @@ _ROOT = "/openapi/v3"
 def answer(request: Request, kinds: tuple[Kind, ...]) -> Response | None:
     """The index or one document; None where there is none."""
     path = request.path.rstrip("/")
+    if path == "/openapi/v2":
+        return older_index(request)
     if path == _ROOT:
         return Response(200, _index(kinds))
     body = _documents(kinds).get(path.removeprefix(f"{_ROOT}/"))
