@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from vacate.runtime.controller import Controller
 from vacate.runtime.deps import InformerFactory
@@ -27,11 +27,21 @@ class Runnable(Protocol):
         ...
 
 
+@runtime_checkable
+class Settles(Protocol):
+    """A runnable that others leave work to, which it finishes when they are gone."""
+
+    async def settle(self) -> None:
+        """Return soon, with the work done where that is possible."""
+        ...
+
+
 class Manager:
     """Runs everything that belongs together.
 
     Order of the start: the runnables, the informers, then, once all informers are synced and the lease is
-    held, the controllers. If any of them ends by itself, all are stopped and `run` raises why.
+    held, the controllers. If any of them ends by itself, all are stopped and `run` raises why. What the
+    controllers have left to the runnables is done once they are stopped, while the lease is still held.
     """
 
     def __init__(
@@ -48,6 +58,7 @@ class Manager:
         self._elector = elector
         self._tasks: list[asyncio.Task[None]] = []  # in the order of their start; none may end by itself
         self._starting: asyncio.Task[None] | None = None  # the start itself, which may end well
+        self._working = 0  # how many of the tasks, the last ones, are controllers
         self._stopping = False
         self._ready = asyncio.Event()
         self._wake = asyncio.Event()  # set whenever a task has ended or a stop was asked for
@@ -91,6 +102,7 @@ class Manager:
             self._start("leader election", self._elector.hold())
         for controller in self._controllers:
             self._start(controller.name, controller.run())
+            self._working += 1
         self._ready.set()
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -113,7 +125,14 @@ class Manager:
         """The start first, since it may be about to add tasks; then the last started first."""
         if self._starting is not None:
             await _cancel(self._starting)
-        while self._tasks:
+        await self._end_down_to(len(self._tasks) - self._working)
+        for runnable, task in zip(self._runnables, self._tasks, strict=False):
+            if isinstance(runnable, Settles) and not task.done():
+                await runnable.settle()
+        await self._end_down_to(0)
+
+    async def _end_down_to(self, count: int) -> None:
+        while len(self._tasks) > count:
             await _cancel(self._tasks[-1])
             self._tasks.pop()
 

@@ -29,6 +29,8 @@ BUFFER = 1000
 ATTEMPTS = 12
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 10.0
+LAST_WORDS = 2.0
+"""Seconds that a stop waits for notes to be written."""
 
 _PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
@@ -47,6 +49,8 @@ class EventRecorder:
         self._correlator = Correlator(component, host, entropy)
         self._notes: deque[EventNote] = deque()  # not yet written, oldest first, at most BUFFER
         self._more = asyncio.Event()  # set exactly while there are notes
+        self._settled = asyncio.Event()  # set while nothing is to be written, or nobody is there to take it
+        self._settled.set()
         self._dropped = 0
 
     @property
@@ -66,12 +70,24 @@ class EventRecorder:
             return
         self._notes.append(note)
         self._more.set()
+        self._settled.clear()
 
     async def run(self) -> None:
         """Write until cancelled."""
-        while True:
-            await self._more.wait()
-            await self.flush()
+        try:
+            while True:
+                await self._more.wait()
+                await self.flush()
+        finally:
+            self._settled.set()
+
+    async def settle(self) -> None:
+        """Return when `run` has written all that waits; soon, also where the server is slow or away."""
+        try:
+            async with asyncio.timeout(LAST_WORDS):
+                await self._settled.wait()
+        except TimeoutError:
+            log.warning("events that were not written in time: %d and one under way", self.pending)
 
     async def flush(self) -> None:
         """Write all that waits."""
@@ -81,6 +97,7 @@ class EventRecorder:
             if written is None or not await self._write(written):
                 self._dropped += 1
         self._more.clear()
+        self._settled.set()
 
     async def _write(self, event: Written) -> bool:
         """Try until it works or cannot work; False for a note that is lost."""
@@ -89,7 +106,9 @@ class EventRecorder:
                 await self._send(event)
             except _PASSING as error:
                 log.debug("event %s: %s", event.name, error)
+                self._settled.set()
                 await self._clock.sleep(self._pause(attempt))
+                self._settled.clear()
             except ApiError as error:
                 # Nobody is to be warned of what a namespace on its way out has no room for.
                 level = logging.INFO if error.has_cause("NamespaceTerminating") else logging.WARNING
