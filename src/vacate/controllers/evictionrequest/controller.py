@@ -17,7 +17,8 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.evictionrequest import events
 from vacate.controllers.evictionrequest.evicting import Evictor, TargetUnclear
-from vacate.controllers.evictionrequest.memory import Attempts, key_of
+from vacate.controllers.evictionrequest.listening import Listening
+from vacate.controllers.evictionrequest.memory import PATIENCE, Attempts, key_of
 from vacate.controllers.evictionrequest.metrics import OpenRequests
 from vacate.controllers.evictionrequest.trim import lean_pod, lean_request
 from vacate.controllers.evictionrequest.waking import Waker
@@ -42,15 +43,13 @@ from vacate.decide.process.model import (
     Target,
     Unadmitted,
 )
-from vacate.errors import NotFound, ServiceUnavailable, Timeout, TransportError
+from vacate.errors import Conflict, NotFound
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "evictionrequests"
-
-_OUTAGE = (TransportError, ServiceUnavailable, Timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class EvictionRequests:
         self._pods = deps.informers.informer(PODS, Pod, trim=lean_pod).reader
         self._evictor = Evictor(deps, self.attempts)
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
-        self._no_answer_at: dt.datetime | None = None  # when the server last failed to answer us
+        self._listening = Listening(self._informer, deps.clock)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
         """The pod's request, if it has one: its name is the pod's uid."""
@@ -129,10 +128,9 @@ class EvictionRequests:
         try:
             return await self._advance(request, self._target(request))
         except NotFound:
-            return Done()  # the request was removed meanwhile, and its informer will say so
-        except _OUTAGE:
-            self._no_answer_at = self._deps.clock.now()
-            raise
+            # The request was removed meanwhile and its informer will say so. A server that has just started
+            # may also not know the kind yet.
+            return Later(self._deps.clock.now() + PATIENCE)
 
     def _forget(self, key: Key) -> None:
         self.attempts.forget(key)
@@ -150,24 +148,18 @@ class EvictionRequests:
         return self._pods.get(request.metadata.namespace, ref.name) if ref else None
 
     async def _live_target(self, request: EvictionRequest) -> Target:
-        ref = request.spec.target.pod_ref
+        ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
+        if ref is None:
+            return target_of(request, None, live=True)
+        reading = self._deps.client.get(PODS, ref.name, namespace, into=Pod)
         try:
-            pod = (
-                await self._deps.client.get(PODS, ref.name, request.metadata.namespace, into=Pod)
-                if ref
-                else None
-            )
+            pod = await self._listening.ask(reading)
         except NotFound:
-            pod = None
+            return target_of(request, None, live=True)
         return target_of(request, pod, live=True)
 
     def _moment(self, request: EvictionRequest, now: dt.datetime) -> Moment:
-        return Moment(now, self._listening_since(now), self.attempts.next_of(request, now))
-
-    def _listening_since(self, now: dt.datetime) -> dt.datetime:
-        """Silence counts only while someone can speak: the watch is whole and the server answers."""
-        since = self._informer.unbroken_since or now
-        return since if self._no_answer_at is None else max(since, self._no_answer_at)
+        return Moment(now, self._listening.since(now), self.attempts.next_of(request, now))
 
     # What is done
 
@@ -218,7 +210,8 @@ class EvictionRequests:
     async def _look_again(self, request: EvictionRequest) -> Outcome:
         """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""
         meta = request.metadata
-        found = await self._deps.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        reading = self._deps.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        found = await self._listening.ask(reading)
         if found.metadata.uid != meta.uid or found.complete:
             return Done()  # the informer will bring it
         return await self._advance(found, self._target(found), fresh=True)
@@ -233,11 +226,12 @@ class EvictionRequests:
             return outcome
         target = await self._live_target(request)
         if target.presence is not Presence.GONE:
-            raise outcome.error  # just being changed: again soon
+            raise Conflict(f"the pod is just being changed: {outcome.error}")
         return await self._advance(request, target)
 
     async def _write(self, request: EvictionRequest, patch: Obj) -> None:
         meta = request.metadata
-        await self._deps.client.patch(
+        writing = self._deps.client.patch(
             EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status"
         )
+        await self._listening.ask(writing)
