@@ -20,7 +20,7 @@ async def notify_users(leave: Leave) -> None:
 async def close_books(leave: Leave) -> None:
     print("strict: the books are being closed, which cannot be undone")
     await leave.report("Closing the books")
-    await asyncio.sleep(3)  # in place of the work
+    await asyncio.sleep(5)  # in place of the work
     print("strict: the books are closed")
 
 

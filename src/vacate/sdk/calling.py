@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+from vacate.sdk.errors import TurnLost
 from vacate.sdk.interceptor import Interceptor
 from vacate.sdk.leave import Leave
 from vacate.sdk.ledger import Ledger
@@ -52,6 +53,14 @@ async def _let_go(handler: asyncio.Task[Any], ledger: Ledger) -> None:
         log.error("%s goes on %g s after it was cancelled; it is left alone", handler.get_name(), CLEAN_UP)
         _strays[handler] = None
         handler.add_done_callback(lambda task: _strays.pop(task, None))
+    elif not handler.cancelled() and (error := handler.exception()) is not None:
+        expected = isinstance(error, TurnLost)
+        log.log(
+            logging.DEBUG if expected else logging.WARNING,
+            "%s failed while it was being cancelled: %s",
+            handler.get_name(),
+            error,
+        )
 
 
 def _outcome(handler: asyncio.Task[Outcome | None]) -> Outcome | Exception:

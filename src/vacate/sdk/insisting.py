@@ -97,7 +97,7 @@ class Insistence:
                 await clock.sleep(min(FIRST_PAUSE * 2.0**failures, LONGEST_PAUSE))
                 failures, asked_at = failures + 1, clock.monotonic()
                 if await self._again():
-                    return result_without(self._request, pod_is_there=False)
+                    return result_without(one.last or self._request, clock.now(), pod_is_there=False)
 
     async def _until_removed(self, one: Watched[EvictionRequest]) -> Result | None:
         """The result when the pod has left; None when the name or the request is missing."""

@@ -10,6 +10,7 @@ from typing import Any
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
+from vacate.errors import ConfigError
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -126,4 +127,10 @@ def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
 
 def interceptor_part(deps: Deps, interceptors: Sequence[Interceptor]) -> tuple[InterceptorController, ...]:
     """All interceptors of a program, for a Manager: no threads, and no clock but the injected one."""
+    seen: dict[tuple[str, ...], None] = {}
+    for one in interceptors:
+        selection = (one.name, one.namespace, one.label_selector, one.pod_uid)
+        if selection in seen and one.matches is None:
+            raise ConfigError(f"interceptor {one.name} is there twice, for the same pods")
+        seen[selection] = None
     return tuple(build(deps, interceptor) for interceptor in interceptors)

@@ -132,7 +132,7 @@ class Requester:
             try:
                 where = await self._where(ref, namespace)
             except NotFound:
-                return result_without(None, pod_is_there=False)
+                return result_without(None, self.clock.now(), pod_is_there=False)
             return await self._wait(where)
 
     async def follow(self, ref: Ref, namespace: str = "") -> AsyncGenerator[EvictionRequest, None]:
@@ -180,14 +180,13 @@ class Requester:
         return await self._patch(request, joined(request, self.name))
 
     async def _wait(self, where: Where) -> Result:
-        last: EvictionRequest | None = None
         async with self._watched(where) as one:
             while (current := one.current) is not None:
-                last, seen = current, one.changes
+                seen = one.changes
                 if (result := result_of(current)) is not None:
                     return result
                 await one.change(seen)
-        return await self._vanished(last, where)
+        return await self._vanished(one.last, where)
 
     def following(self, request: EvictionRequest) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
         """A watch over the request, for the length of a block."""
@@ -213,7 +212,7 @@ class Requester:
                 while (found := one.current) is not None and found.metadata.uid == where.uid:
                     await one.change(one.changes)
             pod = None
-        return result_without(last, pod_is_there=pod is not None)
+        return result_without(last, self.clock.now(), pod_is_there=pod is not None)
 
     async def _remove(self, request: EvictionRequest, where: Where) -> None:
         """Delete a request that is over, this one and no other of its name, and see it gone."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned
-from vacate.decide.dialects.history import PastTurn, read_history
+from vacate.decide.dialects.history import Fate, PastTurn, read_history
 from vacate.decide.process.model import Ending
 from vacate.sdk.standing import ending_of
 
@@ -37,13 +38,27 @@ def result_of(request: EvictionRequest) -> Result | None:
     return Result(ending, request.status.message, history_of(request), request)
 
 
-def result_without(last: EvictionRequest | None, *, pod_is_there: bool) -> Result:
-    """The result of a request that is no longer there: vanished with its pod, or removed by someone."""
+def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_there: bool) -> Result:
+    """The result of a request that is no longer there: vanished with its pod, or removed by someone.
+
+    A request may be collected with its pod before the controller has written down how it ended.
+    """
+    if last is not None and (told := result_of(last)) is not None and (told.left or pod_is_there):
+        return told
     ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
-    return Result(ending, message, history_of(last) if last else (), last)
+    return Result(ending, message, (*history_of(last), *_unfinished(last, now)) if last else (), last)
 
 
 def history_of(request: EvictionRequest) -> tuple[PastTurn, ...]:
     """The turns that have ended so far."""
     found = assigned(request)
     return tuple(read_history(found.message)) if found else ()
+
+
+def _unfinished(request: EvictionRequest, now: dt.datetime) -> tuple[PastTurn, ...]:
+    """The turn that the end of the request has cut off."""
+    name, began = request.status.active_interceptor_name, assigned(request)
+    if not name or began is None or request.complete:
+        return ()
+    fate = Fate.COMPLETED if request.status.active_interceptor_completed else Fate.ENDED
+    return (PastTurn(name, began.last_transition_time or now, fate, now),)

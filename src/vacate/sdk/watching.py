@@ -24,6 +24,7 @@ class Watched(Generic[T]):
         self._where = (namespace, name)
         self._changed = asyncio.Event()
         self.changes = 0  # how many were seen so far
+        self.last: T | None = None  # the newest state that there was, also of an object that is gone
         informer.subscribe(self._count)
 
     @property
@@ -39,6 +40,7 @@ class Watched(Generic[T]):
 
     def _count(self, old: T | None, new: T | None) -> None:
         self.changes += 1
+        self.last = old if new is None else new
         self._changed.set()
 
 

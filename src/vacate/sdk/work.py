@@ -74,7 +74,11 @@ class Work:
             await self._work(pod)
 
     def _wanted(self, pod: Pod) -> bool:
-        return self._interceptor.matches is None or self._interceptor.matches(pod)
+        try:
+            return self._interceptor.matches is None or self._interceptor.matches(pod)
+        except Exception:
+            log.exception("%s: whether it matches cannot be told, so it is left alone", self._turn.where)
+            return False
 
     async def _take_on(self) -> None:
         """The first heartbeat proves that the turn is ours before any work begins."""

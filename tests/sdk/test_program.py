@@ -1,0 +1,273 @@
+"""Programs made with the SDK, as processes and threads against a cluster of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
+from support.https import Obj
+from support.manifests import pod
+from support.waiting import until
+from vacate.client.client import Client
+from vacate.errors import ConfigError, NotFound
+from vacate.sdk import CancellationForbidden, Ended, Interceptor, TurnLost, serve_interceptors
+from vacate.sdk.connecting import connected, find_cluster
+from vacate.sdk.sync import PlainLeave, Requester, interceptor
+
+pytestmark = pytest.mark.process
+
+PODS = "/api/v1/namespaces/default/pods"
+BACKUP = "backup.example.com"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with running_cluster(tmp_path_factory.mktemp("sdk") / "dir", *FAST_PODS) as running:
+        yield running
+
+
+@pytest.fixture
+def requester(cluster: ClusterProcess) -> Iterator[Requester]:
+    with Requester("drain.example.com", kubeconfig=cluster.kubeconfig) as one:
+        yield one
+
+
+def run_pod(cluster: ClusterProcess, name: str, interceptor_name: str = "") -> Obj:
+    listed = [{"name": interceptor_name}] if interceptor_name else []
+    admin = cluster.https()
+    admin.create(PODS, pod(name, evictionInterceptors=listed))
+
+    def running() -> Obj:
+        found = admin.get(f"{PODS}/{name}").ok()
+        return found if found["status"]["phase"] == "Running" else {}
+
+    return until(running)
+
+
+class Background:
+    """Interceptors on a loop in a thread, as an embedding program would run them."""
+
+    def __init__(self, cluster: ClusterProcess, *interceptors: Interceptor, health_port: int | None = None):
+        self._config = find_cluster(cluster.kubeconfig)
+        self._interceptors = interceptors
+        self._health_port = health_port
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Background:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        self._task = self._loop.create_task(self._serve())
+        with pytest.raises(asyncio.CancelledError):
+            self._loop.run_until_complete(self._task)
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        async with connected(self._config) as client:
+            await serve_interceptors(client, self._interceptors, health_port=self._health_port)
+
+
+def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, requester: Requester) -> None:
+    run_pod(cluster, "plain")
+    request = requester.ask("plain", because="a test")
+    assert requester.wait(request).left
+    assert requester.find("plain") is None
+    run_pod(cluster, "held", "nobody.example.com")
+    request = requester.ask("held", "default")
+    assert [one.name for one in request.spec.requesters] == [requester.name]
+    assert requester.withdraw(request)
+    states = list(requester.follow(request))
+    assert states[-1].complete
+    with pytest.raises(NotFound, match='pods "missing" not found'):
+        requester.ask("missing")
+
+
+def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -> None:
+    run_pod(cluster, "wanted", "nobody.example.com")
+    with requester.insist("wanted") as leave:
+        assert requester.withdraw("wanted")  # as somebody else would
+        until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
+        cluster.https().delete(f"{PODS}/wanted")
+        assert leave.wait().left
+
+
+def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Requester) -> None:
+    threads: list[str] = []
+
+    @interceptor(BACKUP)
+    def back_up(leave: PlainLeave) -> None:
+        threads.append(threading.current_thread().name)
+        leave.report("Working", cancellation="Forbid")
+        assert leave.request.forbids_cancellation
+        leave.event("Working", "it works")
+        leave.progress()
+        leave.sleep(0.1)
+        leave.evict()
+
+    with Background(cluster, back_up):
+        run_pod(cluster, "threaded", BACKUP)
+        result = requester.wait(requester.ask("threaded"))
+    assert result.left
+    assert threads != [threading.current_thread().name]
+
+
+def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, requester: Requester) -> None:
+    begun = threading.Event()
+    ends: list[Ended | None] = []
+
+    @interceptor(BACKUP)
+    def waits(leave: PlainLeave) -> None:
+        begun.set()
+        try:
+            leave.sleep(60)
+        except TurnLost as lost:
+            ends += [lost.ended, leave.ended]
+            raise
+
+    with Background(cluster, waits):
+        run_pod(cluster, "spared", BACKUP)
+        request = requester.ask("spared")
+        assert begun.wait(10)
+        assert requester.withdraw(request)
+        until(lambda: ends)
+    assert ends == [Ended.CANCELLED, Ended.CANCELLED]
+
+
+def test_forbid_is_told_to_plain_scripts(cluster: ClusterProcess, requester: Requester) -> None:
+    @interceptor(BACKUP, cancellation="Forbid")
+    def waits(leave: PlainLeave) -> None:
+        leave.sleep(60)
+
+    with Background(cluster, waits):
+        run_pod(cluster, "fixed", BACKUP)
+        request = requester.ask("fixed")
+        until(lambda: (found := requester.find(request)) is not None and found.forbids_cancellation)
+        with pytest.raises(CancellationForbidden, match=BACKUP):
+            requester.withdraw(request)
+
+
+def test_health_and_metrics(cluster: ClusterProcess) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    @interceptor(BACKUP)
+    def never(leave: PlainLeave) -> None:
+        """No pod names it."""
+
+    def asked(path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+                return str(answer.read().decode())
+        except (urllib.error.URLError, ConnectionError):
+            return ""
+
+    with Background(cluster, never, health_port=port):
+        assert until(lambda: asked("/readyz")) == "ok"
+        assert asked("/healthz") == "ok"
+        assert f'workqueue_adds_total{{controller="{BACKUP}",name="{BACKUP}"}}' in asked("/metrics")
+
+
+PROGRAM = """
+import asyncio
+from vacate.sdk import interceptor, run_interceptors
+
+@interceptor("program.example.com")
+async def waits(leave):
+    print("resumed" if leave.resumed else "begun", flush=True)
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        print(f"cancelled: {leave.ended}", flush=True)
+        raise
+
+run_interceptors(waits, %s)
+"""
+
+
+def start(tmp_path: Path, options: str) -> subprocess.Popen[str]:
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM % options)
+    return subprocess.Popen(
+        [sys.executable, file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_program_and_its_next_start_resumes(
+    cluster: ClusterProcess, requester: Requester, tmp_path: Path, number: signal.Signals
+) -> None:
+    name = f"signalled-{number.name.lower()}"
+    run_pod(cluster, name, "program.example.com")
+    request = requester.ask(name)
+    for expected in ("begun\n", "resumed\n"):
+        options = f"kubeconfig={str(cluster.kubeconfig)!r}, namespace='default', lease='default/{name}'"
+        with start(tmp_path, options) as program:
+            assert program.stdout is not None
+            assert program.stdout.readline() == expected
+            program.send_signal(number)
+            assert program.stdout.read() == f"cancelled: {Ended.SHUTDOWN}\n"
+            assert program.wait(10) == 0
+    kept = requester.find(request)
+    assert kept is not None
+    assert kept.status.active_interceptor_name == "program.example.com"
+    assert not kept.status.active_interceptor_completed
+    assert requester.withdraw(request)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("kubeconfig='/nowhere/kubeconfig'", "error: /nowhere/kubeconfig: "),
+        ("kubeconfig=KUBECONFIG, context='moon'", "error: KUBECONFIG: --context: there is no context 'moon'"),
+        ("kubeconfig=KUBECONFIG, lease='nonsense'", "error: lease 'nonsense': write it as namespace/name"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    cluster: ClusterProcess, tmp_path: Path, options: str, line: str
+) -> None:
+    with start(tmp_path, options.replace("KUBECONFIG", repr(str(cluster.kubeconfig)))) as program:
+        said, _ = program.communicate(timeout=20)
+    assert program.returncode == 1
+    assert said.startswith(line.replace("KUBECONFIG", str(cluster.kubeconfig)))
+    assert len(said.splitlines()) == 1
+
+
+def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
+    async def ask(client: Client) -> None:
+        @interceptor(BACKUP)
+        def never(leave: PlainLeave) -> None:
+            """Not served here."""
+
+        await serve_interceptors(client, [never])
+
+    async def main(kubeconfig: Path) -> None:
+        async with connected(find_cluster(kubeconfig)) as client:
+            await ask(client)
+
+    gate = "--feature-gates=EvictionRequestAPI=false"
+    with running_cluster(tmp_path / "dir", gate, "--nodes", "0") as bare:
+        with pytest.raises(ConfigError, match="this cluster does not serve EvictionRequests"):
+            asyncio.run(main(bare.kubeconfig))
+        with Requester("drain.example.com", kubeconfig=bare.kubeconfig) as one:
+            bare.https().create(PODS, pod("web"))
+            with pytest.raises(NotFound):
+                one.ask("web")
