@@ -178,7 +178,7 @@ CONTAINERS: Cases = (
                   f'restartPolicy: Unsupported value: "x": {_RESTARTS}'),
     _bad(f"{_P}initContainers[].name/duplicate", {"spec.initContainers": [{"name": "web", "image": "x"}]},
          'spec.initContainers[0].name: Duplicate value: "web"'),
-    _bad(f"{_P}initContainers[].restartPolicy/unsupported",
+    _bad(f"{_CS}restartPolicy/unsupported",
          {"spec.initContainers": [{"name": "i", "image": "x", "restartPolicy": "x"}]},
          f'spec.initContainers[0].restartPolicy: Unsupported value: "x": {_RESTARTS}'),
     _bad(f"{_CS}image/required", {"spec.initContainers": [{"name": "i"}]}, "spec.initContainers[0].image: Required value"),

@@ -10,6 +10,7 @@ import pytest
 from admission import (
     cases_evictionrequests,
     cases_metadata,
+    cases_pod_fields,
     cases_pods,
     cases_rbac,
     cases_security,
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.unit
 CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
     *cases_evictionrequests.CASES,
-    *cases_security.CASES,
+    *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
@@ -45,6 +46,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution[0]"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[0]"
 SIBLINGS = {
     "spec.initContainers[0].image",
+    "spec.initContainers[0].restartPolicy",
     "spec.initContainers[0].ports[1].hostPort",
     f"spec.affinity.nodeAffinity.{_PREFERRED}.preference.matchExpressions[0].key",
     f"{_FIELDS}.matchFields[0].operator",

@@ -7,11 +7,17 @@ from typing import Any
 from vacate.admission.faults import complaints, unsupported
 from vacate.admission.formats import dns_label
 from vacate.admission.pods.environment import environment_faults
+from vacate.admission.pods.mounts import device_faults, mount_faults
 from vacate.admission.pods.ports import host_port_faults, port_faults
 from vacate.admission.pods.probes import hook_faults, probe_faults
 from vacate.admission.pods.resources import resource_faults
+from vacate.admission.pods.restarts import (
+    init_resize_faults,
+    init_restart_faults,
+    resize_faults,
+    restart_faults,
+)
 from vacate.admission.pods.security import container_context_faults
-from vacate.admission.pods.volumes import mount_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
 from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
@@ -19,7 +25,6 @@ from vacate.api.objects import Obj
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _ONLY_FOR_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 RULES = table(
@@ -32,9 +37,7 @@ RULES = table(
     ("spec.containers[].image", Fault.INVALID, "no white space around it (pods, not templates)"),
     ("spec.containers[].terminationMessagePolicy", Fault.NOT_SUPPORTED, "File or FallbackToLogsOnError"),
     ("spec.containers[].imagePullPolicy", Fault.NOT_SUPPORTED, "Always, IfNotPresent or Never"),
-    ("spec.containers[].restartPolicy", Fault.NOT_SUPPORTED, "Always, Never or OnFailure"),
     ("spec.initContainers[].name", Fault.DUPLICATE, "unique among both sorts"),
-    ("spec.initContainers[].restartPolicy", Fault.NOT_SUPPORTED, "Always, Never or OnFailure"),
     ("spec.initContainers[].lifecycle", Fault.FORBIDDEN, "only with restartPolicy Always"),
     ("spec.initContainers[].livenessProbe", Fault.FORBIDDEN, "only with restartPolicy Always"),
     ("spec.initContainers[].readinessProbe", Fault.FORBIDDEN, "only with restartPolicy Always"),
@@ -52,13 +55,13 @@ def container_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
     grace = spec.get("terminationGracePeriodSeconds")
     for index, container in enumerate(containers):
         where = f"{path}.containers[{index}]"
-        found += _common_faults(container, where, volumes, spec)
+        found += common_faults(container, where, volumes, spec)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
         names.add(name)
         found += _running_faults(container, where, grace)
-        found += _restart_faults(container, where)
+        found += restart_faults(container, where)
     return found + host_port_faults(containers, f"{path}.containers")
 
 
@@ -71,8 +74,8 @@ def init_container_faults(spec: Obj, path: str, volumes: set[str]) -> list[Field
     names = {text(container.get("name")) for container in maps(spec.get("containers"))}
     for index, container in enumerate(containers):
         where = f"{path}.initContainers[{index}]"
-        found += _common_faults(container, where, volumes, spec)
-        found += _restart_faults(container, where)
+        found += common_faults(container, where, volumes, spec)
+        found += init_restart_faults(container, where)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
@@ -81,20 +84,30 @@ def init_container_faults(spec: Obj, path: str, volumes: set[str]) -> list[Field
         # One after the other they run, so that their ports meet only their own; the path names the list.
         found += host_port_faults([container], f"{path}.initContainers")
         found += _init_only_faults(container, where, spec.get("terminationGracePeriodSeconds"))
+        found += init_resize_faults(container, where)
     return found
 
 
 def white_space_faults(spec: Obj, path: str) -> list[FieldError]:
     """Images of pods that run; templates have always been let through."""
     return [
-        invalid(f"{path}.{key}[{index}].image", image, "must not have leading or trailing whitespace")
+        fault
         for key in ("containers", "initContainers")
         for index, container in enumerate(maps(spec.get(key)))
-        if (image := text(container.get("image"))) != image.strip()
+        for fault in white_space_fault(container, f"{path}.{key}[{index}]")
     ]
 
 
-def _common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
+def white_space_fault(container: Obj, path: str) -> list[FieldError]:
+    """The image of one container."""
+    image = text(container.get("image"))
+    if image == image.strip():
+        return []
+    return [invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
+
+
+def common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
+    """What holds for containers of every sort."""
     found: list[FieldError] = []
     if name := text(container.get("name")):
         found += complaints(f"{path}.name", name, dns_label(name))
@@ -108,10 +121,15 @@ def _common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> l
     if "env" in container or "envFrom" in container:
         found += environment_faults(container, path)
     if "volumeMounts" in container:
-        found += mount_faults(maps(container["volumeMounts"]), f"{path}.volumeMounts", volumes)
+        found += mount_faults(container, f"{path}.volumeMounts", volumes)
+    if "volumeDevices" in container:
+        found += device_faults(container, f"{path}.volumeDevices", volumes, spec)
     found += _choice_faults(container, "imagePullPolicy", path, _PULL_POLICIES)
     if resources := container.get("resources"):
         found += resource_faults(resources, f"{path}.resources")
+    if "resizePolicy" in container:
+        policies = container["resizePolicy"]
+        found += resize_faults(policies, f"{path}.resizePolicy", spec.get("restartPolicy"))
     if "securityContext" in container:
         host_users = spec.get("hostUsers") is not False
         context = container["securityContext"]
@@ -134,13 +152,6 @@ def _running_faults(container: Obj, path: str, grace: Any) -> list[FieldError]:
         if type(probe := container.get(key)) is dict:
             found += probe_faults(probe, f"{path}.{key}", readiness=key == "readinessProbe")
     return found
-
-
-def _restart_faults(container: Obj, path: str) -> list[FieldError]:
-    policy = container.get("restartPolicy")
-    if policy is None or policy in _RESTART_POLICIES:
-        return []
-    return [unsupported(f"{path}.restartPolicy", text(policy), _RESTART_POLICIES)]
 
 
 def _init_only_faults(container: Obj, path: str, grace: Any) -> list[FieldError]:

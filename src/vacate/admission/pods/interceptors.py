@@ -28,8 +28,11 @@ FIELD = "evictionInterceptors"
 GATE = "EvictionRequestAPI"
 MAXIMUM = MAX_INTERCEPTORS
 
+_OFF_BY_DEFAULT = ("schedulingGroup",)
+
 RULES = table(
     "Pod",
+    ("spec.schedulingGroup", Effect.DROPPED, "its gate is off by default"),
     ("spec.evictionInterceptors", Effect.DROPPED, "from new objects with the gate EvictionRequestAPI off"),
     ("spec.evictionInterceptors", Fault.TOO_MANY, "at most 100"),
     ("spec.evictionInterceptors[].name", Fault.REQUIRED, "not empty"),
@@ -41,7 +44,12 @@ RULES = table(
 
 
 def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
-    """Without the gate new objects lose the field; those that have it keep it."""
+    """Without the gate new objects lose the field; those that have it keep it.
+
+    What other gates would let in that are off in Kubernetes by default is never kept.
+    """
+    for name in _OFF_BY_DEFAULT:
+        spec.pop(name, None)
     if FIELD in spec and not ctx.gates.enabled(GATE) and not (before and before.get(FIELD)):
         del spec[FIELD]
 

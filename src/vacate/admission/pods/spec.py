@@ -7,10 +7,14 @@ from vacate.admission.formats import dns_label, in_range, name_is_subdomain
 from vacate.admission.pods import profile_annotations
 from vacate.admission.pods.admit import MIRROR
 from vacate.admission.pods.affinity import affinity_faults
+from vacate.admission.pods.claims import claim_faults
 from vacate.admission.pods.containers import container_faults, init_container_faults
+from vacate.admission.pods.ephemeral import ephemeral_faults
 from vacate.admission.pods.interceptors import interceptor_faults
+from vacate.admission.pods.network import alias_faults, dns_faults, hostname_override_faults
 from vacate.admission.pods.placement import gate_faults, spread_faults, toleration_faults
 from vacate.admission.pods.ports import host_network_faults
+from vacate.admission.pods.resources import resource_faults
 from vacate.admission.pods.security import host_user_faults, pod_context_faults
 from vacate.admission.pods.volumes import volume_faults
 from vacate.admission.pods.windows import host_process_faults, system_faults
@@ -42,14 +46,21 @@ RULES = table(
     ("spec.priorityClassName", Fault.INVALID, "a DNS subdomain"),
     ("spec.runtimeClassName", Fault.INVALID, "a DNS subdomain"),
     ("spec.preemptionPolicy", Fault.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
+    ("spec.overhead.limits[]", Fault.INVALID, "as limits of a container"),
 )  # fmt: skip
 
 
-def spec_faults(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[FieldError]:
+def spec_faults(
+    spec: Obj, path: str, ctx: Context, *, is_pod: bool, is_mirror: bool = False
+) -> list[FieldError]:
     """Every rule that the spec breaks; `path` is where the spec stands."""
     volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes")
+    if "resourceClaims" in spec:
+        found += claim_faults(spec["resourceClaims"], f"{path}.resourceClaims", mirror=is_mirror)
     found += container_faults(spec, path, volumes)
     found += init_container_faults(spec, path, volumes)
+    if "ephemeralContainers" in spec:
+        found += ephemeral_faults(spec, path, volumes)
     found += host_network_faults(spec, path, is_pod=is_pod)
     found += _choice_faults(spec, "restartPolicy", _RESTART_POLICIES, path)
     found += _choice_faults(spec, "dnsPolicy", _DNS_POLICIES, path)
@@ -58,12 +69,14 @@ def spec_faults(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[Fie
     found += pod_context_faults(spec, path)
     if "affinity" in spec:
         found += affinity_faults(spec["affinity"], f"{path}.affinity")
+    found += dns_faults(spec, path)
     if "readinessGates" in spec or "schedulingGates" in spec:
         found += gate_faults(spec, path)
     if "topologySpreadConstraints" in spec:
         found += spread_faults(spec["topologySpreadConstraints"], f"{path}.topologySpreadConstraints")
     found += host_process_faults(spec, path)
     found += host_user_faults(spec, path)
+    found += hostname_override_faults(spec, path)
     found += _name_faults(spec, path)
     found += system_faults(spec, path)
     if "evictionInterceptors" in spec:
@@ -112,10 +125,16 @@ def _name_faults(spec: Obj, path: str) -> list[FieldError]:
             found += complaints(f"{path}.{key}", name, dns_label(name))
     if "tolerations" in spec:
         found += toleration_faults(spec["tolerations"], f"{path}.tolerations")
-    for key in ("priorityClassName", "runtimeClassName"):
-        if name := text(spec.get(key)):
-            found += complaints(f"{path}.{key}", name, name_is_subdomain(name, False))
-    return found + preemption_faults(spec, f"{path}.")
+    if "hostAliases" in spec:
+        found += alias_faults(spec["hostAliases"], f"{path}.hostAliases")
+    if name := text(spec.get("priorityClassName")):
+        found += complaints(f"{path}.priorityClassName", name, name_is_subdomain(name, False))
+    if (runtime := spec.get("runtimeClassName")) is not None:
+        found += complaints(f"{path}.runtimeClassName", runtime, name_is_subdomain(text(runtime), False))
+    found += preemption_faults(spec, f"{path}.")
+    if "overhead" in spec:
+        found += resource_faults({"limits": spec["overhead"]}, f"{path}.overhead")
+    return found
 
 
 def _is_int32(value: str) -> bool:

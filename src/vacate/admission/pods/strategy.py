@@ -8,18 +8,23 @@ from vacate.admission.metadata import keep
 from vacate.admission.pods import (
     admit,
     affinity,
+    claims,
     container_defaults,
     containers,
     defaults,
     environment,
+    ephemeral,
     interceptor_annotations,
     interceptors,
+    mounts,
+    network,
     placement,
     ports,
     probes,
     profile_annotations,
     profiles,
     resources,
+    restarts,
     security,
     spec,
     status,
@@ -55,10 +60,10 @@ _OWN_RULES = table(
 )
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
-    *volumes.RULES, *containers.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
-    *security.RULES, *profiles.RULES, *profile_annotations.RULES, *windows.RULES,
-    *spec.RULES, *affinity.RULES, *placement.RULES, *interceptors.RULES,
-    *interceptor_annotations.RULES, *update.RULES, *status.RULES,
+    *volumes.RULES, *mounts.RULES, *claims.RULES, *containers.RULES, *restarts.RULES, *ephemeral.RULES,
+    *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *security.RULES,
+    *profiles.RULES, *profile_annotations.RULES, *windows.RULES, *spec.RULES, *affinity.RULES,
+    *placement.RULES, *interceptors.RULES, *interceptor_annotations.RULES, *update.RULES, *status.RULES,
 )  # fmt: skip
 
 
@@ -128,7 +133,8 @@ class PodStrategy(KindStrategy):
     def _content(self, obj: Obj, pod_spec: Obj, ctx: Context) -> list[FieldError]:
         annotations = mapping(metadata(obj).get("annotations"))
         found = spec.annotation_faults(annotations, pod_spec, "metadata.annotations") if annotations else []
-        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True)
+        mirror = admit.MIRROR in annotations
+        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True, is_mirror=mirror)
         return found + containers.white_space_faults(pod_spec, "spec")
 
     def _annotation_step(self, new: Obj, old: Obj, pod_spec: Obj) -> list[FieldError]:

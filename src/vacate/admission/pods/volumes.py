@@ -1,4 +1,4 @@
-"""Volumes, and where containers mount them."""
+"""Volumes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vacate.admission.faults import complaints
 from vacate.admission.formats import dns_label
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping, maps, text
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, not_found, required
+from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
 from vacate.api.objects import Obj
 
 # What a source must name, by its kind.
@@ -28,11 +28,6 @@ RULES = table(
     ("spec.volumes[].name", Fault.REQUIRED, "not empty"),
     ("spec.volumes[].name", Fault.INVALID, "a DNS label"),
     ("spec.volumes[].name", Fault.DUPLICATE, "unique"),
-    ("spec.containers[].volumeMounts[].name", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].volumeMounts[].name", Fault.NOT_FOUND, "names a volume of the pod"),
-    ("spec.containers[].volumeMounts[].mountPath", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].volumeMounts[].mountPath", Fault.INVALID, "unique in the container"),
-    ("spec.containers[].volumeMounts.subPath", Fault.INVALID, "relative and without .."),
 )  # fmt: skip
 
 
@@ -50,26 +45,6 @@ def volume_faults(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:
             names.add(name)
         found += own
     return names, found
-
-
-def mount_faults(mounts: list[Obj], path: str, volumes: set[str]) -> list[FieldError]:
-    """Faults of one container's mounts."""
-    found: list[FieldError] = []
-    taken: set[str] = set()
-    for index, mount in enumerate(mounts):
-        where, name, place = f"{path}[{index}]", text(mount.get("name")), text(mount.get("mountPath"))
-        if not name:
-            found.append(required(f"{where}.name"))
-        if name not in volumes:
-            found.append(not_found(f"{where}.name", name))
-        if not place:
-            found.append(required(f"{where}.mountPath"))
-        if place in taken:
-            found.append(invalid(f"{where}.mountPath", place, "must be unique"))
-        taken.add(place)
-        if below := text(mount.get("subPath")):
-            found += _descending_faults(below, f"{path}.subPath")
-    return found
 
 
 def _source_faults(volume: Obj, path: str) -> list[FieldError]:
@@ -91,8 +66,3 @@ def _one_source_faults(sort: str, source: Obj, path: str) -> list[FieldError]:
     if not (value := text(source.get(needed))):
         return [required(where)]
     return [invalid(where, value, _BACKSTEP)] if sort == "hostPath" and ".." in value.split("/") else []
-
-
-def _descending_faults(place: str, path: str) -> list[FieldError]:
-    found = [invalid(path, place, "must be a relative path")] if place.startswith("/") else []
-    return [*found, invalid(path, place, _BACKSTEP)] if ".." in place.split("/") else found
