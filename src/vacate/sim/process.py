@@ -20,15 +20,15 @@ class Process:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start, and return when it runs on synced caches."""
+        """Start, and return when it runs on synced caches, or has crashed meanwhile."""
         assert self._task is None, f"{self.name} runs already"
         manager = self._manager = self._build()
-        self._task = asyncio.get_running_loop().create_task(manager.run(), name=self.name)
+        task = self._task = asyncio.get_running_loop().create_task(manager.run(), name=self.name)
         ready = asyncio.get_running_loop().create_task(manager.wait_ready())
-        await asyncio.wait([self._task, ready], return_when=asyncio.FIRST_COMPLETED)
-        if self._task.done():
-            ready.cancel()
-            self._task.result()
+        await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if task.done() and not task.cancelled():
+            task.result()
 
     async def stop(self) -> None:
         """End in good order; an error that ended it before is raised now."""

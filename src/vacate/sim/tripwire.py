@@ -31,9 +31,11 @@ class Tripwire:
         self.count += 1
         if self.count != self._at:
             return await transport.send(request)
-        if self._after:
-            await _carry_out(transport, request)
-        self.tripped.set()
+        try:
+            if self._after:
+                await _carry_out(transport, request)
+        finally:
+            self.tripped.set()  # also where nobody waited for the answer any more
         return await _nothing_more()
 
 

@@ -118,12 +118,17 @@ class World:
         """A client over a link of its own; an administrator unless said otherwise."""
         return Client(self.network.link(name, peer), user_agent=name)
 
+    def add(self, name: str, build: Callable[[Transport, Surroundings], Manager], peer: Peer) -> Process:
+        """One more process, with a link, a clock and faults of its own. It ends with the world."""
+        process = Process(name, self.network, lambda: build(self._link(name, peer), self._around(name)))
+        self._processes.append(process)
+        return process
+
     async def start(
         self, name: str, build: Callable[[Transport, Surroundings], Manager], peer: Peer
     ) -> Process:
-        """Start one more process, with a link, a clock and faults of its own; it ends with the world."""
-        process = Process(name, self.network, lambda: build(self._link(name, peer), self._around(name)))
-        self._processes.append(process)
+        """Add a process and start it."""
+        process = self.add(name, build, peer)
         await process.start()
         return process
 

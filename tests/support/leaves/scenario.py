@@ -13,7 +13,7 @@ INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
 REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")
 NODES = ("node-1", "node-2")
 LENGTH = 1500.0
-"""Seconds of trouble before the calm."""
+"""Seconds of trouble before the calm, unless said otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,9 @@ class Scenario:
     happenings: tuple[Happening, ...]
     climate: Climate
     skews: Mapping[str, float]
-    managers: int
-    shuffle: bool
+    managers: int = 1
+    shuffle: bool = False
+    length: float = LENGTH
 
     @property
     def peaceful(self) -> bool:
@@ -65,7 +66,7 @@ class Scenario:
     @property
     def processes(self) -> tuple[str, ...]:
         """Whoever can crash or be cut off."""
-        return (*managers(self.managers), *INTERCEPTORS)
+        return (*managers(self.managers), *self.by_sdk)
 
 
 def managers(count: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from support.leaves.dice import Dice
 from support.leaves.people import FINALIZER, TOWN, People
-from support.leaves.scenario import LENGTH, NODES, Happening, PodPlan, Scenario, draw_scenario
+from support.leaves.scenario import NODES, Happening, PodPlan, Scenario, draw_scenario
 from support.leaves.town import Town
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
@@ -17,7 +17,7 @@ from vacate.sim.run import Sim, make_sim, run_sim
 
 LONGEST_END = 4 * 3600.0
 """Virtual seconds from the calm until all must be over."""
-AFTERWARDS = 120.0
+AFTERWARDS = 60.0
 CLOSED = 10
 
 
@@ -67,7 +67,7 @@ class Story:
         for happening in self._scenario.happenings:
             await self._world.sim.clock.sleep(happening.at - self._world.sim.loop.time())
             await self._happen(happening)
-        await self._world.sim.clock.sleep(LENGTH - self._world.sim.loop.time())
+        await self._world.sim.clock.sleep(self._scenario.length - self._world.sim.loop.time())
         await self._calm()
         await self._end()
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from support.leaves.behaviour import Behaviour
 from support.leaves.calls import Calls
-from support.leaves.scenario import INTERCEPTORS, NODES, Scenario, managers
+from support.leaves.scenario import NODES, Scenario, managers
 from support.leaves.tame import tame_controller
 from support.leaves.wild import WildController
 from support.leaves.witness import Witness
@@ -83,9 +83,11 @@ class Town:
         for weather in self.weather.values():
             weather.bad = False
         for name in managers(self.scenario.managers):
-            self.processes[name] = await self.world.start(name, self._manager(name), EVICTION_CONTROLLER)
-        for name in INTERCEPTORS:
-            self.processes[name] = await self.world.start(name, self._interceptor(name), ADMIN)
+            self.processes[name] = self.world.add(name, self._manager(name), EVICTION_CONTROLLER)
+        for name in self.scenario.by_sdk:
+            self.processes[name] = self.world.add(name, self._interceptor(name), ADMIN)
+        for process in self.processes.values():
+            await process.start()
         for weather in self.weather.values():
             weather.bad = True
 

@@ -1,0 +1,67 @@
+"""Leaves that always go the same way, to be broken off at every single request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from support.leaves.behaviour import Act, Behaviour, Deed
+from support.leaves.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
+from vacate.sim.weather import Climate
+
+BACKUP, DRAIN, OWN = INTERCEPTORS
+ANNA, BERT, _ = REQUESTERS
+
+DONE: Behaviour = (Act(2, Deed.DONE),)
+NOTES: Behaviour = (Act(1, Deed.NOTE), Act(2, Deed.DONE))
+HANGS: Behaviour = (Act(0, Deed.HANG),)
+FORBIDS: Behaviour = (Act(1, Deed.FORBID), Act(30, Deed.ALLOW), Act(60, Deed.DONE))
+EVICTS: Behaviour = (Act(5, Deed.EVICT),)
+
+
+def _script(
+    behaviours: Mapping[str, Behaviour],
+    *happenings: Happening,
+    length: float,
+    guarded: bool = False,
+    sdk: bool = True,
+) -> Scenario:
+    """One pod with these interceptors, the last of them first."""
+    pod = PodPlan("web", "node-1", tuple(behaviours), 600, grace=5, stop=2.0, guarded=guarded)
+    return Scenario(
+        pods=(pod,),
+        behaviours={(name, "web"): behaviour for name, behaviour in behaviours.items()},
+        by_sdk=dict.fromkeys(behaviours, sdk),
+        happenings=happenings,
+        climate=Climate(),
+        skews={},
+        length=length,
+    )
+
+
+def _ask(at: float = 10, by: str = ANNA) -> Happening:
+    return Happening(at, "ask", "web", by)
+
+
+SCRIPTS: Mapping[str, Scenario] = {
+    "plain": _script({}, _ask(), length=60),
+    "chain": _script({OWN: DONE, DRAIN: NOTES, BACKUP: DONE}, _ask(), length=60),
+    "silence and a closed budget": _script(
+        {OWN: HANGS},
+        Happening(5, "close budget"),
+        _ask(),
+        Happening(700, "open budget"),
+        length=720,
+        guarded=True,
+        sdk=False,
+    ),
+    "changed minds": _script(
+        {DRAIN: EVICTS, BACKUP: FORBIDS},
+        _ask(),
+        Happening(20, "withdraw", "web", ANNA),  # refused: it is forbidden by then
+        Happening(25, "ask", "web", BERT),  # refused likewise
+        Happening(60, "withdraw", "web", ANNA),
+        Happening(80, "delete request", "web"),
+        _ask(90, BERT),
+        length=300,
+    ),
+}  # fmt: skip
