@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hack.kubelab import flags
-from hack.kubelab.children import end_child, start_child
+from hack.kubelab.children import end_child, end_group, start_child
+from hack.kubelab.etcd import Etcd
 from hack.kubelab.flags import HOST, Layout, Ports
 from hack.kubelab.health import Probe
 from hack.kubelab.papers import write_papers
 from hack.kubelab.release import KubeError
 
+API_SERVER = "kube-apiserver"
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
@@ -72,17 +74,33 @@ class ControlPlane:
         """The name of a program that has ended by itself, or nothing."""
         return next((name for name, child in self._children if child.poll() is not None), "")
 
+    def forget_history(self) -> None:
+        """Nothing of the past can be read afterwards: etcd has compacted it, and the API server is a new one.
+
+        An API server remembers for itself what it has seen, so that compaction alone would not do.
+        """
+        place = [name for name, _ in self._children].index(API_SERVER)
+        end_group(self._children[place][1])
+        Etcd(self.etcd_address).compact()
+        self._run_api_server()
+        self._children[place] = self._children.pop()
+
     def _start(self) -> None:
         layout, ports = self.layout, self.ports
         write_papers(layout, ports.api)
         layout.logs.mkdir(parents=True, exist_ok=True)
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
-        self._run("kube-apiserver", flags.api_server(layout, ports), self._probe(ports.api, "readyz"))
+        self._run_api_server()
         manager = flags.controller_manager(layout, ports, everything=self._controllers)
         self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
         if self._controllers:
             scheduler = flags.scheduler(layout, ports)
             self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
+
+    def _run_api_server(self) -> None:
+        self._run(
+            API_SERVER, flags.api_server(self.layout, self.ports), self._probe(self.ports.api, "readyz")
+        )
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
         with self._log(name).open("ab") as log:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from support.arms_marks import CONFORMANCE, without
+from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE, without
 from support.arms_objects import config_map
 from support.arms_scene import Scene, names
 from vacate.api.kinds import CONFIGMAPS
@@ -212,7 +212,7 @@ async def test_continue_with_a_revision(scene: Scene) -> None:
     answer.refused(400, "BadRequest", "specifying resource version is not allowed when using continue")
 
 
-@without("kube", because="nobody can tell a real server when to compact")
+@ALTERS_THE_SERVER
 async def test_an_expired_continue_token(scene: Scene) -> None:
     await some(scene, "a", "b", "c")
     page = await scene.listed(CONFIGMAPS, {"limit": "1"})
@@ -227,7 +227,7 @@ async def test_an_expired_continue_token(scene: Scene) -> None:
         assert names(rest) == ["b", "c", "d"]
 
 
-@without("kube", because="nobody can tell a real server when to compact")
+@ALTERS_THE_SERVER
 async def test_an_expired_revision(scene: Scene) -> None:
     version = await scene.version(CONFIGMAPS)
     await some(scene, "a")

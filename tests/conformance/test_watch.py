@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_marks import CONFORMANCE, without
+from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE
 from support.arms_objects import config_map, pod
 from support.arms_scene import Scene, told
 from vacate.api.kinds import CONFIGMAPS, PODS
@@ -155,7 +155,7 @@ async def test_no_bookmarks_unless_asked_for(scene: Scene) -> None:
     assert await scene.watch(CONFIGMAPS, query) == []
 
 
-@without("kube", because="nobody can tell a real server when to compact")
+@ALTERS_THE_SERVER
 async def test_a_revision_that_is_gone(scene: Scene) -> None:
     version = await scene.version(CONFIGMAPS)
     await make(scene, "a", "b")

@@ -15,7 +15,7 @@ from typing import Any
 
 from support import arms_objects as make
 from support.arms import ADMIN, JSON, MERGE_PATCH, Answer, As, Obj, Query
-from support.arms_transport import TransportArm
+from support.arms_transport import Compact, TransportArm
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -34,6 +34,8 @@ KUBECONFIG = "VACATE_CONFORMANCE_KUBECONFIG"
 """Names the kubeconfig of a real cluster's admin; where it is set, the body runs on that cluster too."""
 
 REAL = "kube"
+ALONE = "kube-alone"
+"""The arm whose control plane nobody else uses."""
 _RBAC = "/apis/rbac.authorization.k8s.io/"
 _PATIENCE = 20.0
 
@@ -41,10 +43,9 @@ _PATIENCE = 20.0
 class KubeArm(TransportArm):
     """Requests to a real server; `given` and `call` return when their roles and bindings are in force."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        config, clock = load_cluster([kubeconfig]), SystemClock()
-        nobody = ClusterConfig(config.server, config.ca_data, config.insecure, config.tls_server_name)
-        super().__init__(REAL, HttpTransport(config, clock), HttpTransport(nobody, clock), None)
+    def __init__(self, kubeconfig: Path, compact: Compact | None = None) -> None:
+        self._config = load_cluster([kubeconfig])
+        super().__init__(REAL, *self._connections(), compact)
         self._probe = f"probe-{system_entropy().uid()[:8]}"
         self._probes = itertools.count()
 
@@ -67,6 +68,17 @@ class KubeArm(TransportArm):
         if path.startswith(_RBAC) and method != "GET" and not answer.failed:
             await self._settle(next(self._probes))
         return answer
+
+    async def forget_history(self) -> None:
+        """The connections end with the server that forgets."""
+        await self.aclose()
+        await super().forget_history()
+        self._admin, self._anonymous = self._connections()
+
+    def _connections(self) -> tuple[HttpTransport, HttpTransport]:
+        config, clock = self._config, SystemClock()
+        nobody = ClusterConfig(config.server, config.ca_data, config.insecure, config.tls_server_name)
+        return HttpTransport(config, clock), HttpTransport(nobody, clock)
 
     async def _settle(self, number: int) -> None:
         """Whatever the authorizer has read after this, it has read all that was written before it."""

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from support.arms_kube import REAL
+from support.arms_kube import ALONE, REAL
 from support.arms_servers import arm_names, why_missing
 
 CONFORMANCE = pytest.mark.asyncio(loop_scope="session")
 """For every module of the body: all cases share the servers, so they share the loop that these run on."""
 
-_MARKS = {"memory": pytest.mark.unit, "kubectl": pytest.mark.kubectl, REAL: pytest.mark.kube}
+ALTERS_THE_SERVER = pytest.mark.alters_the_server
+"""For cases that others of the same server would notice: they have a real one for themselves."""
+
+_MARKS = {
+    "memory": [pytest.mark.unit],
+    "kubectl": [pytest.mark.kubectl],
+    REAL: [pytest.mark.kube],
+    ALONE: [pytest.mark.kube, pytest.mark.xdist_group(ALONE)],
+}
 
 
 def without(*arms: str, because: str) -> pytest.MarkDecorator:
@@ -25,12 +33,14 @@ def without(*arms: str, because: str) -> pytest.MarkDecorator:
 def parametrize_arms(metafunc: pytest.Metafunc) -> None:
     """Give a case one test for each arm that it runs on."""
     left_out = {arm for mark in metafunc.definition.iter_markers("without_arms") for arm in mark.args}
-    arms = [_param(name) for name in arm_names() if name not in left_out]
+    alters = metafunc.definition.get_closest_marker("alters_the_server") is not None
+    names = [ALONE if name == REAL and alters else name for name in arm_names()]
+    arms = [_param(name) for name in names if name not in left_out]
     metafunc.parametrize("arm", arms, indirect=True)
 
 
 def _param(name: str) -> object:
-    marks = [_MARKS.get(name, pytest.mark.process)]
+    marks = [*_MARKS.get(name, [pytest.mark.process])]
     if reason := why_missing(name):
         marks.append(pytest.mark.skip(reason=reason))
     return pytest.param(name, id=name, marks=marks)
@@ -58,6 +68,6 @@ def known_deviations(path: Path) -> dict[str, str]:
 def expect_deviations(items: list[pytest.Item], deviations: dict[str, str]) -> None:
     """On a real server a listed case must fail: a line that is no longer true has to go."""
     for item in items:
-        reason = deviations.get(case_id(item)) if arm_of(item) == REAL else None
+        reason = deviations.get(case_id(item)) if arm_of(item) in (REAL, ALONE) else None
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

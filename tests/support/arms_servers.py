@@ -8,8 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from hack.kubelab.control_plane import running
+from hack.kubelab.obtain import ASSETS
+
 from support.arms import Arm
-from support.arms_kube import KUBECONFIG, REAL, KubeArm
+from support.arms_kube import ALONE, KUBECONFIG, REAL, KubeArm
 from support.arms_kubectl import KubectlArm
 from support.arms_transport import Compact, TransportArm
 from support.kubectl import kubectl_or_reason
@@ -54,6 +57,10 @@ async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
         finally:
             await real.aclose()
         return
+    if name == ALONE:
+        async with _alone(folder) as alone:
+            yield alone
+        return
     log: Log = MemoryLog() if name.endswith("memory") else SqliteLog(folder / "state.db")
     server = await open_server(ServerParts(log, SystemClock(), system_entropy()))
     try:
@@ -66,6 +73,20 @@ async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
             await arm.aclose()
     finally:
         await server.registry.store.aclose()
+
+
+@asynccontextmanager
+async def _alone(folder: Path) -> AsyncIterator[Arm]:
+    with running(Path(os.environ[ASSETS]), folder, controllers=False) as plane:
+
+        async def compact() -> None:
+            plane.forget_history()
+
+        real = KubeArm(plane.kubeconfig, compact)
+        try:
+            yield real
+        finally:
+            await real.aclose()
 
 
 def _in_process(name: str, server: ApiServer) -> TransportArm:
