@@ -20,10 +20,15 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     facts.add_row("API server", cluster.address)
     facts.add_row("storage", str(cluster.folder.database))
     facts.add_row("kubeconfig", str(cluster.folder.kubeconfig))
-    facts.add_row("controllers", "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes")
+    facts.add_row("controllers", _controllers(cluster))
     facts.add_row("nodes", f"{cluster.settings.nodes}, simulated: pods run on paper")
     console.print(Panel(facts, title="Vacate is up", title_align="left", expand=False))
     console.print("In another terminal:\n")
     console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)
     console.print("  kubectl get nodes\n")
     console.print("Ctrl-C stops it; the same command goes on where it was.")
+
+
+def _controllers(cluster: LocalCluster) -> str:
+    names = "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes"
+    return f"{names}, eviction requests" if cluster.settings.gates.enabled("EvictionRequestAPI") else names

@@ -30,7 +30,10 @@ def complain(pod: str, error: VacateError | str) -> int:
 
 
 async def each(pods: Sequence[str], do: Callable[[str], Awaitable[T]]) -> list[tuple[str, T | VacateError]]:
-    """Do the same for all pods, some side by side; refusals are results, in the order of the pods."""
+    """Do the same for all pods, some side by side; refusals are results, in the order of the pods.
+
+    One that is the same for all of them is raised.
+    """
     room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def one(pod: str) -> tuple[str, T | VacateError]:
@@ -38,8 +41,10 @@ async def each(pods: Sequence[str], do: Callable[[str], Awaitable[T]]) -> list[t
             try:
                 return pod, await do(pod)
             except VacateError as error:
-                if len(pods) == 1:
-                    raise  # nothing else to be told: the line needs no name
                 return pod, error
 
-    return list(await asyncio.gather(*(one(pod) for pod in pods)))
+    ends = list(await asyncio.gather(*(one(pod) for pod in pods)))
+    failures = [end for _, end in ends if isinstance(end, VacateError)]
+    if len(failures) == len(ends) and len({str(failure) for failure in failures}) == 1:
+        raise failures[0]  # the same for all: no rights, no server, no such API
+    return ends

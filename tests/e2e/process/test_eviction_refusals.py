@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import Ended, Town, vacate
+from support.commands import PODS, Ended, Town, vacate
 
 pytestmark = pytest.mark.process
 
@@ -128,6 +128,16 @@ def test_a_user_without_rights(command: str, town: Town, tmp_path: Path) -> None
     assert 'is forbidden: User "nobody" cannot ' in line
 
 
+@pytest.mark.parametrize("command", ["evict", "cancel"])
+def test_what_is_the_same_for_all_pods_is_said_once(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    config = kubeconfig_of(f"https://127.0.0.1:{port}", tmp_path)
+    ended = vacate({"KUBECONFIG": str(config)}, command, *["web"] * 2, "other")
+    assert ended.code == 1
+    assert {line.partition(": ")[0] for line in ended.err.splitlines()} == {"error"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_user_whom_nobody_knows(command: str, town: Town, tmp_path: Path) -> None:
     stranger = town.kubeconfig(tmp_path, {"token": "wrong"})
@@ -186,5 +196,7 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
         tmp_path / "dir", "--nodes", "0", "--feature-gates", "EvictionRequestAPI=false"
     ) as cluster:
         bare = Town(cluster)
-        for command in ("status", "status -w"):
-            assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*COMMANDS[command]))
+        containers = [{"name": "main", "image": "app:1"}]
+        bare.https.create(PODS, {"metadata": {"name": "web"}, "spec": {"containers": containers}})
+        for arguments in (*COMMANDS.values(), ("evict", "web", "web"), ("cancel", "web", "--override")):
+            assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*arguments))
