@@ -60,7 +60,7 @@ class Waker:
             elif len(holding) == 1:  # where several hold a pod, its eviction is refused in any case
                 name = holding[0].metadata.name
                 lines.setdefault(name, (allowed(holding[0]), []))[1].append(one)
-        return free + [one for number, line in lines.values() for one in first_in_line(line, number)]
+        return sorted(free) + [one for number, line in lines.values() for one in first_in_line(line, number)]
 
     def _labels(self, one: Waiting) -> dict[str, str] | None:
         request = self._requests.get(one.namespace, one.name)
