@@ -83,6 +83,11 @@ class Town:
         uid = self.https.get(f"{PODS}/{pod}").ok()["metadata"]["uid"]
         return self.https.get(f"{REQUESTS}/{uid}").ok()
 
+    def events(self, name: str, reason: str) -> list[dict[str, Any]]:
+        """The events of that reason about an object."""
+        found = self.https.get("/api/v1/namespaces/default/events").ok()["items"]
+        return [one for one in found if (one["involvedObject"]["name"], one["reason"]) == (name, reason)]
+
     def until_active(self, pod: str) -> dict[str, Any]:
         """The request, once an interceptor has been asked."""
         return until(lambda: self._active(pod))

@@ -15,6 +15,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import MAX_DEADLINE_SECONDS, MIN_DEADLINE_SECONDS, EvictionRequest
 from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, complain, each, end
+from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
 from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
 from vacate.cli.program import program_name
@@ -140,9 +141,14 @@ class Eviction:
     async def _ask(self, pod: str) -> EvictionRequest:
         deadline = self._asking.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
-        return await self._requester.ask(
-            pod, self._cluster.namespace, because=self._asking.because, deadline_seconds=seconds
+        because, own = self._asking.because, self._requester.name
+        request = await self._requester.ask(
+            pod, self._cluster.namespace, because=because, deadline_seconds=seconds
         )
+        if because:
+            said = f"{own} asks pod {pod} to leave: {because}"
+            await note(self._cluster, request, REQUESTED, said)
+        return request
 
     async def _wait(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
         timeout = self._asking.timeout

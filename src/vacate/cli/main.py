@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from collections.abc import Mapping
 
@@ -49,6 +50,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; a refusal is one line on standard error and exit code 1."""
+    # Commands say themselves what went wrong; only those that ask for a log get one.
+    logging.getLogger("vacate").addHandler(logging.NullHandler())
     try:
         cli(prog_name=program_name())
     except VacateError as error:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 
 from vacate.api.kinds import EVICTIONREQUESTS, SELFSUBJECTREVIEWS
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import ALLOW, EvictionRequest
+from vacate.cli.notes import OVERRIDDEN, note
 from vacate.cli.reach import Cluster
 from vacate.decide.dialects.story_words import listed
-from vacate.entropy import system_entropy
 from vacate.errors import ApiError, Conflict, VacateError
-from vacate.runtime.events import WARNING, EventNote, regarding
-from vacate.runtime.recorder import EventRecorder
 
-REASON = "CancellationOverridden"
 _ATTEMPTS = 20
-_EVENT_SECONDS = 5.0
 
 
 async def override(cluster: Cluster, request: EvictionRequest, requester: str) -> str:
@@ -39,9 +33,11 @@ async def override(cluster: Cluster, request: EvictionRequest, requester: str) -
         raise VacateError("the request changes too quickly; try again")
     how = ", after setting the cancellation policy from Forbid to Allow" if allowed_again else ""
     who = await _user(cluster, requester)
-    await _tell(cluster, request, f"{who} removed all requesters ({names}){how}.")
+    said = f"{who} removed all requesters ({names}){how}."
+    noted = await note(cluster, request, OVERRIDDEN, said, warning=True)
     first = "the interceptor's Forbid was set to Allow, and " if allowed_again else ""
-    return f"may stay: {first}all requesters were removed ({names})"
+    last = "" if noted else "; no Event could be written about it"
+    return f"may stay: {first}all requesters were removed ({names}){last}"
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
@@ -79,14 +75,3 @@ async def _user(cluster: Cluster, requester: str) -> str:
     except ApiError:
         return requester
     return str(dig(review, "status", "userInfo", "username") or requester)
-
-
-async def _tell(cluster: Cluster, request: EvictionRequest, message: str) -> None:
-    """An Event for those who look later. What is done is done: without it nothing is undone."""
-    recorder = EventRecorder(cluster.client, cluster.clock, system_entropy(), component="vacate-cli")
-    recorder.record(EventNote(regarding(EVICTIONREQUESTS, request), WARNING, REASON, message))
-    try:
-        async with asyncio.timeout(_EVENT_SECONDS):
-            await recorder.flush()
-    except TimeoutError:
-        return

@@ -100,6 +100,8 @@ def test_the_request_as_an_object(town: Town) -> None:
     assert printed["spec"]["requesters"] == [{"name": JANE}]
     assert printed["metadata"]["annotations"]["vacate.dev/reason"] == "because"
     assert printed["metadata"]["ownerReferences"][0]["name"] == "object"
+    (event,) = town.events(printed["metadata"]["name"], "EvictionRequested")
+    assert event["message"] == f"{JANE} asks pod object to leave: because"
     both = yaml.safe_load(town.vacate("evict", "object", "kept", "-o", "yaml").out)
     assert (both["kind"], len(both["items"])) == ("List", 2)
 
@@ -226,12 +228,7 @@ def test_forbidden_and_overridden(town: Town) -> None:
     )
     request = town.request("held")
     assert request["status"]["evictionRequestCancellationPolicy"] == "Allow"
-    (event,) = [
-        one
-        for one in town.https.get("/api/v1/namespaces/default/events").ok()["items"]
-        if one["involvedObject"]["name"] == request["metadata"]["name"]
-        and one["reason"] == "CancellationOverridden"
-    ]
+    (event,) = town.events(request["metadata"]["name"], "CancellationOverridden")
     assert event["type"] == "Warning"
     assert event["message"].endswith(
         f" removed all requesters ({JANE}), after setting the cancellation policy from Forbid to Allow."
