@@ -1,0 +1,157 @@
+"""`vacate manager` as a process beside a cluster: health, metrics, its lease, and one line when it cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, ClusterProcess, environment, running_cluster, vacate
+from support.https import Obj
+from support.manifests import pod
+from support.waiting import until
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.wiring.manager import LEASE
+
+pytestmark = pytest.mark.process
+
+PODS = "/api/v1/namespaces/default/pods"
+REQUESTS = EVICTIONREQUESTS.collection_path("default")
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
+
+
+class ManagerProcess:
+    """What it prints is collected all the time."""
+
+    def __init__(self, kubeconfig: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "vacate", "manager", "--kubeconfig", str(kubeconfig)]
+        self.process = subprocess.Popen(
+            [*command, "--metrics-port", "0", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment() | {"PYTHONUNBUFFERED": "1"},
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def address(self) -> str:
+        found = re.search(r"http://127\.0\.0\.1:\d+", self.output)
+        return found[0] if found else ""
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(until(self.address) + path, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(20)
+        self._reader.join(20)
+        return code
+
+
+@contextlib.contextmanager
+def managing(kubeconfig: Path, *options: str) -> Iterator[ManagerProcess]:
+    manager = ManagerProcess(kubeconfig, *options)
+    try:
+        yield manager
+    finally:
+        if manager.process.poll() is None:
+            manager.process.kill()
+        manager.process.wait()
+        assert manager.process.stdout is not None
+        manager.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    folder = tmp_path_factory.mktemp("manager") / "dir"
+    with running_cluster(folder, "--no-evictions", "--nodes", "1", *FAST_PODS) as running:
+        yield running
+
+
+def request_for(target: Obj) -> Obj:
+    name, uid = target["metadata"]["name"], target["metadata"]["uid"]
+    return {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": EVICTIONREQUESTS.kind,
+        "metadata": {"name": uid},
+        "spec": {
+            "target": {"podRef": {"name": name, "uid": uid}},
+            "requesters": [{"name": "drain.example.com"}],
+        },
+    }
+
+
+def complete(request: Obj) -> bool:
+    conditions = request.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
+
+
+def test_it_evicts_shows_its_health_and_gives_its_lease_back(cluster: ClusterProcess) -> None:
+    admin = cluster.https()
+    target = admin.create(PODS, pod("p"))
+    name = admin.create(REQUESTS, request_for(target))["metadata"]["name"]
+    with managing(cluster.kubeconfig) as manager:
+        until(lambda: complete(admin.get(f"{REQUESTS}/{name}").ok()))
+        assert manager.get("/healthz") == (200, "ok")
+        until(lambda: manager.get("/readyz") == (200, "ok"))
+        code, metrics = manager.get("/metrics")
+        assert code == 200
+        assert 'vacate_evictions_total{result="accepted"} 1.0' in metrics
+        assert f'leader_election_master_status{{name="{LEASE}"}} 1.0' in metrics
+        assert manager.get("/nothing")[0] == 404
+        assert admin.get(LEASE_PATH).ok()["spec"]["holderIdentity"]
+        assert manager.stop() == 0
+        assert len(manager.lines) == 1, manager.output
+    assert admin.get(LEASE_PATH).ok()["spec"]["holderIdentity"] == ""
+
+
+def test_a_cluster_without_the_kind_is_waited_for(tmp_path: Path) -> None:
+    closed = ("--feature-gates", "EvictionRequestAPI=false", "--nodes", "0")
+    with running_cluster(tmp_path / "dir", *closed) as without, managing(without.kubeconfig) as manager:
+        until(lambda: "kubectl apply -f deploy/crds/evictionrequests.yaml" in manager.get("/readyz")[1])
+        assert manager.get("/readyz")[0] == 500
+        assert manager.get("/healthz")[0] == 200
+        assert "the cluster does not serve evictionrequests" in manager.output
+        assert manager.stop(signal.SIGINT) == 0
+
+
+def test_what_stands_in_the_way_is_said_in_one_line(cluster: ClusterProcess, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cases = [
+            (("--kubeconfig", str(tmp_path / "none")), "no such kubeconfig file"),
+            (("--kubeconfig", str(cluster.kubeconfig), "--context", "x"), "there is no context 'x'"),
+            (("--kubeconfig", str(cluster.kubeconfig), "--metrics-port", str(port)), f"{port}: is taken by"),
+            (("--feature-gates", "Nothing=true"), "unknown feature gate 'Nothing'"),
+        ]
+        for options, expected in cases:
+            done = vacate("manager", *options)
+            assert done.returncode == 1, done
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+            assert done.stderr.startswith("error: ")
+            assert expected in done.stderr
