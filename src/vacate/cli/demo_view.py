@@ -15,7 +15,8 @@ from rich.text import Text
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.demo_timeline import Timeline, bar, steps_of
-from vacate.cli.status_rows import HEADER, rows_of
+from vacate.cli.status_rows import rows_of
+from vacate.cli.status_table import live_table
 
 _SHORTEST_BAR, _LONGEST_BAR = 14, 48
 _TEXT_WIDTH = 66  # of the columns beside the strip
@@ -89,7 +90,7 @@ class Screen:
             Text(_budget_line(view.budget), style="bold"),
         ]
         if view.requests:
-            parts.append(_requests(view))
+            parts.append(live_table(rows_of(view.requests, [], view.now), title="Asked to leave"))
         return Group(*parts, Text("\n".join(self._lines[-_RECENT:])))
 
 
@@ -140,15 +141,6 @@ def _pod(pod: Pod) -> Text:
     style = "yellow" if pod.terminating else "green" if pod.ready else "cyan"
     state = "leaving" if pod.terminating else "ready" if pod.ready else "starting"
     return Text(f"{pod.metadata.name} {state}", style=style)
-
-
-def _requests(view: View) -> Table:
-    table = Table(title="Asked to leave", title_justify="left", expand=False)
-    for column in HEADER[:-1]:
-        table.add_column(column, overflow="fold")
-    for row in rows_of(view.requests, [], view.now):
-        table.add_row(*map(Text, row.cells(namespace=False)[:-1]))
-    return table
 
 
 def _budget_line(budget: PodDisruptionBudget | None) -> str:

@@ -21,10 +21,10 @@ from vacate.cli.output import aligned_to, widths
 from vacate.cli.reach import Cluster
 from vacate.cli.reading import list_budgets
 from vacate.cli.status_rows import HEADER, NOTHING, WIDE_HEADER, Row, pod_of, row_of, rows_of
+from vacate.cli.status_table import live_table
 from vacate.entropy import system_entropy
 from vacate.runtime.deps import InformerFactory
 
-_STYLES = {"Blocked": "yellow", "Complete": "green", "Cancelled": "dim", "Terminating": "cyan"}
 _TICK_SECONDS = 1.0
 DELETED = "Deleted"
 
@@ -116,13 +116,7 @@ class Follower:
         rows = self._rows()
         if not rows:
             return Text("No eviction requests yet; waiting for one.")
-        table = Table(box=None, pad_edge=False)
-        for column in WIDE_HEADER if self._wide else HEADER:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            cells = [Text(cell) for cell in row.cells(namespace=self._wide)]
-            table.add_row(*cells, style=_STYLES.get(row.stage, ""))
-        return table
+        return live_table(rows, wide=self._wide)
 
 
 class Lines:
