@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, As
+from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, As, Obj
 from support.arms_kube import REAL
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import binding, pod, role, rule
@@ -56,7 +56,7 @@ async def test_list(scene: Scene) -> None:
         listed = await scene.listed(EVICTIONREQUESTS, query)
         assert (listed["kind"], names(listed)) == ("EvictionRequestList", [made["metadata"]["name"]])
     refused = await scene.ask("GET", EVICTIONREQUESTS, query={"fieldSelector": "spec.type=Soft"})
-    refused.refused(400, "BadRequest")
+    refused.refused(400, "BadRequest", "field label not supported: spec.type")
 
 
 async def test_update(scene: Scene) -> None:
@@ -306,3 +306,23 @@ async def test_unknown_fields_are_refused_on_demand(scene: Scene) -> None:
         answer.refused(422, "Invalid")
         assert answer.faults[0].endswith('strict decoding error: unknown field "spec.y"')
         (await scene.patch(EVICTIONREQUESTS, name, {"spec": {"y": None}}, query=strict)).ok()
+
+
+_UNRECOGNIZED = "the object provided is unrecognized (must be of type EvictionRequest)"
+_HANDLED = 'EvictionRequest in version "v1alpha1" cannot be handled as a EvictionRequest'
+_METADATA = "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"
+_VERSIONS = "the API version in the data (v1) does not match the expected API version"
+IDENTITIES: dict[str, tuple[Obj, int, str, str]] = {
+    "version": ({"apiVersion": "v1"}, 400, "BadRequest", f"{_VERSIONS} ({GROUP}/v1alpha1)"),
+    "kind": ({"kind": "Leave"}, 422, "Invalid", f'Leave.{GROUP} "u" is invalid: kind: Invalid value'),
+    "no-kind": ({"kind": None}, 400, "BadRequest", f"{_UNRECOGNIZED}: Object 'Kind' is missing in"),
+    "metadata": ({"metadata": {"name": 5}}, 400, "BadRequest", f"{_HANDLED}: {_METADATA}"),
+}
+
+
+@pytest.mark.parametrize("case", IDENTITIES)
+async def test_it_must_say_what_it_is(scene: Scene, case: str) -> None:
+    changes, code, reason, message = IDENTITIES[case]
+    identity = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "EvictionRequest", "metadata": {"name": "u"}}
+    body = {key: value for key, value in {**identity, **changes}.items() if value is not None}
+    (await scene.ask("POST", EVICTIONREQUESTS, body=body)).refused(code, reason, starting=message)

@@ -87,7 +87,7 @@ def check_fields(kind: Kind, fields: FieldSelector) -> None:
     for requirement in fields.requirements:
         if requirement.field in known:
             continue
-        if kind.selectable_fields:
+        if kind.selectable_fields or kind.custom:
             raise errors.BadRequest(f"field label not supported: {requirement.field}")
         named = 'only "metadata.name", "metadata.namespace"'
         raise errors.BadRequest(f'"{requirement.field}" is not a known field selector: {named}')

@@ -15,7 +15,7 @@ from vacate.apiserver import discovery, health, openapi, respond
 from vacate.apiserver.authn import Authenticator
 from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
 from vacate.apiserver.context import Call, dry_run_directives
-from vacate.apiserver.fieldvalidation import Verb, answer_checked
+from vacate.apiserver.customresources import Verb, answer_checked
 from vacate.apiserver.health import Health
 from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from vacate.api.field import Fault, FieldError, duplicate, invalid, not_supported, required, too_many
@@ -17,12 +18,17 @@ _TYPES: dict[type, str] = {
     dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number",
     type(None): "null",
 }  # fmt: skip
+_FORMATS = {"integer": "int64", "number": "float64"}
 _LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
-def structural_faults(schema: Obj, value: Any, path: str = "") -> list[FieldError]:
-    """Every fault of the value: types and limits first, then repeated keys of lists."""
-    return [*_faults(schema, value, path), *_repetitions(schema, value, path)]
+def structural_faults(schema: Obj, value: Any, below: str = "") -> list[FieldError]:
+    """Every fault of the value: types and limits first, then repeated keys of lists.
+
+    A part of an object lies `below` a field, which Kubernetes leaves out where it speaks of the body.
+    """
+    found = [*_faults(schema, value, ""), *_repetitions(schema, value, "")]
+    return [replace(one, path=_joined(below, one.path)) for one in found] if below else found
 
 
 def is_time(text: str) -> bool:
@@ -37,9 +43,9 @@ def is_time(text: str) -> bool:
 
 
 def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
-    wanted, given = schema.get("type"), _TYPES[type(value)]
+    wanted, given = schema["type"], _TYPES[type(value)]
     if wanted != given:
-        yield _wrong_type(path, str(wanted), given)
+        yield _wrong_type(path, *_misfit(schema, given))
         return
     if given == "object":
         yield from _of_object(schema, value, path)
@@ -88,6 +94,13 @@ def _of_integer(schema: Obj, value: int, path: str) -> Iterator[FieldError]:
         yield invalid(path, value, f"{path} in body should be less than or equal to {most}")
 
 
+def _misfit(schema: Obj, given: str) -> tuple[str, str]:
+    """What is wanted and what is given, by their formats where Kubernetes goes by these."""
+    if "format" not in schema or given in ("string", "array", "null"):
+        return schema["type"], given
+    return schema["format"], _FORMATS.get(given, "")
+
+
 def _wrong_type(path: str, wanted: str, given: str) -> FieldError:
     detail = f'{path} in body must be of type {wanted}: "{given}"'
     return FieldError(path, Fault.TYPE_INVALID, detail, given)
@@ -105,9 +118,11 @@ def _repeated_keys(keys: list[str], items: list[Any], path: str) -> Iterator[Fie
     """The second of each kind is told, and no further one."""
     seen: dict[str, int] = {}
     for index, item in enumerate(items):
-        if not isinstance(item, dict):
-            continue
-        found = {key: item[key] for key in keys if key in item}
+        if item is not None and not isinstance(item, dict):
+            yield invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+            return
+    for index, item in enumerate(items):
+        found = {key: item[key] for key in keys if key in (item or {})}
         seen[repr(found)] = seen.get(repr(found), 0) + 1
         if seen[repr(found)] == 2:
             yield duplicate(f"{path}[{index}]", found)
@@ -115,3 +130,8 @@ def _repeated_keys(keys: list[str], items: list[Any], path: str) -> Iterator[Fie
 
 def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
+
+
+def _joined(below: str, path: str) -> str:
+    """The value itself may be a fault, or one of its items."""
+    return f"{below}{path}" if not path or path.startswith("[") else f"{below}.{path}"

@@ -1,6 +1,7 @@
-"""`fieldValidation`: what becomes of fields that a custom resource's schema does not know.
+"""What custom resources are asked on their way in, beside what all objects are asked.
 
-They are never stored. `Strict` refuses them, `Warn`, the default, tells the client, `Ignore` says nothing.
+They must say what they are. Fields that their schema does not know are never stored: with `fieldValidation`
+a client chooses whether it is refused (`Strict`), told (`Warn`, the default) or told nothing (`Ignore`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from typing import Any
 
 import orjson
 
-from vacate.api import field
+from vacate.api import field, status
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.api.schema import table
 from vacate.api.structural import structural_schema
+from vacate.apiserver.codec import Unreadable
 from vacate.apiserver.context import Call
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
@@ -35,13 +37,30 @@ async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response
     if not call.kind.custom or call.request.method not in _WRITING:
         return await verb(registry, call)
     directive = call.request.query.get("fieldValidation") or "Warn"
-    unknown = unknown_fields(call.kind, _sent(call))
+    sent = _sent(call)
+    if call.request.method != "PATCH" and isinstance(sent, dict):
+        _check_identity(call, sent)
+    unknown = unknown_fields(call.kind, sent)
     if unknown and directive == "Strict":
         raise _refusal(registry, call, unknown)
     response = await verb(registry, call)
     if unknown and directive == "Warn":
         response.headers = {**response.headers, **_warning(unknown)}
     return response
+
+
+def _check_identity(call: Call, obj: Obj) -> None:
+    """Where other objects may leave out what they are, these must say it."""
+    kind, said, version = call.kind, obj.get("kind") or "", obj.get("apiVersion") or ""
+    if not said:
+        text = call.request.body.decode(errors="replace")
+        raise Unreadable(f"Object 'Kind' is missing in '{text}'").of(kind.kind, call.request.body)
+    if version != kind.api_version:
+        wrong = f"the API version in the data ({version}) does not match the expected API version"
+        raise BadRequest(f"{wrong} ({kind.api_version})")
+    if said != kind.kind:
+        fault = field.invalid("kind", said, f"must be {kind.kind}")
+        raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [fault])
 
 
 def _sent(call: Call) -> Any:
