@@ -123,6 +123,22 @@ def test_a_bookmark_moves_the_place_to_resume_from() -> None:
     assert step(waiting, Started())[1] == (OpenStream("9", initial_events=False),)
 
 
+def test_what_a_resumed_watch_tells_again_is_passed_over() -> None:
+    again, news = [event("ADDED", "3"), event("DELETED", "5")], event("MODIFIED", "12")
+    watching, effects = step(WATCHING, Events(again))
+    assert effects == (Apply([], "5"), ReadStream())
+    assert watching.resource_version == "5"
+    watching, effects = step(watching, Events([*again, news]))
+    assert effects == (Apply([news], "12"), ReadStream())
+
+
+def test_revisions_that_are_no_numbers_are_all_news() -> None:
+    odd = [event("ADDED", "abc"), event("MODIFIED", "")]
+    watching, effects = step(WATCHING, Events(odd))
+    assert effects == (Apply(odd, "5"), ReadStream())
+    assert watching.resource_version == "5"
+
+
 def test_a_server_that_keeps_saying_gone_is_not_pestered() -> None:
     relisting, effects = step(WATCHING, Failed(EXPIRED))
     assert effects == STREAM_NOW

@@ -206,10 +206,20 @@ def _page(position: Position, page: Page) -> Step:
 def _events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
     if position.phase is Phase.STREAMING:
         return _initial_events(position, events)
-    version = events[-1].resource_version or position.resource_version
-    changes = [event for event in events if event.type != BOOKMARK]
+    known = position.resource_version
+    latest = events[-1].resource_version
+    version = known if not latest or _is_told(latest, known) else latest
+    changes = [one for one in events if one.type != BOOKMARK and not _is_told(one.resource_version, known)]
     watching = replace(position, resource_version=version, failures=0, progress=True)
     return watching, (Apply(changes, version), ReadStream())
+
+
+def _is_told(version: str, known: str) -> bool:
+    """Whether a change was told before. A watch that is resumed must not take its readers back in time.
+
+    Revisions are numbers in all that Kubernetes serves, and compare as such; of others nothing is known.
+    """
+    return version.isdigit() and known.isdigit() and int(version) <= int(known)
 
 
 def _initial_events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
