@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
-from vacate.runtime.manager import Manager
 from vacate.sim.network import Network
+
+
+class Program(Protocol):
+    """What a process runs; a Manager is one."""
+
+    async def run(self) -> None:
+        """Work until cancelled or stopped."""
+        ...
+
+    async def wait_ready(self) -> None:
+        """Return when it works."""
+        ...
+
+    def stop(self) -> None:
+        """Ask `run` to return."""
+        ...
 
 
 class Process:
     """Starts, stops and crashes what `build` makes. Its link has the process' name."""
 
-    def __init__(self, name: str, network: Network, build: Callable[[], Manager]) -> None:
+    def __init__(self, name: str, network: Network, build: Callable[[], Program]) -> None:
         self.name = name
         self._network = network
         self._build = build
-        self._manager: Manager | None = None
+        self._manager: Program | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

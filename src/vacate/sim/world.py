@@ -28,7 +28,7 @@ from vacate.node.shape import shapes
 from vacate.runtime.manager import Manager
 from vacate.sim.history import is_healthy
 from vacate.sim.network import Network
-from vacate.sim.process import Process
+from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.sim.server import SimServer
 from vacate.store.compaction import Retention
@@ -36,6 +36,9 @@ from vacate.store.types import Key
 from vacate.wire.message import Peer
 from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS, SCHEDULERS
 from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
+
+Build = Callable[[Transport, Surroundings], Program]
+"""Makes what one life of a process runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,13 @@ class World:
         """A client over a link of its own; an administrator unless said otherwise."""
         return Client(self.network.link(name, peer), user_agent=name)
 
-    def add(self, name: str, build: Callable[[Transport, Surroundings], Manager], peer: Peer) -> Process:
+    def add(self, name: str, build: Build, peer: Peer) -> Process:
         """One more process, with a link, a clock and faults of its own. It ends with the world."""
         process = Process(name, self.network, lambda: build(self._link(name, peer), self._around(name)))
         self._processes.append(process)
         return process
 
-    async def start(
-        self, name: str, build: Callable[[Transport, Surroundings], Manager], peer: Peer
-    ) -> Process:
+    async def start(self, name: str, build: Build, peer: Peer) -> Process:
         """Add a process and start it."""
         process = self.add(name, build, peer)
         await process.start()

@@ -54,6 +54,7 @@ class Scenario:
     climate: Climate
     skews: Mapping[str, float]
     managers: int = 1
+    elected: bool = False  # whether one manager works at a time
     shuffle: bool = False
     length: float = LENGTH
 
@@ -88,8 +89,12 @@ def draw_scenario(dice: Dice) -> Scenario:
         by_sdk={name: dice.chance(0.7) for name in INTERCEPTORS},
         happenings=_happenings(dice, pods, processes),
         climate=_climate(dice),
-        skews={name: dice.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0 for name in processes},
+        skews={
+            name: dice.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0
+            for name in (*processes, *REQUESTERS)
+        },
         managers=count,
+        elected=count > 1 and dice.chance(0.5),
         shuffle=dice.chance(0.3),
     )
 
@@ -118,7 +123,7 @@ def _climate(dice: Dice) -> Climate:
 
 
 def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[Happening, ...]:
-    found = [Happening(dice.seconds(5, 120), "ask", pod.name, REQUESTERS[0]) for pod in pods]
+    found = [Happening(dice.seconds(5, 120), _first(dice), pod.name, REQUESTERS[0]) for pod in pods]
     for _ in range(dice.number(2, 12)):
         found += _by_people(dice, pods)
     if dice.chance(0.8):
@@ -129,11 +134,15 @@ def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...
 
 
 _PEOPLE = (
-    "ask", "ask", "ask", "withdraw", "withdraw", "remove names", "delete request", "override",
-    "delete pod", "make pod", "make pod", "open budget", "close budget", "close budget", "evict pod",
-    "release pod",
+    "ask", "ask", "ask by sdk", "ask by sdk", "withdraw", "withdraw by sdk", "insist", "remove names",
+    "delete request", "override", "delete pod", "make pod", "make pod", "open budget", "close budget",
+    "close budget", "evict pod", "release pod",
 )  # fmt: skip
 TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
+
+
+def _first(dice: Dice) -> str:
+    return dice.pick(("ask", "ask by sdk", "ask by sdk", "insist"))
 
 
 def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> list[Happening]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
+from support.leaves.asking import Asking
 from support.leaves.dice import Dice
 from support.leaves.people import FINALIZER, TOWN, People
 from support.leaves.scenario import NODES, Happening, PodPlan, Scenario, draw_scenario
@@ -13,6 +14,7 @@ from support.leaves.town import Town
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.errors import ApiError, OutOfTime, TransportError
+from vacate.sdk.errors import CancellationForbidden
 from vacate.sim.run import Sim, make_sim, run_sim
 
 LONGEST_END = 4 * 3600.0
@@ -53,6 +55,7 @@ class Story:
         self._people = People(town.world)
         self._pods = {plan.name: plan for plan in town.scenario.pods}
         self._under_way: list[asyncio.Task[None]] = []
+        self._asking: dict[asyncio.Task[None], str] = {}  # programs that want pods gone
 
     @property
     def _scenario(self) -> Scenario:
@@ -74,7 +77,7 @@ class Story:
     async def _happen(self, one: Happening) -> None:
         self._world.check()
         self._world.sim.trace.add("happening", one)
-        with contextlib.suppress(ApiError, TransportError):
+        with contextlib.suppress(ApiError, TransportError, CancellationForbidden):
             await self._do(one)
 
     async def _do(self, one: Happening) -> None:
@@ -87,10 +90,26 @@ class Story:
                 await self._people.budget(CLOSED)
             case "delete namespace":
                 await self._people.delete_namespace()
+            case "ask by sdk":
+                self._ask(one)
+            case "withdraw by sdk":
+                await self._town.requesters[one.by].withdraw(one.who, TOWN)
+            case "insist":
+                self._insist(one)
             case "make pod":
                 await self._people.make_pod(self._pods[one.who])
             case _:
                 await getattr(self._people, one.what.replace(" ", "_"))(self._pods[one.who], one.by)
+
+    def _ask(self, one: Happening) -> None:
+        plan = self._pods[one.who]
+        program = Asking(self._town.requesters[one.by], plan).ask()
+        self._asking[asyncio.get_running_loop().create_task(program)] = f"{one.by} asks for {one.who}"
+
+    def _insist(self, one: Happening) -> None:
+        plan = self._pods[one.who]
+        program = Asking(self._town.requesters[one.by], plan).insist()
+        self._asking[asyncio.get_running_loop().create_task(program)] = f"{one.by} insists on {one.who}"
 
     def _begin(self, one: Happening) -> None:
         """Trouble lasts for a while, beside everything else."""
@@ -142,9 +161,21 @@ class Story:
         except OutOfTime:
             self._town.told += [f"still open at the end: {_tell(one)}" for one in self._open()]
         await self._world.sim.clock.sleep(AFTERWARDS)
+        self._town.told += [f"in vain: {who}" for task, who in self._asking.items() if not task.done()]
+        await self._dismiss()
+
+    async def _dismiss(self) -> None:
+        for task in self._asking:
+            task.cancel()
+        for task in self._asking:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     def _all_over(self) -> bool:
-        return not self._open() and not any(_held(pod) for pod in self._world.objects(PODS, TOWN))
+        asking = not all(task.done() for task in self._asking)
+        return (
+            not asking and not self._open() and not any(_held(pod) for pod in self._world.objects(PODS, TOWN))
+        )
 
     def _open(self) -> list[Obj]:
         return [one for one in self._world.objects(EVICTIONREQUESTS, TOWN) if not _complete(one)]

@@ -9,25 +9,29 @@ from dataclasses import replace
 
 from support.leaves.behaviour import Behaviour
 from support.leaves.calls import Calls
-from support.leaves.scenario import NODES, Scenario, managers
+from support.leaves.candidate import Candidate
+from support.leaves.people import TOWN
+from support.leaves.scenario import NODES, REQUESTERS, Scenario, managers
 from support.leaves.tame import tame_controller
 from support.leaves.wild import WildController
 from support.leaves.witness import Witness
 from vacate.apiserver.bootstrap.identities import ADMIN
-from vacate.client.faulty import NO_FAULT, Fault, Plan
+from vacate.client.client import Client
+from vacate.client.faulty import NO_FAULT, Fault, FaultyTransport, Plan
 from vacate.client.transport import Transport
 from vacate.metrics import Metrics
 from vacate.node.settings import NodeSettings
 from vacate.runtime.manager import Manager
+from vacate.sdk.requester import Requester
 from vacate.sim.audit import Audit
 from vacate.sim.leaves.chronicle import Chronicle
 from vacate.sim.leaves.endings import late_endings
 from vacate.sim.leaves.evictions import concerns_evictions
 from vacate.sim.leaves.verdict import breaches
-from vacate.sim.process import Process
+from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.sim.weather import Weather
-from vacate.sim.world import World, WorldSettings
+from vacate.sim.world import Build, World, WorldSettings
 from vacate.wire.message import Request
 from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS
 from vacate.wiring.parts import Surroundings, part_deps, part_manager
@@ -56,7 +60,8 @@ class Town:
     ) -> None:
         self.scenario = scenario
         self.weather = {
-            name: Weather(scenario.climate, sim.stream(f"weather of {name}")) for name in scenario.processes
+            name: Weather(scenario.climate, sim.stream(f"weather of {name}"))
+            for name in (*scenario.processes, *REQUESTERS)
         }
         self.processes: dict[str, Process] = {}
         self.told: list[str] = []  # what the interceptors themselves found wrong
@@ -76,6 +81,7 @@ class Town:
                 skews=scenario.skews,
             ),
         )
+        self.requesters = {name: self._requester(sim, name) for name in REQUESTERS}
         self.audit = self.world.network.audit = Audit(sim.loop.time, concerns_evictions)
 
     async def open(self) -> None:
@@ -109,18 +115,26 @@ class Town:
             weather.bad = False
             self.world.network.mend(name)
 
+    def _requester(self, sim: Sim, name: str) -> Requester:
+        """A program that wants pods gone, over a link with the same weather as all."""
+        link = FaultyTransport(self.world.network.link(name, ADMIN), self.weather[name], sim.clock)
+        clock = sim.skewed_clock(self.scenario.skews.get(name, 0.0))
+        return Requester(Client(link), name, namespace=TOWN, clock=clock, entropy=sim.stream(name))
+
     def _plan(self, name: str) -> Plan:
         return self.weather.get(name, _Calm())
 
-    def _manager(self, name: str) -> Callable[[Transport, Surroundings], Manager]:
-        def build(transport: Transport, around: Surroundings) -> Manager:
+    def _manager(self, name: str) -> Build:
+        def build(transport: Transport, around: Surroundings) -> Program:
             alone = replace(around, metrics=Metrics())
             watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
+            if self.scenario.elected:
+                return Candidate(watched, alone, name)
             return part_manager(watched, "evictionrequest-controller", EVICTIONS, alone)
 
         return build
 
-    def _interceptor(self, name: str) -> Callable[[Transport, Surroundings], Manager]:
+    def _interceptor(self, name: str) -> Build:
         make = tame_controller if self.scenario.by_sdk[name] else WildController
 
         def build(transport: Transport, around: Surroundings) -> Manager:

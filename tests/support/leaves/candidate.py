@@ -1,0 +1,34 @@
+"""One of several managers that hold an election: it is started again whenever it has lost the lease."""
+
+from __future__ import annotations
+
+from vacate.client.transport import Transport
+from vacate.runtime.leader import LeadershipLost, LeaseTimings
+from vacate.wiring.manager import ManagerParts, ManagerSettings
+from vacate.wiring.parts import Surroundings
+
+TIMINGS = LeaseTimings(duration=60.0, renew_deadline=40.0, retry=8.0)
+"""Slower than usual, so that a story is not mostly about leases."""
+
+
+class Candidate:
+    """The manager of one process, with the same identity in all of its lives."""
+
+    def __init__(self, transport: Transport, around: Surroundings, identity: str) -> None:
+        self._transport = transport
+        self._around = around
+        self._settings = ManagerSettings(identity=identity, timings=TIMINGS)
+
+    async def run(self) -> None:
+        """Lead or wait, as what starts programs anew makes them do."""
+        while True:
+            try:
+                await ManagerParts(self._transport, self._around, self._settings).run()
+            except LeadershipLost:
+                await self._around.clock.sleep(1.0)
+
+    async def wait_ready(self) -> None:
+        """A candidate need not lead to be ready."""
+
+    def stop(self) -> None:
+        """Candidates are only ever crashed."""
