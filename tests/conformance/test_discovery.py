@@ -134,6 +134,15 @@ async def test_version(arm: Arm) -> None:
     assert version["gitVersion"].startswith(f"v1.{version['minor'].rstrip('+')}.")
 
 
+@without("kubectl", because="kubectl --raw sends no Accept header of one's choice")
+async def test_forms_of_the_version(arm: Arm) -> None:
+    answer = await arm.call("GET", "/version", accept="application/xml")
+    words = "406: Not Acceptable\n\nAvailable representations: application/json"
+    answer.refused(406, "NotAcceptable", words)
+    named = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    assert (await arm.call("GET", "/version", accept=named)).ok()["major"] == "1"
+
+
 @prompted
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/version"])
 async def test_what_everybody_may_see(arm: Arm, path: str) -> None:

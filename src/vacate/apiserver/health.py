@@ -8,6 +8,7 @@ from prometheus_client import generate_latest
 
 from vacate.api.objects import encode
 from vacate.apiserver.discovery import VERSION
+from vacate.apiserver.media import check_plain
 from vacate.metrics import Metrics
 from vacate.wire.message import Request, Response
 
@@ -47,8 +48,9 @@ class Health:
         return Response(200 if healthy else 500, ("\n".join(lines) + "\n").encode(), _TEXT)
 
 
-def version() -> Response:
+def version(request: Request) -> Response:
     """What release this server behaves like."""
+    check_plain(request.headers.get("Accept", ""), forms=False)
     return Response(200, encode(VERSION))
 
 

@@ -110,7 +110,7 @@ class ApiServer:
 
     def _answer_known_path(self, request: Request) -> Response | None:
         if request.path == "/version":
-            return health.version()
+            return health.version(request)
         if request.path == "/metrics":
             return health.metrics(self._metrics)
         root, _, rest = request.path.strip("/").partition("/")
