@@ -1,0 +1,111 @@
+"""No rule without a test that fails when the rule is removed.
+
+    python -m hack.rules.check                 every rule
+    python -m hack.rules.check first-turn …    these
+    python -m hack.rules.check --workers 2     side by side
+
+For each rule its mutation is applied to a copy of the sources and its tests run against the copy. They must
+fail, and for the right reason: a copy that cannot even be imported proves nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.rules.table import ROOT, Rule, load
+
+_TESTS_FAILED = 1
+_LONGEST = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a rule."""
+
+    rule: Rule
+    killed: bool
+    said: str = ""
+
+
+def check(rule: Rule) -> Verdict:
+    """Whether the rule's tests notice that the rule is gone."""
+    mutation = rule.mutation
+    if mutation is None:
+        return Verdict(rule, killed=False, said="no mutation")
+    if mutation.occurrences(ROOT) != 1:
+        return Verdict(
+            rule, killed=False, said=f"the passage to change does not occur once in {mutation.file}"
+        )
+    with _copy() as copy:
+        mutation.apply(copy)
+        code, output = _run(rule, copy)
+    return Verdict(rule, killed=code == _TESTS_FAILED, said=_tail(code, output))
+
+
+@contextmanager
+def _copy() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="rules-") as folder:
+        copy = Path(folder)
+        shutil.copytree(ROOT / "src", copy / "src")  # compiled files too: times are kept, so they stay valid
+        yield copy
+
+
+def _run(rule: Rule, copy: Path) -> tuple[int, str]:
+    environment = os.environ | {
+        "PYTHONPATH": str(copy / "src"),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / "hypothesis"),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = subprocess.run(
+        [*command, *rule.tests],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LONGEST,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _tail(code: int, output: str) -> str:
+    if code == _TESTS_FAILED:
+        return ""
+    if code == 0:
+        return "its tests pass without it"
+    return f"pytest ended with {code}:\n" + "\n".join(output.splitlines()[-15:])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the rules that were named, or all; the exit code says whether each was killed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("rules", nargs="*", help="ids of rules; all where none is named")
+    parser.add_argument("--workers", type=int, default=1, help="how many to check side by side")
+    options = parser.parse_args(arguments)
+    chosen = [rule for rule in load() if not rule.later and (not options.rules or rule.id in options.rules)]
+    with ThreadPoolExecutor(options.workers) as pool:
+        killed = sum(_tell(verdict) for verdict in pool.map(check, chosen))
+    print(f"{len(chosen)} rules, {killed} killed")
+    return 0 if chosen and killed == len(chosen) else 1
+
+
+def _tell(verdict: Verdict) -> bool:
+    if not verdict.killed:
+        print(f"{verdict.rule.id}: {verdict.said}", flush=True)
+    return verdict.killed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Small rules of the kind that no other room shows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+
+from admission.given import context, made, stepped, stored
+from vacate.admission.registry import strategy_for
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.structural import structural_schema
+from vacate.decide.registration import PREFIXES
+from vacate.errors import Invalid
+
+pytestmark = pytest.mark.unit
+
+REGISTERS = f"{PREFIXES[0]}/priority_a.example.com"
+
+
+def fields(schema: Obj, path: str) -> Iterator[tuple[str, Obj]]:
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{path}.{name}", inner
+        yield from fields(inner, f"{path}.{name}")
+    if "items" in schema:
+        yield from fields(schema["items"], f"{path}[]")
+
+
+def test_every_field_is_described() -> None:
+    said = {
+        path: inner.get("description", "") for path, inner in fields(structural_schema(EVICTIONREQUESTS), "")
+    }
+    assert len(said) > 25
+    assert [path for path, text in said.items() if not text.endswith(".")] == []
+
+
+def test_a_put_names_the_version_that_it_was_made_from() -> None:
+    old = stored(EVICTIONREQUESTS)
+    new = copy.deepcopy(old)
+    new["metadata"].pop("resourceVersion", None)
+    with pytest.raises(Invalid, match="must be specified for an update"):
+        strategy_for(EVICTIONREQUESTS).prepare_update(new, old, context())
+
+
+def test_annotations_of_a_pod_may_change_and_its_field_may_not() -> None:
+    before = {f"metadata.annotations[{REGISTERS}]": "1"}
+    assert stepped(PODS, {f"metadata.annotations[{REGISTERS}]": "2"}, before)[2] == []
+    assert stepped(PODS, {f"metadata.annotations[{REGISTERS}]": "x"}, before)[2] != []
+    listed = {"spec.evictionInterceptors": [{"name": "a.example.com"}]}
+    faults = stepped(PODS, {"spec.evictionInterceptors": [{"name": "b.example.com"}]}, listed)[2]
+    assert any("evictionInterceptors" in fault for fault in faults), faults
+
+
+def test_a_request_is_valid_as_it_is_made() -> None:
+    assert strategy_for(EVICTIONREQUESTS).validate(made(EVICTIONREQUESTS), context()) == []
