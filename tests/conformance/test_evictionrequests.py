@@ -214,11 +214,9 @@ async def test_rights_come_before_knowledge(scene: Scene) -> None:
     await scene.given(ROLEBINDINGS, binding("requesters", "Role", "requesters", "rob"))
     made, rob = await a_request(scene), As("rob")
     name = made["metadata"]["name"]
-    for wanted in (
-        made,
-        {"metadata": {"name": "u"}, "spec": {"target": {"podRef": {"name": "no", "uid": "u"}}}},
-    ):
-        answer = await scene.post(EVICTIONREQUESTS, {**request_of(wanted)}, as_user=rob)
+    absent: Obj = {"metadata": {"name": "u"}, "spec": {"target": {"podRef": {"name": "no", "uid": "u"}}}}
+    for wanted in (made, absent):
+        answer = await scene.post(EVICTIONREQUESTS, request_of(wanted), as_user=rob)
         answer.refused(403, "Forbidden", _may_not(scene, wanted["metadata"]["name"]))
     patch = {"metadata": {"labels": {"a": "b"}}}
     (await scene.patch(EVICTIONREQUESTS, name, patch, as_user=rob)).refused(
@@ -232,10 +230,10 @@ async def test_rights_come_before_knowledge(scene: Scene) -> None:
     (await scene.delete(EVICTIONREQUESTS, name, as_user=rob)).ok()
 
 
-def request_of(made: dict[str, object]) -> dict[str, object]:
+def request_of(made: Obj) -> Obj:
     """The request as its author would write it again."""
     identity = {"apiVersion": EVICTIONREQUESTS.api_version, "kind": EVICTIONREQUESTS.kind}
-    return {**identity, "metadata": {"name": made["metadata"]["name"]}, "spec": made["spec"]}  # type: ignore[index]
+    return {**identity, "metadata": {"name": made["metadata"]["name"]}, "spec": made["spec"]}
 
 
 def _may_not(scene: Scene, name: str) -> str:

@@ -33,6 +33,8 @@ class Registry:
     entropy: Entropy
     authorizer: Authorizer
     gates: FeatureGates = field(default_factory=FeatureGates)
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
@@ -56,7 +58,8 @@ class Registry:
             self.lookup,
             subresource,
             self._default_priority_class,
-            may=self._may,
+            self.allowed_interceptors,
+            self._may,
         )
 
     def _may(self, access: Access) -> bool:

@@ -90,6 +90,13 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     show_default=True,
     help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
 )
+@click.option(
+    "--allow-interceptor",
+    "allowed",
+    multiple=True,
+    metavar="NAME",
+    help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
 def up(
     folder: Path,
@@ -100,6 +107,7 @@ def up(
     pod_ready: float,
     pod_stop: float,
     evictions: bool,
+    allowed: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Run a small Kubernetes until Ctrl-C.
@@ -110,7 +118,9 @@ def up(
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
-    settings = LocalSettings(folder, port, nodes, gates, behaviour, evictions=evictions)
+    settings = LocalSettings(
+        folder, port, nodes, gates, behaviour, evictions=evictions, allowed_interceptors=allowed
+    )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 
 

@@ -46,6 +46,7 @@ class LocalSettings:
     behaviour: NodeSettings = field(default_factory=NodeSettings)
     controllers: bool = True  # without them only the API server runs
     evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
+    allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
 
 
 class LocalCluster:
@@ -107,6 +108,7 @@ class LocalCluster:
             self._metrics,
             self.settings.gates,
             tokens,
+            self.settings.allowed_interceptors,
         )
         server = await open_server(parts)
         store = server.registry.store

@@ -40,6 +40,7 @@ class ServerParts:
     metrics: Metrics = field(default_factory=Metrics)
     gates: FeatureGates = field(default_factory=FeatureGates)
     tokens: Mapping[str, User] = field(default_factory=dict)
+    allowed_interceptors: tuple[str, ...] = ()
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -47,7 +48,9 @@ async def open_server(parts: ServerParts) -> ApiServer:
     store = Store(parts.log, project, metrics=parts.metrics)
     await store.open()
     authorizer = Authorizer(StoredRbac(store))
-    registry = Registry(store, parts.clock, parts.entropy, authorizer, parts.gates)
+    registry = Registry(
+        store, parts.clock, parts.entropy, authorizer, parts.gates, parts.allowed_interceptors
+    )
     try:
         await _bootstrap(registry)
     except BaseException:

@@ -52,7 +52,7 @@ def test_defaults_come_where_nothing_was_said() -> None:
     assert obj["status"] == {"message": "", "evictionRequestCancellationPolicy": "Allow"}
     obj["status"]["message"] = "mine"
     assert "default" in SCHEMA["properties"]["status"]
-    again = {"spec": {}}
+    again: Obj = {"spec": {}}
     fill_defaults(SCHEMA, again)
     assert again["status"] == {"message": "", "evictionRequestCancellationPolicy": "Allow"}
 

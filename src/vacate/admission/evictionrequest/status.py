@@ -70,7 +70,7 @@ RULES = table(
     ("status.conditions[].reason", Fault.NOT_SUPPORTED, "one of three for Complete"),
     ("status.conditions[].reason", Fault.FORBIDDEN, "Complete is not Cancelled while the policy is Forbid"),
     ("status.conditions[].message", Fault.REQUIRED, "may be empty, but must be there"),
-    ("status.conditions[].message", Fault.TOO_LONG, "at most 32768 bytes"),
+    ("status.conditions[].message", Fault.TOO_LONG, "at most 32768 characters"),
 )  # fmt: skip
 
 
@@ -101,7 +101,8 @@ def _of_conditions(status: Obj, schema_faults: Sequence[FieldError]) -> list[Fie
     """Conditions have words of their own in Kubernetes, which go before those of the schema."""
     if any(one.fault is Fault.TYPE_INVALID and one.path.startswith(_CONDITIONS) for one in schema_faults):
         return list(schema_faults)
-    told = condition_faults(status, _CONDITIONS)
+    # Characters are counted, as by the schema, and not bytes.
+    told = [one for one in condition_faults(status, _CONDITIONS) if one.fault is not Fault.TOO_LONG]
     places = {fault.path for fault in told}
     repeated = {path.removesuffix(".type") for path in places}
     return [*(one for one in schema_faults if one.path not in places | repeated), *told]
