@@ -54,10 +54,21 @@ class Town:
             env={**environment(), "KUBECONFIG": str(self.cluster.kubeconfig), "PYTHONUNBUFFERED": "1"},
         )
 
-    def pod(self, name: str, *interceptors: str, labels: Mapping[str, str] | None = None, **spec: Any) -> str:
+    def pod(
+        self,
+        name: str,
+        *interceptors: str,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> str:
         """A running pod; interceptors in the order of their turns."""
         body = {
-            "metadata": {"name": name, "labels": dict(labels or {})},
+            "metadata": {
+                "name": name,
+                "labels": dict(labels or {}),
+                "annotations": dict(annotations or {}),
+            },
             "spec": {
                 "containers": [{"name": "main", "image": "app:1"}],
                 "evictionInterceptors": [{"name": one} for one in reversed(interceptors)],

@@ -6,7 +6,7 @@ import click
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.exits import complain, each, end
-from vacate.cli.override import override
+from vacate.cli.override import STAYS, override
 from vacate.cli.params import own_requester_name, pod_name, subdomain
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import find
@@ -18,6 +18,8 @@ from vacate.decide.process.model import Stage
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.sdk import Requester
+
+GOES = "has begun to leave and goes all the same:"
 
 
 @click.command()
@@ -64,14 +66,18 @@ class Cancelling:
 
     async def cancel(self, pod: str) -> str:
         """Cancel for one pod; what was done, as the rest of a sentence that begins with the pod."""
-        request = (await find(self._cluster, pod)).typed_request
+        found = await find(self._cluster, pod)
+        request, there = found.typed_request, found.typed_pod
         if request is None:
             raise ConfigError(f"nobody asks pod {pod} to leave")
         if request.complete:
             return _over(request)
-        if self._overriding:
-            return await override(self._cluster, request, self._requester.name)
-        return await self._withdraw(request)
+        said = await (self._override(request) if self._overriding else self._withdraw(request))
+        # Once an eviction is accepted, cancelling changes only the request.
+        return said.replace(STAYS, GOES, 1) if there is not None and there.terminating else said
+
+    async def _override(self, request: EvictionRequest) -> str:
+        return await override(self._cluster, request, self._requester.name)
 
     async def _withdraw(self, request: EvictionRequest) -> str:
         own = self._requester.name
@@ -84,11 +90,11 @@ class Cancelling:
         others = [one.name for one in request.spec.requesters if one.name != own]
         if others:
             return f"is no longer asked to leave by {own}, but still by {listed(others)}"
-        return "may stay: nobody asks it to leave any more"
+        return f"{STAYS} nobody asks it to leave any more"
 
 
 def _over(request: EvictionRequest) -> str:
     """A request that is over: fine where it was cancelled before, too late where the pod has left."""
     if shown_stage(request) is Stage.CANCELLED:
-        return "may stay: the request is cancelled already"
+        return f"{STAYS} the request is cancelled already"
     raise ConfigError(f"it is too late: pod {pod_of(request)} has left")

@@ -12,32 +12,59 @@ from vacate.cli.reach import Cluster
 from vacate.decide.dialects.story_words import listed
 from vacate.errors import ApiError, Conflict, VacateError
 
+STAYS = "may stay:"
 _ATTEMPTS = 20
 
 
 async def override(cluster: Cluster, request: EvictionRequest, requester: str) -> str:
     """Remove every requester; what was done, as the rest of a sentence that begins with the pod."""
-    names = listed([one.name for one in request.spec.requesters]) or "nobody"
-    allowed_again = False
-    for _ in range(_ATTEMPTS):
-        try:
-            if request.forbids_cancellation:
-                request = await _allow(cluster, request)
-                allowed_again = True
-            if request.spec.requesters:
-                await _empty(cluster, request)
-            break
-        except Conflict:
-            request = await _read(cluster, request)
-    else:
-        raise VacateError("the request changes too quickly; try again")
-    how = ", after setting the cancellation policy from Forbid to Allow" if allowed_again else ""
-    who = await _user(cluster, requester)
-    said = f"{who} removed all requesters ({names}){how}."
-    noted = await note(cluster, request, OVERRIDDEN, said, warning=True)
-    first = "the interceptor's Forbid was set to Allow, and " if allowed_again else ""
+    overriding = Overriding(cluster, request)
+    try:
+        await overriding.run()
+    finally:
+        noted = await overriding.note(await _user(cluster, requester))
+    first = "the interceptor's Forbid was set to Allow, and " if overriding.allowed else ""
     last = "" if noted else "; no Event could be written about it"
-    return f"may stay: {first}all requesters were removed ({names}){last}"
+    return f"{STAYS} {first}all requesters were removed ({overriding.removed}){last}"
+
+
+class Overriding:
+    """One request that is cancelled over the heads of others, and what has come of it so far."""
+
+    def __init__(self, cluster: Cluster, request: EvictionRequest) -> None:
+        self._cluster = cluster
+        self._request = request
+        self.allowed = False  # whether Forbid was in the way and is undone
+        self.removed = ""  # whose names are gone
+
+    async def run(self) -> None:
+        """Do it, however others write meanwhile; VacateError where it cannot be done."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._once()
+            except Conflict:
+                self._request = await _read(self._cluster, self._request)
+            if self._request.complete:
+                raise VacateError(f"it is too late: {self._request.status.message}")
+        raise VacateError("the request changes too quickly; try again")
+
+    async def note(self, who: str) -> bool:
+        """Say by an Event who has done what, also where it was not all; whether that was possible."""
+        removed = f"removed all requesters ({self.removed})" if self.removed else ""
+        allowed = "set the cancellation policy from Forbid to Allow" if self.allowed else ""
+        done = " and ".join(part for part in (allowed, removed) if part)
+        if not done:
+            return True
+        return await note(self._cluster, self._request, OVERRIDDEN, f"{who} {done}.", warning=True)
+
+    async def _once(self) -> None:
+        if self._request.forbids_cancellation:
+            self._request = await _allow(self._cluster, self._request)
+            self.allowed = True
+        names = listed([one.name for one in self._request.spec.requesters])
+        if names:
+            await _empty(self._cluster, self._request)
+        self.removed = names or "nobody"
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:

@@ -231,7 +231,7 @@ def test_forbidden_and_overridden(town: Town) -> None:
     (event,) = town.events(request["metadata"]["name"], "CancellationOverridden")
     assert event["type"] == "Warning"
     assert event["message"].endswith(
-        f" removed all requesters ({JANE}), after setting the cancellation policy from Forbid to Allow."
+        f" set the cancellation policy from Forbid to Allow and removed all requesters ({JANE})."
     )
     until(lambda: "Cancelled" in town.vacate("status", "held").out)
 
@@ -241,6 +241,18 @@ def test_overriding_where_nothing_is_forbidden(town: Town) -> None:
     town.vacate("evict", "free", "--requester", JANE)
     done = town.vacate("cancel", "free", "--override")
     assert (done.code, done.out) == (0, f"pod/free may stay: all requesters were removed ({JANE})\n")
+
+
+def test_taking_back_what_has_begun(town: Town) -> None:
+    slow = {"sim.vacate.dev/stop-seconds": "300"}
+    town.pod("going", BACKUP, annotations=slow, terminationGracePeriodSeconds=300)
+    town.vacate("evict", "going", "--requester", JANE)
+    town.https.delete(f"{PODS}/going")
+    done = town.vacate("cancel", "going", "--requester", JANE)
+    assert done.code == 0
+    assert done.out == (
+        "pod/going has begun to leave and goes all the same: nobody asks it to leave any more\n"
+    )
 
 
 def test_nothing_to_take_back(town: Town) -> None:
