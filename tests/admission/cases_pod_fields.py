@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from admission.case_types import Broken, Cases, Done
-from admission.cases_metadata import DNS_LABEL, SUBDOMAIN
+from admission.cases_metadata import DNS_LABEL, KEY, SUBDOMAIN
 from vacate.api.kinds import PODS
 
 _C, _E = "spec.containers[0].", "spec.ephemeralContainers[0]"
@@ -150,4 +150,21 @@ EPHEMERAL: Cases = (
             f"volumeMounts[0].subPath: {_NOT_EPHEMERAL}"),
 )  # fmt: skip
 
-CASES: Cases = (*NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)
+_TERMS = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+_TERM = {"topologyKey": "z", "labelSelector": {}}
+_KEPT = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
+LABEL_KEYS: Cases = (
+    _bad("topologySpreadConstraints[][]/invalid", "topologySpreadConstraints",
+         [{**_KEPT, "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["no", "app"]}],
+         'topologySpreadConstraints[0][1]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
+         **{"metadata.labels": {"app": "web"}}),
+    _bad(f"{_TERMS}[].mismatchLabelKeys[]/invalid", _TERMS, [{**_TERM, "mismatchLabelKeys": ["a b"]}],
+         f'{_TERMS}[0].mismatchLabelKeys[0]: Invalid value: "a b": {KEY}'),
+    _bad(f"{_TERMS}[].matchLabelKeys[]/invalid", _TERMS, [{**_TERM, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}],
+         f'{_TERMS}[0].matchLabelKeys[0]: Invalid value: "a": exists in both matchLabelKeys and mismatchLabelKeys'),
+    Done("Pod/spec.topologySpreadConstraints[].labelSelector/set", PODS,
+         {"metadata.labels": {"app": "web"}, f"spec.{_TERMS}": [{**_TERM, "mismatchLabelKeys": ["app", "no"]}]},
+         f"spec.{_TERMS}[0].labelSelector", {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
+)  # fmt: skip
+
+CASES: Cases = (*LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)

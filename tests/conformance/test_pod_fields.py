@@ -133,3 +133,12 @@ async def test_refused(scene: Scene, case: str) -> None:
 async def test_what_a_gate_keeps_out(scene: Scene) -> None:
     created = await scene.create(PODS, pod("p", schedulingGroup={"podGroupName": "g"}))
     assert "schedulingGroup" not in created["spec"]
+
+
+async def test_affinity_to_pods_of_the_same_release(scene: Scene) -> None:
+    term = {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["no"]}
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    created = await scene.create(PODS, pod("p", affinity={"podAffinity": rule}))
+    (kept,) = created["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    written = [{"key": "app", "operator": "In", "values": ["web"]}]
+    assert kept["labelSelector"] == {"matchExpressions": written}

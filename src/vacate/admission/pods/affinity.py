@@ -6,6 +6,7 @@ from typing import Any
 
 from vacate.admission.faults import complaints, selector_faults
 from vacate.admission.formats import dns_label, label_key, label_value, name_is_subdomain
+from vacate.admission.pods.label_keys import label_key_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, maps, sequence, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required
@@ -79,6 +80,7 @@ def _pod_term_faults(term: Obj, path: str) -> list[FieldError]:
     found += selector_faults(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for namespace in sequence(term.get("namespaces")):
         found += complaints(f"{path}.namespace", namespace, dns_label(text(namespace)))
+    found += label_key_faults(term, path)
     key = text(term.get("topologyKey"))
     if not key:
         found.append(required(f"{path}.topologyKey", "can not be empty"))

@@ -7,9 +7,10 @@ from typing import Any
 from vacate.admission.faults import complaints, selector_faults, unsupported
 from vacate.admission.formats import label_key, label_value
 from vacate.admission.nodes import effect_faults
+from vacate.admission.pods.label_keys import label_key_faults
 from vacate.admission.rules import table
-from vacate.admission.shape import integer, mapping, maps, sequence, text
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
+from vacate.admission.shape import integer, maps, text
+from vacate.api.field import Fault, FieldError, duplicate, invalid, required
 from vacate.api.objects import Obj
 
 _POSITIVE = "must be greater than zero"
@@ -36,8 +37,6 @@ RULES = table(
     ("spec.topologySpreadConstraints[].minDomains", Fault.INVALID, "greater than 0"),
     ("spec.topologySpreadConstraints[].minDomains#action", Fault.INVALID, "only with DoNotSchedule"),
     ("spec.topologySpreadConstraints[].nodeAffinityPolicy", Fault.NOT_SUPPORTED, "Honor, Ignore"),
-    ("spec.topologySpreadConstraints[].matchLabelKeys", Fault.FORBIDDEN, "only with a labelSelector"),
-    ("spec.topologySpreadConstraints[].matchLabelKeys[]", Fault.INVALID, "a qualified name"),
     ("spec.topologySpreadConstraints[].labelSelector.matchLabels", Fault.INVALID, "a valid selector"),
 )  # fmt: skip
 
@@ -121,33 +120,5 @@ def _constraint_detail_faults(constraint: Obj, path: str, action: str) -> list[F
     for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if (policy := constraint.get(key)) is not None and policy not in _POLICIES:
             found.append(unsupported(f"{path}.{key}", policy, _POLICIES))
-    found += _label_key_faults(constraint, f"{path}.matchLabelKeys")
+    found += label_key_faults(constraint, path)
     return found + selector_faults(constraint.get("labelSelector"), f"{path}.labelSelector")
-
-
-def _label_key_faults(constraint: Obj, path: str) -> list[FieldError]:
-    keys = sequence(constraint.get("matchLabelKeys"))
-    if not keys:
-        return []
-    if constraint.get("labelSelector") is None:
-        return [forbidden(path, "must not be specified when labelSelector is not set")]
-    found: list[FieldError] = []
-    for index, key in enumerate(keys):
-        found += complaints(f"{path}[{index}]", key, label_key(text(key)))
-    return found
-
-
-def apply_label_keys(spec: Obj, labels: Obj) -> None:
-    """Write the pod's own values of `matchLabelKeys` into the constraints' selectors."""
-    for constraint in maps(spec.get("topologySpreadConstraints")):
-        selector = constraint.get("labelSelector")
-        keys = sequence(constraint.get("matchLabelKeys"))
-        if not keys or type(selector) is not dict:
-            continue
-        added = [
-            {"key": key, "operator": "In", "values": [labels[key]]}
-            for key in keys
-            if type(key) is str and key in mapping(labels)
-        ]
-        if added:
-            selector["matchExpressions"] = sequence(selector.get("matchExpressions")) + added

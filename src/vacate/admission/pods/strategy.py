@@ -16,6 +16,7 @@ from vacate.admission.pods import (
     ephemeral,
     interceptor_annotations,
     interceptors,
+    label_keys,
     mounts,
     network,
     placement,
@@ -47,11 +48,6 @@ _OWN_RULES = table(
     "Pod",
     ("status", Effect.SET, "phase Pending and the class of service, and nothing else, on create"),
     ("status.conditions", Effect.SET, "PodScheduled False, SchedulingGated, on create with scheduling gates"),
-    (
-        "spec.topologySpreadConstraints[].labelSelector",
-        Effect.SET,
-        "the pod's values of matchLabelKeys, on create",
-    ),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec.ephemeralContainers", Fault.FORBIDDEN, "not settable on create"),
@@ -63,7 +59,8 @@ RULES: tuple[Rule, ...] = (
     *volumes.RULES, *mounts.RULES, *claims.RULES, *containers.RULES, *restarts.RULES, *ephemeral.RULES,
     *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *security.RULES,
     *profiles.RULES, *profile_annotations.RULES, *windows.RULES, *spec.RULES, *affinity.RULES,
-    *placement.RULES, *interceptors.RULES, *interceptor_annotations.RULES, *update.RULES, *status.RULES,
+    *placement.RULES, *label_keys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
+    *update.RULES, *status.RULES,
 )  # fmt: skip
 
 
@@ -85,8 +82,8 @@ class PodStrategy(KindStrategy):
         fresh: Obj = {"phase": "Pending"}
         if sequence(pod_spec.get("schedulingGates")):
             fresh["conditions"] = [_gated_condition(ctx)]
-        if "topologySpreadConstraints" in pod_spec:
-            placement.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
+        if "topologySpreadConstraints" in pod_spec or "affinity" in pod_spec:
+            label_keys.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
         if annotations := mapping(metadata(obj).get("annotations")):
             profile_annotations.take_over(annotations, pod_spec)
         fresh["qosClass"] = quality_of(pod_spec)
