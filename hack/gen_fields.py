@@ -1,0 +1,84 @@
+"""Write the table of fields in docs/reference/evictionrequest.md from the typed structs.
+
+python hack/gen_fields.py            writes the table
+python hack/gen_fields.py --verify   fails where the committed table differs
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.structural import structural_schema
+
+PAGE = Path(__file__).parent.parent / "docs/reference/evictionrequest.md"
+HEAD = "| Field | Type | Rules | What it says |\n|---|---|---|---|"
+START, END = "<!-- fields -->\n", "<!-- end of fields -->\n"
+LIMITS = {
+    "enum": "one of {}", "default": "default {}", "minimum": "at least {}", "maximum": "at most {}",
+    "minLength": "not empty", "maxLength": "at most {} characters", "maxItems": "at most {} items",
+}  # fmt: skip
+
+
+def rows() -> Iterator[str]:
+    """A row for each field below spec and status."""
+    schema = structural_schema(EVICTIONREQUESTS)
+    for part in ("spec", "status"):
+        yield from _rows(schema["properties"][part], part, required=part in schema["required"])
+
+
+def _rows(schema: dict[str, Any], path: str, *, required: bool) -> Iterator[str]:
+    yield f"| `{path}` | {_type(schema)} | {_rules(schema, required)} | {schema['description']} |"
+    inner = schema.get("items", schema)
+    below = f"{path}[]" if "items" in schema else path
+    for key, field in inner.get("properties", {}).items():
+        yield from _rows(field, f"{below}.{key}", required=key in inner.get("required", ()))
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if schema.get("format") == "date-time":
+        return "time"
+    kind = {"array": "list", "integer": "number", "boolean": "true or false"}.get(schema["type"])
+    return kind or ("text" if schema["type"] == "string" else "object")
+
+
+def _rules(schema: dict[str, Any], required: bool) -> str:
+    told = ["required"] if required else []
+    for key, text in LIMITS.items():
+        if key in schema:
+            told.append(text.format(_shown(schema[key])))
+    if keys := schema.get("x-kubernetes-list-map-keys"):
+        told.append(f"unique by {keys[0]}")
+    return ", ".join(told)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"`{one}`" for one in value)
+    return f'`"{value}"`' if value == "" else f"`{value}`" if isinstance(value, str | dict) else str(value)
+
+
+def written(page: str) -> str:
+    """The page with the table as it should be."""
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(END)
+    table = "\n".join([HEAD, *rows()])
+    return f"{before}{START}{table}\n{END}{after}"
+
+
+def main() -> int:
+    page = PAGE.read_text()
+    if "--verify" not in sys.argv[1:]:
+        PAGE.write_text(written(page))
+        return 0
+    if page != written(page):
+        print(f"{PAGE} is not current: run python hack/gen_fields.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
