@@ -31,4 +31,4 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
 
 def _controllers(cluster: LocalCluster) -> str:
     names = "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes"
-    return f"{names}, eviction requests" if cluster.settings.gates.enabled("EvictionRequestAPI") else names
+    return f"{names}, eviction requests" if cluster.evictions else names

@@ -67,6 +67,11 @@ class LocalCluster:
         """Where the API server listens."""
         return f"https://{HOST}:{self.port}"
 
+    @property
+    def evictions(self) -> bool:
+        """Whether eviction requests are attended to in here."""
+        return self.settings.evictions and self.settings.gates.enabled("EvictionRequestAPI")
+
     async def start(self) -> None:
         """Bring everything up; return when the API is served. ConfigError names what is in the way."""
         try:
@@ -142,7 +147,7 @@ class LocalCluster:
             around,
             shapes(self.settings.nodes),
             self.settings.behaviour,
-            evictions=self.settings.evictions and self.settings.gates.enabled("EvictionRequestAPI"),
+            evictions=self.evictions,
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
