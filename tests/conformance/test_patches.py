@@ -208,3 +208,6 @@ async def test_a_patch_that_makes_something_else_of_it(scene: Scene) -> None:
     answer.refused(422, "Invalid")
     (fault,) = answer.faults
     assert fault.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")
+    unknown = [{"op": "add", "path": "/kind", "value": "Cat"}, {"op": "add", "path": "/data", "value": 5}]
+    (fault,) = (await scene.patch(CONFIGMAPS, "m", unknown, JSON_PATCH)).refused(422, "Invalid").faults
+    assert 'no kind "Cat" is registered for version "v1" in scheme' in fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from support.arms_marks import CONFORMANCE, without
@@ -63,6 +64,13 @@ async def test_a_body_of_another_kind(scene: Scene) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     answer = await scene.ask("POST", PODS, body=body)
     why = "converting (v1.ConfigMap) to (core.Pod): unknown conversion"
+    answer.refused(400, "BadRequest", f'ConfigMap in version "v1" cannot be handled as a Pod: {why}')
+
+
+async def test_a_body_of_another_kind_is_read_as_that(scene: Scene) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"a": 1}}}
+    why = "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
+    answer = await scene.arm.call("POST", scene.at(PODS), body=orjson.dumps(body))
     answer.refused(400, "BadRequest", f'ConfigMap in version "v1" cannot be handled as a Pod: {why}')
 
 

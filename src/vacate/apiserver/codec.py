@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 """What Kubernetes calls its registry of types, where it says that a kind is not in it."""
 
-_SERVED = frozenset((kind.api_version, kind.kind) for kind in SERVED_KINDS)
+_SERVED = {(kind.api_version, kind.kind): kind for kind in SERVED_KINDS}
 _SUMMARY_BYTES = 30
 
 MAX_DEPTH = 100
@@ -131,17 +131,24 @@ def check_object(value: Any) -> None:
 
 def _check_identity(obj: Obj, kind: Kind) -> None:
     given, version = obj["kind"], obj["apiVersion"]
-    if why := misfit(version, given, kind):
+    if why := misfit(obj, kind):
         short = version.rpartition("/")[2]
         raise BadRequest(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {why}')
 
 
-def misfit(version: str, given: str, kind: Kind) -> str:
-    """Why an object that calls itself so is not one of the kind, or nothing."""
+def misfit(obj: Obj, kind: Kind) -> str:
+    """Why an object is not one of the kind by its own words, or nothing.
+
+    It is read as what it says that it is, and so the faults of that come first.
+    """
+    version, given = obj["apiVersion"], obj["kind"]
     if (version, given) == (kind.api_version, kind.kind):
         return ""
-    if (version, given) not in _SERVED:
+    other = _SERVED.get((version, given))
+    if other is None:
         return f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
+    if faults := schema.settle(other, orjson.loads(orjson.dumps(obj))):
+        return faults[0]
     package, short = kind.group.partition(".")[0] or "core", version.rpartition("/")[2]
     return f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
 

@@ -97,15 +97,16 @@ def _decoded(kind: Kind, result: Any) -> Obj:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
     if result.get("kind") in (None, ""):
         result["kind"] = kind.kind
-    faults = schema.settle(kind, result) or _faults_of_identity(kind, result)
-    if faults:
-        raise refusals.unusable(field.invalid("patch", text, faults[0]))
+    fault = _fault_of_identity(kind, result) or next(iter(schema.settle(kind, result)), "")
+    if fault:
+        raise refusals.unusable(field.invalid("patch", text, fault))
     return result
 
 
-def _faults_of_identity(kind: Kind, result: Obj) -> list[str]:
-    why = misfit(result["apiVersion"], result["kind"], kind)
-    return [why] if why else []
+def _fault_of_identity(kind: Kind, result: Obj) -> str:
+    """Nothing also where it says something else than a text: that is a fault like others."""
+    said = (result["kind"], result["apiVersion"])
+    return misfit(result, kind) if all(isinstance(one, str) for one in said) else ""
 
 
 def _encoded(value: Any) -> str:
