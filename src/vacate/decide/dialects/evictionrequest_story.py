@@ -13,7 +13,14 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.decide.dialects.story_budgets import covering
 from vacate.decide.dialects.story_ends import finishing, over, unadmitted
-from vacate.decide.dialects.story_leaving import attempt_window, blocked, evicting, terminating, unevictable
+from vacate.decide.dialects.story_leaving import (
+    attempt_window,
+    blocked,
+    evicting,
+    terminating,
+    unevictable,
+    unseen_departure,
+)
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene, Story
 from vacate.decide.dialects.story_remedies import reason_of
 from vacate.decide.dialects.story_turning import at_work, overdue, turn_comes
@@ -49,7 +56,7 @@ def tell(
         headline=act.headline,
         stage=act.stage,
         asked=_asked(scene),
-        turns=told_turns(request, now, idle=_idle(scene, act)),
+        turns=told_turns(request, now, idle=_idle(act)),
         happened=act.happened,
         awaited=act.awaited,
         next=act.next,
@@ -58,11 +65,11 @@ def tell(
     )
 
 
-def _idle(scene: Scene, act: Act) -> str:
+def _idle(act: Act) -> str:
     """Why nobody's turn or time passes, as said of the one who has the turn."""
     if act.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
         return "had the turn when the request ended"
-    return "has the turn while the pod leaves" if scene.target.departure is not None else ""
+    return "has the turn while the pod leaves" if act.stage is Stage.TERMINATING else ""
 
 
 def _act(scene: Scene) -> Act:
@@ -95,8 +102,9 @@ def _act_of(scene: Scene, action: Action) -> Act:
             return evicting(scene)
         case Hold(stage=Stage.INTERCEPTING):
             return at_work(scene, action)
-        case Hold(stage=Stage.TERMINATING) if scene.target.departure is not None:
-            return terminating(scene, scene.target.departure)
+        case Hold(stage=Stage.TERMINATING):
+            departure = scene.target.departure
+            return terminating(scene, departure) if departure else unseen_departure(scene)
         case Hold(stage=Stage.BLOCKED, message=str(why)):
             return unevictable(scene, why)
         case Hold():
