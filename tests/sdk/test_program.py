@@ -139,7 +139,7 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
         try:
             leave.sleep(60)
         except TurnLost as lost:
-            ends += [lost.ended, leave.ended]
+            ends.extend([lost.ended, leave.ended])
             raise
 
     with Background(cluster, waits):

@@ -12,6 +12,8 @@ from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import Clock, SystemClock
 
+_FAREWELL = 0.05
+
 
 def find_cluster(kubeconfig: str | Path | None = None, context: str | None = None) -> ClusterConfig:
     """The named kubeconfig, else KUBECONFIG or ~/.kube/config where there is one, else the pod's own."""
@@ -23,8 +25,11 @@ async def connected(
     config: ClusterConfig, *, clock: Clock | None = None, user_agent: str = "vacate-sdk"
 ) -> AsyncIterator[Client]:
     """A client that is closed at the end of the block."""
-    client = Client(HttpTransport(config, clock or SystemClock()), user_agent=user_agent)
+    clock = clock or SystemClock()
+    client = Client(HttpTransport(config, clock), user_agent=user_agent)
     try:
         yield client
     finally:
         await client.aclose()
+        # What was given up in the middle of a request still says farewell by TLS.
+        await clock.sleep(_FAREWELL)
