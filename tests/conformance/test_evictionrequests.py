@@ -324,3 +324,10 @@ async def test_it_must_say_what_it_is(scene: Scene, case: str) -> None:
     identity = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "EvictionRequest", "metadata": {"name": "u"}}
     body = {key: value for key, value in {**identity, **changes}.items() if value is not None}
     (await scene.ask("POST", EVICTIONREQUESTS, body=body)).refused(code, reason, starting=message)
+
+
+@without("kubectl", because="kubectl sends JSON")
+async def test_no_protobuf(scene: Scene) -> None:
+    form = "application/vnd.kubernetes.protobuf"
+    answer = await scene.ask("POST", EVICTIONREQUESTS, body=b"k8s\x00", content_type=form)
+    answer.refused(415, "UnsupportedMediaType", starting="the body of the request was in an unknown format")

@@ -11,23 +11,28 @@ from typing import Any
 
 import orjson
 
-from vacate.api import field, status
+from vacate.api import field, protobuf, status
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.schema import table
 from vacate.api.structural import structural_schema
 from vacate.apiserver.codec import Unreadable
 from vacate.apiserver.context import Call
+from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
 from vacate.apiserver.registry import Registry
-from vacate.errors import ApiError, BadRequest
+from vacate.errors import ApiError, BadRequest, UnsupportedMedia
 from vacate.wire.message import Response
 
 _ROOT = ("apiVersion", "kind", "metadata")
 _MOST_WARNINGS = 10
 _LONGEST = 256
 _WRITING = ("POST", "PUT", "PATCH")
+_NOT_TYPED = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json, application/yaml"
+)
 
 Verb = Callable[[Registry, Call], Awaitable[Response]]
 
@@ -36,6 +41,8 @@ async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response
     """The verb's answer, refused or with a word about it where the client sends unknown fields."""
     if not call.kind.custom or call.request.method not in _WRITING:
         return await verb(registry, call)
+    if media_type(call.request.headers.get("Content-Type", "")) == protobuf.MEDIA_TYPE:
+        raise UnsupportedMedia(_NOT_TYPED)
     directive = call.request.query.get("fieldValidation") or "Warn"
     sent = _sent(call)
     if call.request.method != "PATCH" and isinstance(sent, dict):
