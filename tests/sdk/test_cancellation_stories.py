@@ -1,0 +1,148 @@
+"""The three cancellation examples of the design, step by step, with actors and requesters of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage
+from vacate.api.kinds import EVICTIONREQUESTS, NODES
+from vacate.decide.dialects.history import Fate
+from vacate.errors import Invalid
+from vacate.sdk import (
+    Cancellation,
+    CancellationForbidden,
+    Ended,
+    Ending,
+    Finished,
+    Interceptor,
+    Leave,
+    Requester,
+)
+from vacate.sdk.asking import withdrawn
+
+pytestmark = pytest.mark.sim
+
+ACTOR_A, ACTOR_B = "actor-a.example.com", "actor-b.example.com"
+DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"
+
+
+class Actors:
+    """B tells users and waits until they are done; A deletes the pod."""
+
+    def __init__(self, policy_of_b: Cancellation, policy_of_a: Cancellation) -> None:
+        self.users_done = asyncio.Event()
+        self.told: list[str] = []
+        self._policy_of_a = policy_of_a
+        self._policy_of_b = policy_of_b
+
+    def interceptors(self) -> tuple[Interceptor, Interceptor]:
+        return (
+            Interceptor(ACTOR_A, self._delete, cancellation=self._policy_of_a),
+            Interceptor(ACTOR_B, self._notify, cancellation=self._policy_of_b),
+        )
+
+    async def _notify(self, leave: Leave) -> Finished:
+        self.told.append("there will be a disruption")
+        await leave.report("Users finish their work")
+        try:
+            await self.users_done.wait()
+        except asyncio.CancelledError:
+            if leave.ended is Ended.CANCELLED:
+                self.told.append("the disruption is cancelled")
+            raise
+        return leave.finished("Ready to be deleted")
+
+    async def _delete(self, leave: Leave) -> None:
+        await leave.delete(because="all users are gone")
+
+
+async def begin(stage: Stage, actors: Actors) -> Requester:
+    """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
+    await stage.program(*actors.interceptors())
+    await stage.pod("p-1", ACTOR_A, ACTOR_B)
+    await cordon(stage, unschedulable=True)
+    drain = stage.requester(DRAIN)
+    await drain.ask("p-1")
+    return drain
+
+
+async def cordon(stage: Stage, *, unschedulable: bool) -> None:
+    await stage.world.client.patch(NODES, "node-1", {"spec": {"unschedulable": unschedulable}})
+
+
+async def b_is_at_work(stage: Stage, actors: Actors) -> None:
+    await stage.until_active(ACTOR_B)
+    await stage.until(lambda: stage.request.status.message == "Users finish their work")
+    assert actors.told == ["there will be a disruption"]
+
+
+def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
+        drain = await begin(stage, actors)
+        sort = stage.requester(SORT)  # 3. the descheduler joins
+        request = await sort.ask("p-1")
+        assert [one.name for one in request.spec.requesters] == [DRAIN, SORT]
+        await b_is_at_work(stage, actors)  # 4. to 6.
+        assert stage.request.status.eviction_request_cancellation_policy == "Allow"
+        await cordon(stage, unschedulable=False)  # 7.
+        assert await drain.withdraw("p-1")  # 8.
+        await stage.clock.sleep(60)
+        assert stage.request.status.active_interceptor_name == ACTOR_B  # 9. nothing changes
+        assert [one.name for one in stage.request.spec.requesters] == [SORT]
+        actors.users_done.set()  # 10. B completes; 11. A's turn; 12. it allows; 13. it deletes the pod
+        result = await sort.wait(request)  # 14.
+        assert result.left
+        assert [(turn.interceptor, turn.fate) for turn in result.history] == [
+            (ACTOR_B, Fate.COMPLETED),
+            (ACTOR_A, Fate.ENDED),
+        ]
+        assert actors.told == ["there will be a disruption"]
+
+    on_stage(body, sim_seed)
+
+
+def test_one_requester_who_cancels(sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
+        drain = await begin(stage, actors)
+        await b_is_at_work(stage, actors)  # 3. to 5.
+        await cordon(stage, unschedulable=False)  # 6.
+        assert await drain.withdraw("p-1")  # 7.
+        over = await stage.until_complete()  # 8.
+        assert over.status.active_interceptor_name is None
+        assert over.status.expected_interceptor_finish_time is None
+        result = await drain.wait("p-1")
+        assert (result.ending, result.left) == (Ending.CANCELLED, False)
+        await stage.clock.sleep(5)
+        assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
+        assert "deletionTimestamp" not in stage.find_pod("p-1")["metadata"]
+
+    on_stage(body, sim_seed)
+
+
+@pytest.mark.parametrize("policy_of_a", list(Cancellation))
+def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        actors = Actors(Cancellation.FORBID, policy_of_a)
+        drain = await begin(stage, actors)
+        await b_is_at_work(stage, actors)  # 3. to 5.
+        request = stage.request
+        assert request.forbids_cancellation
+        await cordon(stage, unschedulable=False)  # 6.
+        with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
+            await drain.withdraw("p-1")
+        name = request.metadata.name
+        with pytest.raises(Invalid, match=r"spec\.requesters"):
+            await stage.world.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), "default")
+        with pytest.raises(Exception, match="Forbid"):
+            await stage.world.client.delete(EVICTIONREQUESTS, name, "default")
+        actors.users_done.set()  # 8. B completes; 9. A's turn; 10. its own policy; 11. it deletes the pod
+        result = await drain.wait(request)  # 12.
+        assert result.left
+        assert result.history[0].interceptor == ACTOR_B
+        assert actors.told == ["there will be a disruption"]
+
+    on_stage(body, sim_seed)
