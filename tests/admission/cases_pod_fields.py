@@ -167,4 +167,35 @@ LABEL_KEYS: Cases = (
          f"spec.{_TERMS}[0].labelSelector", {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
 )  # fmt: skip
 
-CASES: Cases = (*LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)
+_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
+
+
+def _from(rule: str, source: dict[str, Any], fault: str) -> Broken:
+    return Broken(f"Pod/spec.volumes[].{rule}", PODS, {"spec.volumes": [{"name": "v", **source}]}, f"spec.volumes[0].{fault}")
+
+
+SOURCES: Cases = (
+    _from("emptyDir.sizeLimit/forbidden", {"emptyDir": {"sizeLimit": "-1"}}, "emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"),
+    _from("hostPath.type/unsupported", {"hostPath": {"path": "/", "type": "x"}},
+          'hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"'),
+    _from("gitRepo.directory/invalid", {"gitRepo": {"repository": "r", "directory": "/a"}}, 'gitRepo.directory: Invalid value: "/a": must be a relative path'),
+    _from("persistentDisk.partition/invalid", {"gcePersistentDisk": {"pdName": "a", "partition": 256}},
+          "persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive"),
+    _from("nfs.path/invalid", {"nfs": {"server": "s", "path": "a"}}, 'nfs.path: Invalid value: "a": must be an absolute path'),
+    _from("secret.defaultMode/invalid", {"secret": {"secretName": "s", "defaultMode": 512}}, f"secret.defaultMode: Invalid value: 512: {_MODE}"),
+    _from("secret.items[].path/required", {"secret": {"secretName": "s", "items": [{"key": "k"}]}}, "secret.items[0].path: Required value"),
+    _from("secret.items[].path/invalid", {"secret": {"secretName": "s", "items": [{"key": "k", "path": "..a"}]}},
+          "secret.items[0].path: Invalid value: \"..a\": must not start with '..'"),
+    _from("secret.items[].mode/invalid", {"secret": {"secretName": "s", "items": [{"key": "k", "path": "a", "mode": -1}]}},
+          f"secret.items[0].mode: Invalid value: -1: {_MODE}"),
+    _from("csi.driver/too-long", {"csi": {"driver": "a" * 64}}, "csi.driver: Too long: may not be more than 63 bytes"),
+    _from("csi.driver/invalid", {"csi": {"driver": "A_"}}, f'csi.driver: Invalid value: "A_": {SUBDOMAIN}'),
+    _from("image.pullPolicy/unsupported", {"image": {"reference": "r", "pullPolicy": "x"}},
+          'image.pullPolicy: Unsupported value: "x": supported values: "Always", "IfNotPresent", "Never"'),
+    Done("Pod/spec.volumes[].image.pullPolicy/default", PODS, {"spec.volumes": [{"name": "v", "image": {"reference": "r:1"}}]},
+         "spec.volumes[0].image.pullPolicy", "IfNotPresent"),
+    _from("storageos.volumeName/invalid", {"storageos": {"volumeName": "A"}}, f'storageos.volumeName: Invalid value: "A": {DNS_LABEL}'),
+    _from("cinder.secretRef.name/required", {"cinder": {"volumeID": "a", "secretRef": {}}}, "cinder.secretRef.name: Required value"),
+)  # fmt: skip
+
+CASES: Cases = (*SOURCES, *LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)

@@ -109,6 +109,28 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
             ),
         ],
     ),
+    "sources": (
+        {
+            "volumes": [
+                {"name": "a", "secret": {"items": [{"key": "k", "path": "..a", "mode": 512}]}, "csi": {}},
+                {"name": "b", "downwardAPI": {}, "hostPath": {"path": "/", "type": "x"}},
+            ]
+        },
+        [
+            "spec.volumes[0].secret.secretName: Required value",
+            "spec.volumes[0].secret.items[0].path: Invalid value: \"..a\": must not start with '..'",
+            (
+                "spec.volumes[0].secret.items[0].mode: Invalid value: 512: "
+                "must be a number between 0 and 0777 (octal), both inclusive"
+            ),
+            "spec.volumes[0].csi: Forbidden: may not specify more than 1 volume type",
+            (
+                'spec.volumes[1].hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", '
+                '"CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"'
+            ),
+            "spec.volumes[1].downwarAPI: Forbidden: may not specify more than 1 volume type",
+        ],
+    ),
     "ephemeral-containers": (
         {"ephemeralContainers": [{"name": "c", "image": " e", "ports": [{"containerPort": 80}]}]},
         [

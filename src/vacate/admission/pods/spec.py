@@ -54,7 +54,7 @@ def spec_faults(
     spec: Obj, path: str, ctx: Context, *, is_pod: bool, is_mirror: bool = False
 ) -> list[FieldError]:
     """Every rule that the spec breaks; `path` is where the spec stands."""
-    volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes")
+    volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes", is_pod=is_pod)
     if "resourceClaims" in spec:
         found += claim_faults(spec["resourceClaims"], f"{path}.resourceClaims", mirror=is_mirror)
     found += container_faults(spec, path, volumes)

@@ -31,6 +31,7 @@ from vacate.admission.pods import (
     status,
     update,
     volume_defaults,
+    volume_sources,
     volumes,
     windows,
 )
@@ -56,10 +57,10 @@ _OWN_RULES = table(
 )
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
-    *volumes.RULES, *mounts.RULES, *claims.RULES, *containers.RULES, *restarts.RULES, *ephemeral.RULES,
-    *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES, *security.RULES,
-    *profiles.RULES, *profile_annotations.RULES, *windows.RULES, *spec.RULES, *affinity.RULES,
-    *placement.RULES, *label_keys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
+    *volumes.RULES, *volume_sources.RULES, *mounts.RULES, *claims.RULES, *containers.RULES, *restarts.RULES,
+    *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
+    *security.RULES, *profiles.RULES, *profile_annotations.RULES, *windows.RULES, *spec.RULES,
+    *affinity.RULES, *placement.RULES, *label_keys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
     *update.RULES, *status.RULES,
 )  # fmt: skip
 

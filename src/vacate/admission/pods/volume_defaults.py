@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from vacate.admission.pods.container_defaults import pull_policy
 from vacate.admission.quantities import canonical_list
 from vacate.admission.rules import Effect, table
-from vacate.admission.shape import child, maps
+from vacate.admission.shape import child, maps, text
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, dig
 
@@ -27,6 +28,7 @@ RULES = table(
     ("spec.volumes[].hostPath.type", Effect.DEFAULT, "an empty text"),
     ("spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds", Effect.DEFAULT, "3600"),
     ("spec.volumes[].iscsi.iscsiInterface", Effect.DEFAULT, "default; rbd, azureDisk, scaleIO have theirs"),
+    ("spec.volumes[].image.pullPolicy", Effect.DEFAULT, "as for containers"),
     ("spec.volumes[].ephemeral.volumeClaimTemplate.spec.volumeMode", Effect.DEFAULT, "Filesystem"),
 )  # fmt: skip
 
@@ -43,6 +45,8 @@ def default_volume(volume: Obj, kind: Kind) -> None:
         if type(source := volume.get(key)) is dict:
             for name, value in wanted.items():
                 source.setdefault(name, value)
+    if type(image := volume.get("image")) is dict and not image.get("pullPolicy"):
+        image["pullPolicy"] = pull_policy(text(image.get("reference")))
     if type(template := dig(volume, "ephemeral", "volumeClaimTemplate")) is dict:
         _default_claim(child(template, "spec"), kind)
     if type(projected := volume.get("projected")) is dict:
