@@ -13,7 +13,12 @@ import msgspec
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
-from vacate.api.types.evictionrequest import MAX_DEADLINE_SECONDS, MIN_DEADLINE_SECONDS, EvictionRequest
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    MAX_DEADLINE_SECONDS,
+    MIN_DEADLINE_SECONDS,
+    EvictionRequest,
+)
 from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, complain, each, end
 from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
@@ -131,7 +136,7 @@ class Eviction:
                 codes.append(complain(pod, asked))
                 continue
             requests[pod] = asked
-            self._say(pod, self._asked(asked))
+            self._say(pod, how_asked(asked, self._requester.name))
         if self._asking.wait:
             codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
         if self._asking.output:
@@ -172,16 +177,6 @@ class Eviction:
         click.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {tell}", err=True)
         return TIMED_OUT
 
-    def _asked(self, request: EvictionRequest) -> str:
-        own = self._requester.name
-        names = [one.name for one in request.spec.requesters]
-        if own not in names:
-            return f"leaves already, asked by {listed(names) or 'others'}; nobody can join or cancel that"
-        others = [name for name in names if name != own]
-        text = f"is asked to leave, as {listed(others)} asked before" if others else "is asked to leave"
-        first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
-        return f"{text}; {first} prepares it first" if first else text
-
     def _say(self, pod: str, text: str) -> None:
         if not self._asking.output:
             click.echo(f"pod/{pod} {text}")
@@ -191,6 +186,19 @@ class Eviction:
             print_object(objs[0], self._asking.output)
         elif not single:
             print_objects(objs, self._asking.output)
+
+
+def how_asked(request: EvictionRequest, own: str) -> str:
+    """What has come of asking, as the rest of a sentence that begins with the pod."""
+    names = [one.name for one in request.spec.requesters]
+    if own not in names:
+        return f"leaves already, asked by {listed(names) or 'others'}; nobody can join or cancel that"
+    others = [name for name in names if name != own]
+    text = f"is asked to leave, as {listed(others)} asked before" if others else "is asked to leave"
+    if ADMITTED_STAMP not in request.metadata.annotations:
+        return f"{text}; but this did not pass Vacate's admission, and nobody processes it"
+    first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
+    return f"{text}; {first} prepares it first" if first else text
 
 
 def _ended(result: Result) -> str:
