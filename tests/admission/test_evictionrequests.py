@@ -187,6 +187,9 @@ def test_interceptors_beyond_the_allowed_names_of_kubernetes_are_refused() -> No
         ctx.user, NOW, ctx.gates, ctx.lookup, allowed_interceptors=("actor-a.k8s.io",), may=ctx.may
     )
     assert faults_of(KIND, {}, allowing) == []
+    # What was allowed once does not stand in the way of a later change.
+    before = {"spec.interceptors": listed}
+    assert stepped(KIND, {"spec.requesters": []}, before)[2] == []
 
 
 def test_labels_of_the_pod_win_until_the_request_is_complete() -> None:

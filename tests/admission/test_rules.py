@@ -38,6 +38,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
 SHOWN_ELSEWHERE = {
     "Scale/spec.replicas/invalid",
     "EvictionRequest/refused/forbid",
+    "EvictionRequest/spec.interceptors[].name/forbidden",
     "EvictionRequest/spec.target.podRef.name/invalid/registration",
 }
 # Faults that rules find in places beside the one that they are listed under ("pod affinity too").

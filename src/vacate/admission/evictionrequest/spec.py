@@ -44,6 +44,7 @@ RULES = table(
     ("spec.requesters#forbid", Fault.FORBIDDEN, "no change while the cancellation policy is Forbid"),
     ("spec.requesters#complete", Fault.FORBIDDEN, "no change once the request is complete"),
     ("spec.interceptors", Fault.FORBIDDEN, "not settable on create"),
+    ("spec.interceptors[].name", Fault.FORBIDDEN, "k8s.io only for known interceptors of Kubernetes"),
     ("spec.heartbeatDeadlineSeconds#least", Fault.INVALID, "at least 600"),
     ("spec.heartbeatDeadlineSeconds#most", Fault.INVALID, "at most 86400"),
     ("spec.type", Fault.INVALID, "an update never changes it"),
@@ -59,15 +60,22 @@ def creation_faults(obj: Obj, ctx: Context) -> list[FieldError]:
     spec = mapping(obj.get("spec"))
     if "spec" in obj and not sequence(spec.get("requesters")):
         found.append(required("spec.requesters", "at least one requester is required"))
-    return found + name_list_faults(spec, ctx) + target_faults(obj, ctx)
+    found += requester_faults(spec) + _interceptor_faults(spec, ctx)
+    return found + target_faults(obj, ctx)
 
 
-def name_list_faults(spec: Obj, ctx: Context) -> list[FieldError]:
-    """The names of requesters, and of interceptors as the pod gave them."""
+def requester_faults(spec: Obj) -> list[FieldError]:
+    """The names of requesters."""
     found: list[FieldError] = []
     for index, requester in enumerate(maps(spec.get("requesters"))):
         if name := text(requester.get("name")):
             found += complaints(f"spec.requesters[{index}].name", name, _format(name))
+    return found
+
+
+def _interceptor_faults(spec: Obj, ctx: Context) -> list[FieldError]:
+    """The names that the pod gave; later they are what they are, whatever names are allowed by then."""
+    found: list[FieldError] = []
     for index, interceptor in enumerate(maps(spec.get("interceptors"))):
         name = text(interceptor.get("name"))
         path = f"spec.interceptors[{index}].name"
@@ -82,7 +90,7 @@ def _format(name: str) -> list[str]:
     return dns1123_subdomain(name[:253].rstrip(".-") if len(name) > 253 else name)
 
 
-def interceptors_given(obj: Obj) -> FieldError:
+def interceptors_given() -> FieldError:
     """The requester has named interceptors; only the pod may."""
     return forbidden("spec.interceptors", "must not be set on creation, it is filled in from the pod")
 

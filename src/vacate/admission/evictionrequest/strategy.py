@@ -92,7 +92,7 @@ class EvictionRequestStrategy(KindStrategy):
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, and what must stay."""
-        found = [*step, *self._schema_faults(new), *spec.name_list_faults(mapping(new.get("spec")), ctx)]
+        found = [*step, *self._schema_faults(new), *spec.requester_faults(mapping(new.get("spec")))]
         return found + spec.change_faults(new, old, complete=status.is_complete(old))
 
     def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
@@ -123,7 +123,7 @@ class EvictionRequestStrategy(KindStrategy):
     def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
         """Once the field is filled in nobody can tell who did it: the one fault that is looked for here."""
         if mapping(obj.get("spec")).get("interceptors"):
-            found = [*self.validate(obj, ctx), spec.interceptors_given(obj)]
+            found = [*self.validate(obj, ctx), spec.interceptors_given()]
             raise refusals.invalid(self.kind, name_of(obj), found)
 
 
