@@ -432,6 +432,20 @@ def test_clocks_that_differ(skew: float) -> None:
     on_stage(body)
 
 
+def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
+    async def body(stage: Stage) -> None:
+        diary = Diary()
+        await stage.program(Interceptor(BACKUP, diary), clock=stage.world.sim.skewed_clock(30))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().ask("web", deadline_seconds=600)
+        await stage.until_active(CACHE)
+        assert not diary.lines
+        (event,) = stage.events("InterceptorRefused")[:1]
+        assert "may not be more than 10 seconds in the future" in event["message"]
+
+    on_stage(body)
+
+
 def test_over_a_bad_network(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
         async def works(leave: Leave) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from vacate.api.objects import dig
 from vacate.api.times import parse_time
 from vacate.api.types.core import Pod
 from vacate.decide.dialects.evictionrequest import has_responded
+from vacate.errors import ConfigError
 from vacate.sdk import Condition, Declined, Finished, Interceptor, Leave, interceptor
 
 pytestmark = pytest.mark.sim
@@ -68,6 +70,23 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         assert story == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
     on_stage(body, sim_seed)
+
+
+def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        async def fails_once(leave: Leave) -> None:
+            await leave.report("Working", conditions=[Condition("Begun", True, "Working")])
+            if leave.attempt == 1:
+                raise OSError("once")
+            await leave.evict()
+
+        await stage.program(Interceptor(BACKUP, fails_once))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        async with requester.insist("web") as leave:
+            assert (await leave.wait()).left
+
+    assert on_stage(body, sim_seed) == on_stage(body, sim_seed)
 
 
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
@@ -167,6 +186,31 @@ def test_only_pods_that_it_cares_for() -> None:
             "self.example.com first",
         ]
         assert gold["metadata"]["uid"] not in [one.metadata.name for one in stage.requests()]
+
+    on_stage(body)
+
+
+def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
+    async def body(stage: Stage) -> None:
+        def broken(pod: Pod) -> bool:
+            raise KeyError("no such label")
+
+        await stage.program(Interceptor(BACKUP, at_once, matches=broken))
+        await stage.pod("web", BACKUP)
+        await stage.requester().ask("web")
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(60)
+        assert not has_responded(stage.request)
+
+    on_stage(body)
+
+
+def test_the_same_interceptor_twice_is_a_mistake() -> None:
+    async def body(stage: Stage) -> None:
+        one = Interceptor(BACKUP, at_once)
+        with pytest.raises(ConfigError, match="is there twice, for the same pods"):
+            await stage.program(one, one)
+        await stage.program(one, replace(one, label_selector="app=other"), name="two")
 
     on_stage(body)
 

@@ -23,6 +23,7 @@ from vacate.sdk.values import Declined, Finished, Outcome, Report
 log = logging.getLogger(__name__)
 
 FIRST_RETRY, LONGEST_RETRY = 10.0, 300.0
+AFTER_REFUSAL = 60.0
 
 
 class Work:
@@ -69,7 +70,7 @@ class Work:
         pod = await self._turn.persist(self._turn.live_pod)
         if pod is None or not can_leave(self.ledger.request, pod) or not self._wanted(pod):
             return
-        await self._turn.persist(self._take_on)
+        await self._take_on_in_the_end()
         if is_wanted(self.ledger.request):
             await self._work(pod)
 
@@ -79,6 +80,17 @@ class Work:
         except Exception:
             log.exception("%s: whether it matches cannot be told, so it is left alone", self._turn.where)
             return False
+
+    async def _take_on_in_the_end(self) -> None:
+        """A refusal, of a clock that is ahead for example, is told, and may pass before the turn does."""
+        while True:
+            try:
+                await self._turn.persist(self._take_on)
+                return
+            except (ApiError, ContractError) as error:
+                log.warning("%s: the turn cannot be taken on: %s", self._turn.where, error)
+                self._turn.event("InterceptorRefused", f"The turn cannot be taken on: {error}", warning=True)
+                await self._turn.pause(AFTER_REFUSAL)
 
     async def _take_on(self) -> None:
         """The first heartbeat proves that the turn is ours before any work begins."""
