@@ -13,6 +13,7 @@ from vacate.api.schema.table import Shape, parse_shape
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[3]
+TYPED = [kind for kind in SERVED_KINDS if not kind.custom]
 
 
 def test_the_committed_table_is_what_the_generator_writes() -> None:
@@ -21,7 +22,7 @@ def test_the_committed_table_is_what_the_generator_writes() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SERVED_KINDS if not kind.custom], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", TYPED, ids=lambda kind: kind.kind)
 def test_every_served_kind_has_a_type(kind) -> None:  # type: ignore[no-untyped-def]
     struct = table().struct_of(kind)
     assert struct is not None
