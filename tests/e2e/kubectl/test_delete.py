@@ -38,8 +38,15 @@ def test_force_removes_at_once(k: Kubectl) -> None:
 
 def test_now_means_one_second(k: Kubectl) -> None:
     slow_pod(k, "one")
-    k("delete pod one --now --wait=false").ok()
-    assert k("get pod one -o jsonpath={.metadata.deletionGracePeriodSeconds}").ok() == "1"
+    grace = "'{.metadata.deletionGracePeriodSeconds}{\"\\n\"}'"
+    with k.start(f"get pod one -w -o jsonpath={grace}") as watching:
+        assert watching.stdout is not None
+        try:
+            assert watching.stdout.readline() == "\n"  # it is watched, and not yet on its way
+            k("delete pod one --now --wait=false").ok()
+            assert next(line for line in watching.stdout if line != "\n") == "1\n"
+        finally:
+            watching.kill()
     k("wait --for=delete pod/one --timeout=20s").ok()
 
 
