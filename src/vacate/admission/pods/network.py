@@ -48,6 +48,8 @@ RULES = table(
 def dns_faults(spec: Obj, path: str) -> list[FieldError]:
     """What the pod's resolver is told."""
     config, where = spec.get("dnsConfig"), f"{path}.dnsConfig"
+    if config is None and spec.get("dnsPolicy") != "None":
+        return []
     servers = sequence(mapping(config).get("nameservers"))
     if spec.get("dnsPolicy") == "None":
         if config is None:

@@ -37,6 +37,8 @@ RULES = table(
 def restart_faults(container: Obj, path: str) -> list[FieldError]:
     """The policy of a container, and the rules that refine it."""
     policy, rules = container.get("restartPolicy"), maps(container.get("restartPolicyRules"))
+    if policy is None and not rules:
+        return []
     found: list[FieldError] = []
     where = f"{path}.restartPolicy"
     if policy is None and rules:

@@ -9,7 +9,7 @@ from vacate.admission.faults import complaints, unsupported
 from vacate.admission.formats import name_is_subdomain
 from vacate.admission.pods.profiles import containers_of
 from vacate.admission.rules import table
-from vacate.admission.shape import mapping, text
+from vacate.admission.shape import mapping, maps, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required
 from vacate.api.objects import Obj, dig
 
@@ -95,8 +95,11 @@ def _user_complaints(name: str) -> list[str]:
 
 def host_process_faults(spec: Obj, path: str) -> list[FieldError]:
     """Processes of the host: all containers or none, and on the host's network."""
-    found: list[FieldError] = []
     of_pod = dig(spec, "securityContext", "windowsOptions", "hostProcess")
+    sorts = (key for key in ("containers", "initContainers", "ephemeralContainers") if key in spec)
+    if of_pod is None and not any("securityContext" in one for key in sorts for one in maps(spec[key])):
+        return []
+    found: list[FieldError] = []
     containers = list(containers_of(spec, path))
     on_host = 0
     for where, container in containers:
