@@ -199,6 +199,17 @@ def test_none_is_active_yet_however_old_the_request_is() -> None:
     assert decide(process(FIRST, created=ago(days=9)), LIVE, moment()) == Assign(FIRST, Turn.FIRST)
 
 
+def test_whose_clock_is_behind_goes_along_with_who_has_given_up() -> None:
+    """Two deciders at the deadline, their clocks apart, would otherwise write against each other."""
+    heartbeat = NOW - DEADLINE + dt.timedelta(seconds=10)  # by this clock the deadline is ten seconds ahead
+    last = process(LAST, active=LAST, heartbeat=heartbeat)
+    blocked = replace(last, stage=Stage.BLOCKED, stage_since=heartbeat + DEADLINE)
+    assert isinstance(decide(last, LIVE, moment()), Hold)
+    assert decide(blocked, LIVE, moment()) == Evict(look_again=True)
+    newer = replace(blocked, heartbeat=NOW)
+    assert isinstance(decide(newer, LIVE, moment()), Hold)
+
+
 def test_nobody_is_given_up_before_a_tenth_of_the_deadline_was_watched() -> None:
     a_process = chain(heartbeat=ago(hours=1))
     tenth = DEADLINE / 10

@@ -25,7 +25,7 @@ from vacate.decide.process.model import (
     Turn,
     Unadmitted,
 )
-from vacate.decide.process.silence import next_turn, overdue_at
+from vacate.decide.process.silence import given_up, next_turn, overdue_at
 
 OVERSTAY = dt.timedelta(seconds=10)
 """How long after its grace a target may still be there before the request says why."""
@@ -101,7 +101,7 @@ def _turn(process: Process, moment: Moment) -> Action | None:
         return None
     if process.active is None:
         return Assign(process.interceptors[0], Turn.FIRST)
-    if not process.active_completed:
+    if not process.active_completed and not given_up(process):
         overdue = overdue_at(process, moment.watching_since)
         if moment.now < overdue:
             return Hold(Stage.INTERCEPTING, until=overdue)

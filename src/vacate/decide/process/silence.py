@@ -24,7 +24,7 @@ def overdue_at(process: Process, watching_since: dt.datetime) -> dt.datetime:
     before a tenth of the deadline has been watched without a gap. Who was given up before stays so, until a
     newer heartbeat.
     """
-    if _given_up(process):
+    if given_up(process):
         return deadline_of(process)
     return max(deadline_of(process), watching_since + process.deadline / _LISTENING_SHARE)
 
@@ -46,8 +46,12 @@ def may_pass_on(process: Process, now: dt.datetime) -> bool:
     return now >= deadline_of(process) - CLOCK_TOLERANCE
 
 
-def _given_up(process: Process) -> bool:
-    """Whether an eviction was refused after the deadline: someone else has listened long enough then."""
+def given_up(process: Process) -> bool:
+    """Whether someone has written down that the deadline has passed: by their clock, and after listening.
+
+    Whoever has a clock that is behind, or has just begun to listen, goes along, so that two deciders do not
+    write against each other. A newer heartbeat moves the deadline, and with it this.
+    """
     if process.stage is not Stage.BLOCKED or process.stage_since is None:
         return False
     return process.stage_since >= deadline_of(process)
