@@ -24,7 +24,7 @@ RANKS = {
     "runtime": 5,
     "sdk": 6,
     "controllers": 7, "workloads": 7, "node": 7,
-    "webhook": 8, "dashboard": 8,
+    "webhook": 8, "install": 8, "dashboard": 8,
     "wiring": 9,
     "sim": 10,
     "cli": 11,

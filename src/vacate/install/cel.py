@@ -1,0 +1,60 @@
+"""Rules in CEL, as a definition writes them, and the expressions that several of them share.
+
+A rule at the root sees the whole object before and after, so that clearing a field does not escape it. Fields
+that may be missing are read with `?`: an absent value is an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.objects import Obj
+
+INVALID, FORBIDDEN, REQUIRED = "FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired"
+
+
+def rule(
+    holds: str, message: str, *, path: str = "", reason: str = INVALID, told: str = "", created: bool = False
+) -> Obj:
+    """What must hold. `told` is an expression for a message that names values; `created` rules look at new
+    objects too, for which there is no `oldSelf`."""
+    made: Obj = {"rule": holds, "message": message, "reason": reason}
+    if path:
+        made["fieldPath"] = path
+    if told:
+        made["messageExpression"] = told
+    if created:
+        made["optionalOldSelf"] = True
+    return made
+
+
+def any_of(*holds: str) -> str:
+    """At least one of them."""
+    return " || ".join(f"({one})" if "&&" in one or "?" in one else one for one in holds)
+
+
+def listed(values: Sequence[str]) -> str:
+    """A list of texts."""
+    return f"[{', '.join(text(value) for value in values)}]"
+
+
+def text(value: str) -> str:
+    """A literal."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def status(which: str, field: str, default: str) -> str:
+    """A field of the status, or what stands for nothing."""
+    return f"{which}.?status.?{field}.orValue({default})"
+
+
+def complete(which: str) -> str:
+    """Whether the request has ended."""
+    conditions = status(which, "conditions", "[]")
+    return f"{conditions}.exists(c, c.type == 'Complete' && c.status == 'True')"
+
+
+def names(which: str, field: str) -> str:
+    """The names of requesters or interceptors in their order, which comparing the lists would not see."""
+    return f"{which}.spec.?{field}.orValue([]).map(one, one.name)"

@@ -1,0 +1,19 @@
+"""Names that the parts of an installation know each other by."""
+
+from __future__ import annotations
+
+MANAGER, WEBHOOK = "vacate-manager", "vacate-webhook"
+INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
+MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
+RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
+TLS_SECRET = "vacate-webhook-tls"
+RULES_CONFIG_MAP = "vacate-pod-rules"
+METRICS_PORT, HEALTH_PORT, WEBHOOK_PORT = 8085, 8086, 9443
+MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
+MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
+PART_OF = {"app.kubernetes.io/part-of": "vacate"}
+
+
+def labels(component: str) -> dict[str, str]:
+    """What every object of a component carries, and what selects its pods."""
+    return {"app.kubernetes.io/name": "vacate", "app.kubernetes.io/component": component, **PART_OF}

@@ -1,0 +1,77 @@
+"""What a person may choose about an installation."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from vacate import __version__
+
+DEFAULT_IMAGE = f"vacate:{__version__}"
+DEFAULT_NAMESPACE = "vacate-system"
+
+
+class Certificates(enum.StrEnum):
+    """Who makes the certificate of the webhook."""
+
+    SELF = "self"  # the webhook itself, in a Secret, and it writes its authority into the configurations
+    CERT_MANAGER = "cert-manager"
+
+
+class FailurePolicy(enum.StrEnum):
+    """What the API server does with a write when the webhook does not answer."""
+
+    FAIL = "Fail"
+    IGNORE = "Ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """What is told to Prometheus and Grafana; all of it needs their operators, so all of it is off."""
+
+    service_monitors: bool = False
+    alerts: bool = False
+    dashboard: bool = False
+
+    @classmethod
+    def everything(cls) -> Monitoring:
+        """All of it."""
+        return cls(service_monitors=True, alerts=True, dashboard=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One installation. The defaults are what `vacate install` does without options."""
+
+    image: str = DEFAULT_IMAGE
+    pull_policy: str = "IfNotPresent"
+    pull_secrets: tuple[str, ...] = ()
+    namespace: str = DEFAULT_NAMESPACE
+    manager_replicas: int = 2
+    webhook_replicas: int = 2
+    # Where the webhook listens outside of the cluster, https://HOST:PORT: then no webhook is deployed, and the
+    # configurations lead there. For development and tests.
+    webhook_url: str = ""
+    # The authority of the webhook's certificate, PEM. Empty: the webhook or cert-manager fills it in.
+    ca_bundle: bytes = b""
+    certificates: Certificates = Certificates.SELF
+    # Names of interceptors that are allowed although they end in k8s.io.
+    allowed_interceptors: tuple[str, ...] = ()
+    feature_gates: str = ""
+    # Creating and changing requests, and deleting those that forbid it.
+    request_failure_policy: FailurePolicy = FailurePolicy.FAIL
+    # Heartbeats must get through while the webhook is away, and pods must start.
+    status_failure_policy: FailurePolicy = FailurePolicy.IGNORE
+    pod_failure_policy: FailurePolicy = FailurePolicy.IGNORE
+    # Whether pods are seen by the webhook at all.
+    pod_webhooks: bool = True
+    # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
+    deploy_manager: bool = True
+    network_policy: bool = True
+    definitions: bool = True
+    monitoring: Monitoring = field(default_factory=Monitoring)
+
+    @property
+    def deploys_webhook(self) -> bool:
+        """Whether the webhook runs in the cluster."""
+        return not self.webhook_url
