@@ -21,6 +21,7 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
         async def evicts(leave: Leave) -> None:
             await leave.evict(grace_period_seconds=1800)
             await leave.report("not written any more")
+            await leave.clock.sleep(900)  # there may still be something to do
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod(
