@@ -144,7 +144,7 @@ WINDOWS: Cases = (
     _pod(f"{_W}gmsaCredentialSpecName/invalid", f"{_W}gmsaCredentialSpecName", "A", f'{_W}gmsaCredentialSpecName: Invalid value: "A": {SUBDOMAIN}'),
     _pod(f"{_W}gmsaCredentialSpec/invalid", f"{_W}gmsaCredentialSpec", "", f'{_W}gmsaCredentialSpec: Invalid value: "": gmsaCredentialSpec cannot be an empty string'),
     _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "", f'{_W}runAsUserName: Invalid value: "": runAsUserName cannot be an empty string'),
-    _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "a\x01", f'{_W}runAsUserName: Invalid value: "a\\x01": runAsUserName cannot contain control characters'),
+    _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "a\x01", f'{_W}runAsUserName: Invalid value: "a\\u0001": runAsUserName cannot contain control characters'),
     _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "a\\b\\c", f'{_W}runAsUserName: Invalid value: "a\\\\b\\\\c": runAsUserName cannot contain more than one backslash'),
     _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "a:\\b", f'{_W}runAsUserName: Invalid value: "a:\\\\b": runAsUserName\'s Domain doesn\'t match the NetBios nor the DNS format'),
     _pod(f"{_W}runAsUserName/invalid", f"{_W}runAsUserName", "a\\", f'{_W}runAsUserName: Invalid value: "a\\\\": runAsUserName\'s User cannot be empty'),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vacate.api.field import invalid
+from vacate.api.field import Typed, invalid, not_supported
 
 pytestmark = pytest.mark.unit
 
@@ -27,3 +27,8 @@ pytestmark = pytest.mark.unit
 )
 def test_shown(value: Any, shown: str) -> None:
     assert str(invalid("spec.x", value, "no")) == f"spec.x: Invalid value: {shown}: no"
+
+
+def test_typed_texts_are_shown_as_json() -> None:
+    assert str(invalid("x", Typed("<\x01>"), "no")) == 'x: Invalid value: "\\u003c\\u0001\\u003e": no'
+    assert str(not_supported("x", "&", ("a",))).startswith('x: Unsupported value: "\\u0026": ')

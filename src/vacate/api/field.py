@@ -35,6 +35,12 @@ _QUOTED = {
 _WITHOUT_VALUE = frozenset({Fault.REQUIRED, Fault.FORBIDDEN, Fault.TOO_LONG})
 
 
+class Typed(str):
+    """A text that is no plain string in Go, but behind a pointer or of a type of its own: shown as JSON."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One fault of one field."""
@@ -49,7 +55,9 @@ class FieldError:
         """The message without the path."""
         text = self.fault.value[1]
         if self.fault not in _WITHOUT_VALUE:
-            text += f": {_show(self.value)}"
+            # What can be unsupported has a type of its own in Go, and is shown as other than plain texts.
+            typed = self.fault is Fault.NOT_SUPPORTED or isinstance(self.value, Typed)
+            text += f": {_json(self.value) if typed else _show(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def __str__(self) -> str:
@@ -106,6 +114,10 @@ def _show(value: Any) -> str:
         return "null"
     if isinstance(value, str):
         return _quoted(value)
+    return _json(value)
+
+
+def _json(value: Any) -> str:
     return orjson.dumps(value).decode().translate(_ESCAPED_IN_JSON)
 
 

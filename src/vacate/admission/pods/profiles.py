@@ -8,7 +8,7 @@ from typing import Any
 from vacate.admission.faults import unsupported
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
-from vacate.api.field import Fault, FieldError, invalid, required, too_long
+from vacate.api.field import Fault, FieldError, Typed, invalid, required, too_long
 from vacate.api.objects import Obj
 from vacate.api.schema.internal import internal_form
 
@@ -58,7 +58,7 @@ def apparmor_faults(profile: Any, path: str) -> list[FieldError]:
         return _apparmor_path_faults(local, where)
     found = _type_faults(profile, path, "appArmorProfile")
     if not found and local is not None:
-        found.append(invalid(where, local, "can only be set when AppArmor type is Localhost"))
+        found.append(invalid(where, Typed(local), "can only be set when AppArmor type is Localhost"))
     return found
 
 

@@ -10,7 +10,7 @@ from vacate.admission.formats import name_is_subdomain
 from vacate.admission.pods.profiles import containers_of
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping, maps, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, Typed, forbidden, invalid, required
 from vacate.api.objects import Obj, dig
 
 _CREDENTIAL_KIB = 64
@@ -53,19 +53,20 @@ def windows_option_faults(options: Any, path: str) -> list[FieldError]:
     """The options of a pod or of a container, where there are any."""
     if type(options) is not dict:
         return []
+    options = {key: Typed(value) if type(value) is str else value for key, value in options.items()}
     found: list[FieldError] = []
     if (name := options.get("gmsaCredentialSpecName")) is not None:
-        found += complaints(f"{path}.gmsaCredentialSpecName", name, name_is_subdomain(text(name), False))
+        found += complaints(f"{path}.gmsaCredentialSpecName", name, name_is_subdomain(str(name), False))
     if (credential := options.get("gmsaCredentialSpec")) is not None:
         where = f"{path}.gmsaCredentialSpec"
         if not credential:
             found.append(invalid(where, credential, "gmsaCredentialSpec cannot be an empty string"))
-        elif len(text(credential).encode(errors="surrogatepass")) > _CREDENTIAL_KIB * 1024:
+        elif len(str(credential).encode(errors="surrogatepass")) > _CREDENTIAL_KIB * 1024:
             detail = f"gmsaCredentialSpec size must be under {_CREDENTIAL_KIB} KiB"
             found.append(invalid(where, credential, detail))
     if (user := options.get("runAsUserName")) is not None:
         where = f"{path}.runAsUserName"
-        found += [invalid(where, user, f"runAsUserName{detail}") for detail in _user_complaints(text(user))]
+        found += [invalid(where, user, f"runAsUserName{detail}") for detail in _user_complaints(str(user))]
     return found
 
 
