@@ -1,7 +1,8 @@
 """Rules in CEL, as a definition writes them, and the expressions that several of them share.
 
 A rule at the root sees the whole object before and after, so that clearing a field does not escape it. Fields
-that may be missing are read with `?`: an absent value is an empty one.
+that may be missing are asked for with `has`: the server reckons what a rule may cost at worst, and forgets the
+limits of what is read as optional.
 """
 
 from __future__ import annotations
@@ -46,15 +47,25 @@ def text(value: str) -> str:
 
 def status(which: str, field: str, default: str) -> str:
     """A field of the status, or what stands for nothing."""
-    return f"{which}.?status.?{field}.orValue({default})"
+    return f"({stated(which, field)} ? {which}.status.{field} : {default})"
+
+
+def stated(which: str, field: str) -> str:
+    """Whether the status says it."""
+    return f"has({which}.status) && has({which}.status.{field})"
 
 
 def complete(which: str) -> str:
     """Whether the request has ended."""
-    conditions = status(which, "conditions", "[]")
-    return f"{conditions}.exists(c, c.type == 'Complete' && c.status == 'True')"
+    found = some_condition(which, "c.type == 'Complete' && c.status == 'True'")
+    return f"({found})"
+
+
+def some_condition(which: str, holds: str) -> str:
+    """Whether a condition `c` is as said."""
+    return f"{stated(which, 'conditions')} && {which}.status.conditions.exists(c, {holds})"
 
 
 def names(which: str, field: str) -> str:
     """The names of requesters or interceptors in their order, which comparing the lists would not see."""
-    return f"{which}.spec.?{field}.orValue([]).map(one, one.name)"
+    return f"(has({which}.spec.{field}) ? {which}.spec.{field}.map(one, one.name) : [])"

@@ -12,7 +12,19 @@ from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ALLOW, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
 from vacate.decide.process.model import Ending
 from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES, RESERVED
-from vacate.install.cel import FORBIDDEN, INVALID, REQUIRED, any_of, complete, listed, names, rule, status
+from vacate.install.cel import (
+    FORBIDDEN,
+    INVALID,
+    REQUIRED,
+    any_of,
+    complete,
+    listed,
+    names,
+    rule,
+    some_condition,
+    stated,
+    status,
+)
 from vacate.install.definition_turns import turn_rules
 
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -26,6 +38,7 @@ _QUALIFIED = (
 )
 _REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 _FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
+_CANCELLED = f"c.type == 'Complete' && c.reason == '{Ending.CANCELLED}'"
 _POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
 _COUNTER = "podEvictionStatus.failedAPIEvictionCounter"
 
@@ -56,14 +69,15 @@ def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
             path=".metadata.name",
         ),
         rule(
-            "oldSelf.hasValue() || size(self.spec.?requesters.orValue([])) > 0",
+            "oldSelf.hasValue() || (has(self.spec.requesters) && size(self.spec.requesters) > 0)",
             "at least one requester is required",
             path=".spec.requesters",
             reason=REQUIRED,
             created=True,
         ),
         rule(
-            f"oldSelf.hasValue() || !self.spec.?interceptors.orValue([]).exists(one, {reserved})",
+            "oldSelf.hasValue() || !has(self.spec.interceptors)"
+            f" || !self.spec.interceptors.exists(one, {reserved})",
             RESERVED,
             path=".spec.interceptors",
             reason=FORBIDDEN,
@@ -77,7 +91,7 @@ def _spec_rules() -> list[Obj]:
     same_requesters = f"{names('self', 'requesters')} == {names('oldSelf', 'requesters')}"
     forbids = f"{status('oldSelf', _POLICY, repr(ALLOW))} == '{FORBID}'"
     return [
-        rule("self.spec.?type == oldSelf.spec.?type", kept, path=".spec.type"),
+        rule(_same_value("type"), kept, path=".spec.type"),
         rule("self.spec.target == oldSelf.spec.target", kept, path=".spec.target"),
         rule(
             f"{names('self', 'interceptors')} == {names('oldSelf', 'interceptors')}",
@@ -85,7 +99,7 @@ def _spec_rules() -> list[Obj]:
             path=".spec.interceptors",
         ),
         rule(
-            "self.spec.?heartbeatDeadlineSeconds == oldSelf.spec.?heartbeatDeadlineSeconds",
+            _same_value("heartbeatDeadlineSeconds"),
             kept,
             path=".spec.heartbeatDeadlineSeconds",
         ),
@@ -104,6 +118,12 @@ def _spec_rules() -> list[Obj]:
     ]
 
 
+def _same_value(field: str) -> str:
+    """Of a field with a default, which is missing only in what was stored before."""
+    after, before = f"self.spec.{field}", f"oldSelf.spec.{field}"
+    return f"has({after}) == has({before}) && (!has({after}) || {after} == {before})"
+
+
 def _status_rules() -> list[Obj]:
     becomes_forbid = (
         f"{status('self', _POLICY, repr(ALLOW))} == '{FORBID}'"
@@ -111,7 +131,7 @@ def _status_rules() -> list[Obj]:
     )
     return [
         rule(
-            any_of(f"!{complete('oldSelf')}", "self.?status == oldSelf.?status"),
+            any_of(f"!{complete('oldSelf')}", "has(self.status) && self.status == oldSelf.status"),
             "may not change once the request is complete",
             path=".status",
             reason=FORBIDDEN,
@@ -119,21 +139,23 @@ def _status_rules() -> list[Obj]:
         *_heartbeat_rules(),
         *_counter_rules(),
         rule(
-            any_of(f"!({becomes_forbid})", "size(oldSelf.spec.?requesters.orValue([])) > 0"),
+            any_of(
+                f"!({becomes_forbid})", "has(oldSelf.spec.requesters) && size(oldSelf.spec.requesters) > 0"
+            ),
             f"may not become {FORBID} when nobody requests the eviction",
             path=f".status.{_POLICY}",
             reason=FORBIDDEN,
         ),
         rule(
             f"{status('self', _POLICY, repr(ALLOW))} != '{FORBID}'"
-            f" || !{status('self', 'conditions', '[]')}"
-            f".exists(c, c.type == 'Complete' && c.reason == '{Ending.CANCELLED}')",
+            f" || !({some_condition('self', _CANCELLED)})",
             f"the request cannot be cancelled while status.{_POLICY} is {FORBID}",
             path=".status.conditions",
             reason=FORBIDDEN,
         ),
         rule(
-            f"{status('self', 'conditions', '[]')}.filter(c, !(c.type in {listed(OWN_CONDITIONS)})).size()"
+            f"!({stated('self', 'conditions')})"
+            f" || self.status.conditions.filter(c, !(c.type in {listed(OWN_CONDITIONS)})).size()"
             f" <= {_FREE_CONDITIONS}",
             f"must have at most {_FREE_CONDITIONS} items beside {', '.join(OWN_CONDITIONS)}",
             path=".status.conditions",
@@ -142,17 +164,17 @@ def _status_rules() -> list[Obj]:
 
 
 def _heartbeat_rules() -> list[Obj]:
-    before, after = f"oldSelf.?status.?{_HEARTBEAT}", f"self.?status.?{_HEARTBEAT}"
+    before, after = stated("oldSelf", _HEARTBEAT), stated("self", _HEARTBEAT)
+    back = f"self.status.{_HEARTBEAT} >= oldSelf.status.{_HEARTBEAT} - duration('10s')"
     return [
         rule(
-            f"!{before}.hasValue() || {after}.hasValue()",
+            any_of(f"!({before})", after),
             "may not be unset once it is set",
             path=f".status.{_HEARTBEAT}",
             reason=REQUIRED,
         ),
         rule(
-            f"!{before}.hasValue() || !{after}.hasValue()"
-            f" || {after}.value() >= {before}.value() - duration('10s')",
+            any_of(f"!({before} && {after})", back),
             "may not fall back by more than 10 seconds",
             path=f".status.{_HEARTBEAT}",
         ),
@@ -160,20 +182,18 @@ def _heartbeat_rules() -> list[Obj]:
 
 
 def _counter_rules() -> list[Obj]:
-    before, after = "oldSelf.?status.?podEvictionStatus", "self.?status.?podEvictionStatus"
-    count = "failedAPIEvictionCounter"
+    before, after = stated("oldSelf", "podEvictionStatus"), stated("self", "podEvictionStatus")
     return [
         rule(
-            f"!{before}.hasValue() || {after}.hasValue()",
+            any_of(f"!({before})", after),
             "may not be unset once it is set",
             path=".status.podEvictionStatus",
             reason=REQUIRED,
         ),
         rule(
-            f"!{after}.hasValue() || {after}.?{count}.orValue(0) >= {before}.?{count}.orValue(0)",
+            any_of(f"!({before} && {after})", f"self.status.{_COUNTER} >= oldSelf.status.{_COUNTER}"),
             "may only grow",
             path=f".status.{_COUNTER}",
-            told=f"'may only grow, it was ' + string({before}.?{count}.orValue(0))",
         ),
     ]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from vacate.api.objects import Obj
-from vacate.install.cel import FORBIDDEN, REQUIRED, any_of, complete, names, rule, status
+from vacate.install.cel import FORBIDDEN, REQUIRED, any_of, complete, rule, stated, status
 
 _NAME, _COMPLETED, _HEARTBEAT = "activeInterceptorName", "activeInterceptorCompleted", "heartbeatTime"
 
 _BEFORE, _AFTER = status("oldSelf", _NAME, "''"), status("self", _NAME, "''")
 _WAS_DONE, _IS_DONE = status("oldSelf", _COMPLETED, "false"), status("self", _COMPLETED, "false")
-_BEAT_BEFORE, _BEAT_AFTER = f"oldSelf.?status.?{_HEARTBEAT}", f"self.?status.?{_HEARTBEAT}"
-_LIST = names("self", "interceptors")
-_NO_LIST = "size(self.spec.?interceptors.orValue([])) == 0"
+_BEAT_BEFORE, _BEAT_AFTER = stated("oldSelf", _HEARTBEAT), stated("self", _HEARTBEAT)
+_LIST = "self.spec.interceptors"
+_HAS_LIST = f"has({_LIST}) && size({_LIST}) > 0"
 _SAME_TURN = f"{_AFTER} == {_BEFORE}"
 _NO_NEW_TURN = f"{_SAME_TURN} || {_AFTER} == ''"
 _NO_TURN_YET = f"{_BEFORE} == '' && {_AFTER} == ''"
@@ -23,16 +23,19 @@ def turn_rules() -> list[Obj]:
 
 
 def _order_rules() -> list[Obj]:
-    # Whoever had no turn before the first one stands behind the last of the list.
-    at = f"({_BEFORE} == '' ? size({_LIST}) : {_LIST}.indexOf({_BEFORE}))"
-    deadline = "duration(string(self.spec.?heartbeatDeadlineSeconds.orValue(1800) - 10) + 's')"
+    first = f"{_BEFORE} == '' && {_LIST}[size({_LIST}) - 1].name == {_AFTER}"
+    following = (
+        f"{_LIST}.exists(i, one, one.name == {_AFTER} && i + 1 < size({_LIST})"
+        f" && {_LIST}[i + 1].name == {_BEFORE})"
+    )
     silent = (
-        f"{_BEAT_BEFORE}.hasValue() && {_BEAT_AFTER}.hasValue()"
-        f" && {_BEAT_AFTER}.value() - {_BEAT_BEFORE}.value() >= {deadline}"
+        f"{_BEAT_BEFORE} && {_BEAT_AFTER} && has(self.spec.heartbeatDeadlineSeconds)"
+        f" && (self.status.{_HEARTBEAT} - oldSelf.status.{_HEARTBEAT}).getSeconds()"
+        " >= self.spec.heartbeatDeadlineSeconds - 10"
     )
     return [
         rule(
-            any_of(_NO_NEW_TURN, f"{at} > 0 && {_LIST}[{at} - 1] == {_AFTER}"),
+            any_of(_NO_NEW_TURN, f"{_HAS_LIST} && (({first}) || {following})"),
             "must be the interceptor whose turn is next: down the list, beginning with the last",
             path=f".status.{_NAME}",
         ),
@@ -72,7 +75,7 @@ def _beginning_rules() -> list[Obj]:
             path=f".status.{_COMPLETED}",
         ),
         rule(
-            any_of(_NO_NEW_TURN, f"{_BEAT_AFTER}.hasValue()"),
+            any_of(_NO_NEW_TURN, _BEAT_AFTER),
             "must be set when a turn begins",
             path=f".status.{_HEARTBEAT}",
             reason=REQUIRED,
@@ -81,10 +84,10 @@ def _beginning_rules() -> list[Obj]:
 
 
 def _within_rules() -> list[Obj]:
-    waiting = f"{_NO_TURN_YET} && !({_NO_LIST})"
+    waiting = f"{_NO_TURN_YET} && {_HAS_LIST}"
     return [
         rule(
-            any_of(f"!({waiting})", f"{_BEAT_BEFORE}.hasValue()", f"!{_BEAT_AFTER}.hasValue()"),
+            any_of(f"!({waiting})", _BEAT_BEFORE, f"!({_BEAT_AFTER})"),
             "may not be set before an interceptor has its turn",
             path=f".status.{_HEARTBEAT}",
             reason=FORBIDDEN,
