@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from vacate.api.objects import Obj
-from vacate.install.settings import Settings
+from vacate.install import dashboard, monitoring, network, workloads
+from vacate.install.definition import definition
+from vacate.install.policies import policies
+from vacate.install.roles import roles
+from vacate.install.settings import Certificates, Settings
+from vacate.install.webhooks import webhook_configurations
 
 
 def objects(settings: Settings | None = None) -> list[Obj]:
     """All objects: first what others need, last the webhook configurations, which need the webhook."""
-    settings = settings or Settings()
-    return [one for part in parts(settings).values() for one in part]
+    return [one for part in parts(settings or Settings()).values() for one in part]
 
 
 def parts(settings: Settings) -> dict[str, list[Obj]]:
-    """The same by what they are for. The names are those of the files in which they are kept."""
-    from vacate.install.definition import definition
-    from vacate.install.policies import policies
-    from vacate.install.webhooks import webhook_configurations
-
-    return {
+    """The same by what they are for; the keys are also the names of the files in which they are kept."""
+    made = {
+        "namespace": [workloads.namespace(settings)],
         "definition": [definition(settings.allowed_interceptors)] if settings.definitions else [],
-        "policies": policies(),
-        "webhooks": webhook_configurations(settings),
+        "roles": roles(settings),
+        "certificates": _certificates(settings),
+        "manager": workloads.manager(settings) if settings.deploy_manager else [],
+        "webhook": workloads.webhook(settings) if settings.deploys_webhook else [],
+        "network-policies": network.network_policies(settings) if settings.network_policy else [],
+        **_monitoring(settings),
+        "admission-policies": policies(),
+        "webhook-configurations": webhook_configurations(settings),
+    }
+    return {name: part for name, part in made.items() if part}
+
+
+def _certificates(settings: Settings) -> list[Obj]:
+    wanted = settings.certificates is Certificates.CERT_MANAGER and settings.deploys_webhook
+    return network.certificates(settings) if wanted else []
+
+
+def _monitoring(settings: Settings) -> dict[str, list[Obj]]:
+    wanted = settings.monitoring
+    return {
+        "service-monitors": monitoring.service_monitors(settings) if wanted.service_monitors else [],
+        "alerts": [monitoring.alerts(settings)] if wanted.alerts else [],
+        "dashboard": [dashboard.dashboard_config_map(settings)] if wanted.dashboard else [],
     }

@@ -1,0 +1,162 @@
+"""The processes: manager and webhook, two copies of each, on different nodes where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.objects import Obj
+from vacate.install.names import MANAGER, METRICS_PORT, PART_OF, TLS_SECRET, WEBHOOK, WEBHOOK_PORT, labels
+from vacate.install.settings import Certificates, Settings
+
+_CERTIFICATES = "/etc/vacate/tls"
+
+
+def namespace(settings: Settings) -> Obj:
+    """A namespace of its own, for pods that need no privilege."""
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+    meta = {"name": settings.namespace, "labels": {**PART_OF, **levels}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+def manager(settings: Settings) -> list[Obj]:
+    """The controllers; one copy works, the other is ready to take over."""
+    args = [
+        "manager",
+        f"--lease-namespace={settings.namespace}",
+        "--metrics-address=0.0.0.0",
+        f"--metrics-port={METRICS_PORT}",
+        *_gates(settings),
+    ]
+    ports = [{"name": "metrics", "containerPort": METRICS_PORT}]
+    container = _container("manager", args, ports, settings)
+    return [
+        _deployment(MANAGER, settings.manager_replicas, container, settings),
+        _budget(MANAGER, settings),
+        _service(MANAGER, [_port("metrics", METRICS_PORT, METRICS_PORT)], settings),
+    ]
+
+
+def webhook(settings: Settings) -> list[Obj]:
+    """The admission webhook; all copies answer."""
+    given = settings.certificates is Certificates.CERT_MANAGER
+    args = [
+        "webhook",
+        "--address=0.0.0.0",
+        f"--port={WEBHOOK_PORT}",
+        "--metrics-address=0.0.0.0",
+        f"--metrics-port={METRICS_PORT}",
+        f"--cert-dir={_CERTIFICATES}" if given else f"--self-signed={settings.namespace}/{TLS_SECRET}",
+        *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
+        *_gates(settings),
+    ]
+    ports = [
+        {"name": "https", "containerPort": WEBHOOK_PORT},
+        {"name": "metrics", "containerPort": METRICS_PORT},
+    ]
+    container = _container("webhook", args, ports, settings)
+    deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
+    if given:
+        _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET}})
+    service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
+    return [deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+
+
+def _gates(settings: Settings) -> list[str]:
+    return [f"--feature-gates={settings.feature_gates}"] if settings.feature_gates else []
+
+
+def _deployment(name: str, replicas: int, container: Obj, settings: Settings) -> Obj:
+    marks = labels(name.removeprefix("vacate-"))
+    spec: Obj = {
+        "serviceAccountName": name,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "affinity": {"podAntiAffinity": _apart(marks)},
+        "terminationGracePeriodSeconds": 30,
+        "containers": [container],
+    }
+    if settings.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": one} for one in settings.pull_secrets]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": marks},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            "template": {"metadata": {"labels": marks}, "spec": spec},
+        },
+    }
+
+
+def _container(name: str, args: Sequence[str], ports: list[Obj], settings: Settings) -> Obj:
+    return {
+        "name": name,
+        "image": settings.image,
+        "imagePullPolicy": settings.pull_policy,
+        "args": list(args),
+        "ports": ports,
+        "livenessProbe": _probe("/livez", failures=6),
+        "readinessProbe": _probe("/readyz", failures=3),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _probe(path: str, *, failures: int) -> Obj:
+    get = {"path": path, "port": "metrics"}
+    return {"httpGet": get, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": failures}
+
+
+def _apart(marks: Obj) -> Obj:
+    """Copies on different nodes if possible, but not at the price of not running."""
+    term = {"labelSelector": {"matchLabels": marks}, "topologyKey": "kubernetes.io/hostname"}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+
+
+def _mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
+    pod = deployment["spec"]["template"]["spec"]
+    pod.setdefault("volumes", []).append({"name": name, **source})
+    container = pod["containers"][0]
+    container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, "readOnly": True})
+
+
+def _budget(name: str, settings: Settings) -> Obj:
+    """One at a time, and never in the way of a drain: a copy that does not work may always go."""
+    marks = labels(name.removeprefix("vacate-"))
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": marks},
+        },
+    }
+
+
+def _service(name: str, ports: list[Obj], settings: Settings) -> Obj:
+    marks = labels(name.removeprefix("vacate-"))
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {"selector": marks, "ports": ports},
+    }
+
+
+def _port(name: str, port: int, target: int) -> Obj:
+    return {"name": name, "port": port, "targetPort": target, "protocol": "TCP"}
