@@ -55,3 +55,12 @@ def test_annotations_of_a_pod_may_change_and_its_field_may_not() -> None:
 
 def test_a_request_is_valid_as_it_is_made() -> None:
     assert strategy_for(EVICTIONREQUESTS).validate(made(EVICTIONREQUESTS), context()) == []
+
+
+def test_a_write_of_the_status_changes_nothing_else() -> None:
+    step = {"spec.requesters": [], "metadata.labels": {"a": "b"}, "status.message": "x"}
+    new, old, faults = stepped(EVICTIONREQUESTS, step, {}, context("status"))
+    assert faults == []
+    assert new["spec"] == old["spec"]
+    assert new["metadata"]["labels"] == old["metadata"]["labels"]
+    assert new["status"]["message"] == "x"
