@@ -59,7 +59,7 @@ async def running(sim: Sim, server: TinyServer, *faults: Fault) -> tuple[Manager
         deps.client, deps.clock, deps.entropy, deps.metrics, name="m", namespace="kube-system", identity="me"
     )
     faulty = FaultyTransport(InProcessTransport(server), Script(faults), sim.clock)
-    fenced = Client(FencedTransport(faulty, lambda: elector.leading))
+    fenced = Client(FencedTransport(faulty, lambda: elector.seconds_left))
     recorder = EventRecorder(fenced, sim.clock, sim.entropy, component="vacate")
     talker = Talker(deps, recorder)
     controllers = [Controller("talker", talker, [Source(talker.pods)], deps)]

@@ -206,7 +206,7 @@ def test_a_fence_lets_no_write_begin_after_the_lease_is_lost() -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()
         a = Candidate(sim, server, "a")
-        controllers = Client(FencedTransport(InProcessTransport(server), lambda: a.elector.leading))
+        controllers = Client(FencedTransport(InProcessTransport(server), lambda: a.elector.seconds_left))
         with pytest.raises(LeadershipLost):
             await controllers.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
         await sim.clock.sleep(1)
@@ -216,6 +216,26 @@ def test_a_fence_lets_no_write_begin_after_the_lease_is_lost() -> None:
         with pytest.raises(LeadershipLost):
             await controllers.delete(CONFIGMAPS, "x", "default")
         assert (await controllers.get(CONFIGMAPS, "x", "default"))["metadata"]["name"] == "x"
+
+    simulate(main)
+
+
+def test_a_write_under_way_is_given_up_when_the_lease_runs_out_and_not_before() -> None:
+    async def main(sim: Sim) -> None:
+        server = TinyServer()
+        a = Candidate(sim, server, "a")
+        await sim.clock.sleep(1)
+        slow = Line(server, sim.clock)
+        slow.state = "hangs"
+        controllers = Client(FencedTransport(slow, lambda: a.elector.seconds_left))
+        writing = asyncio.create_task(controllers.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default"))
+        await sim.clock.sleep(60)
+        assert not writing.done(), "the lease was renewed all the time"
+        a.line.state, last = "cut", max(a.line.writes)
+        await asyncio.wait([writing])
+        assert isinstance(writing.exception(), LeadershipLost)
+        assert sim.clock.monotonic() == pytest.approx(last + 10.0, abs=0.1)
+        assert slow.writes == []
 
     simulate(main)
 

@@ -15,6 +15,7 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
+from vacate.runtime.pace import Pace
 from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 from vacate.wiring.parts import Surroundings
@@ -63,6 +64,22 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     metavar="NAME=BOOL,…",
     help="Open or close features.",
 )
+@click.option(
+    "--qps",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default="no limit",
+    metavar="NUMBER",
+    help="Requests a second to the API server, over time; watches and the Lease are not counted.",
+)
+@click.option(
+    "--burst",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default="twice --qps",
+    metavar="NUMBER",
+    help="How many of them may be sent at once after a quiet while.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
 def manager(
     kubeconfig: str,
@@ -72,6 +89,8 @@ def manager(
     metrics_port: int,
     metrics_address: str,
     gates: FeatureGates,
+    qps: float,
+    burst: int,
     verbose: bool,
 ) -> None:
     """Run the eviction request controller until Ctrl-C or SIGTERM.
@@ -81,8 +100,8 @@ def manager(
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    settings = ManagerSettings(gates, leader_elect, lease_namespace, pace=Pace(qps, burst))
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    settings = ManagerSettings(gates, leader_elect, lease_namespace)
     run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
 
 

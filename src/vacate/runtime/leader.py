@@ -75,7 +75,12 @@ class LeaderElector:
     @property
     def leading(self) -> bool:
         """Whether this process may write now: the lease is held and the renew deadline has not passed."""
-        return self._clock.monotonic() < self._valid_until
+        return self.seconds_left > 0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long this process leads without another renewal; not positive where it does not."""
+        return self._valid_until - self._clock.monotonic()
 
     @property
     def leader(self) -> str:

@@ -16,6 +16,7 @@ from vacate.runtime.deps import Deps
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leader import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
+from vacate.runtime.pace import Pace, PacedTransport
 from vacate.wiring.control_plane import EVICTIONS
 from vacate.wiring.parts import Surroundings, part_deps
 
@@ -38,13 +39,14 @@ class ManagerSettings:
     lease_namespace: str = "kube-system"
     timings: LeaseTimings = field(default_factory=LeaseTimings)
     identity: str = ""  # of this process among the candidates; made up where it is empty
+    pace: Pace = field(default_factory=Pace)
 
 
 class ManagerParts:
     """The controller with its caches, its lease and its fence over one transport.
 
     Reads go through at any time, so that a candidate is ready to take over; writes only while this process
-    leads.
+    leads. Everything but the lease keeps to a pace: whoever is held back must not lose the lead for it.
     """
 
     def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
@@ -53,8 +55,9 @@ class ManagerParts:
         self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
-        fenced = FencedTransport(transport, self._elector_leads) if self._elector else transport
-        self._deps, recorder = part_deps(fenced, COMPONENT, around)
+        fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
+        paced = PacedTransport(fenced, around.clock, settings.pace)
+        self._deps, recorder = part_deps(paced, COMPONENT, around)
         controllers = [member.build(self._deps) for member in EVICTIONS] if self.enabled else []
         self._manager = Manager(
             self._deps.informers, controllers, runnables=[recorder], elector=self._elector
@@ -96,8 +99,8 @@ class ManagerParts:
             timings=settings.timings,
         )
 
-    def _elector_leads(self) -> bool:
-        return self._elector is not None and self._elector.leading
+    def _seconds_left(self) -> float:
+        return self._elector.seconds_left if self._elector else 0.0
 
     async def _wait_for_api(self) -> None:
         """Return once requests can be read; say what is in the way, and try ever more patiently."""

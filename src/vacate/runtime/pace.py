@@ -1,0 +1,96 @@
+"""Keeps a process from crowding out others: a limit of its own, and the server's wish for a pause.
+
+Two things hold a request back. Where a rate is set, requests leave no faster than that. And when the server
+answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down), nobody
+who shares the transport asks for anything until the time that it named is over.
+
+A read is then tried again in place: a listing of many pages must not start anew for one page. A write goes
+back to the caller with its error: what was decided before the pause may be wrong after it, and a work queue
+looks again. Watches are neither counted nor held by the rate, since they are few and wait by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from vacate.client.transport import Transport
+from vacate.clock import Clock
+from vacate.errors import ConfigError
+from vacate.queue.limits import TokenBucket
+from vacate.wire.message import Request, Response
+
+READS = 5
+"""How often a read is sent before the server's refusal is passed on."""
+
+LONGEST_WISH = 30.0
+"""Seconds; a server that asks for more is asked again after so many."""
+
+_BUDGET = b"DisruptionBudget"  # the cause by which a refused eviction differs from a busy server
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Requests a second over time, and how many may leave at once after a quiet while."""
+
+    qps: float = 0.0  # none of its own: the server's priority and fairness decides
+    burst: int = 0  # twice the rate where it is not set
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.qps) and self.qps >= 0 and self.burst >= 0):
+            raise ConfigError("--qps and --burst: give numbers that are not negative; 0 means no limit")
+        if self.burst and not self.qps:
+            raise ConfigError("--burst: has no meaning without --qps; set both, or none")
+
+    def bucket(self) -> TokenBucket | None:
+        """What the rate is kept with, where there is one."""
+        if not self.qps:
+            return None
+        return TokenBucket(self.qps, self.burst or max(math.ceil(2 * self.qps), 1))
+
+
+class PacedTransport:
+    """Wraps a transport for everything that a process does but renewing its lease.
+
+    A fence belongs below it, so that a write that waited is judged at the moment when it leaves.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock, pace: Pace | None = None) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._bucket = (pace or Pace()).bucket()
+        self._quiet_until = -math.inf  # the server asked for nothing before that moment
+
+    async def send(self, request: Request) -> Response:
+        """Carry the request when its turn has come."""
+        attempts = READS if request.method == "GET" else 1
+        while True:
+            await self._turn(request)
+            response = await self._transport.send(request)
+            wish = _wished_pause(response)
+            if wish is None:
+                return response
+            attempts -= 1
+            self._quiet_until = max(self._quiet_until, self._clock.monotonic() + wish)
+            if not attempts:
+                return response
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._transport.aclose()
+
+    async def _turn(self, request: Request) -> None:
+        if self._bucket is not None and request.query.get("watch") != "true":
+            wait = self._bucket.take(self._clock.monotonic())
+            if wait > 0:
+                await self._clock.sleep(wait)
+        while (left := self._quiet_until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
+
+
+def _wished_pause(response: Response) -> float | None:
+    """How long a busy server wants to be left alone; None for every other answer."""
+    if response.status != 429 or not isinstance(response.body, bytes) or _BUDGET in response.body:
+        return None
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), LONGEST_WISH) if asked.isdigit() and int(asked) else None

@@ -1,0 +1,198 @@
+"""A limit of one's own, and a busy server's wish for a pause, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from support.tiny_server import TinyServer
+from vacate.api.kinds import CONFIGMAPS, PODS
+from vacate.api.objects import encode
+from vacate.api.status import to_status
+from vacate.client.client import Client
+from vacate.client.inprocess import InProcessTransport
+from vacate.clock import Clock
+from vacate.errors import ConfigError, TooManyRequests
+from vacate.runtime.fence import FencedTransport
+from vacate.runtime.leader import LeadershipLost
+from vacate.runtime.pace import LONGEST_WISH, READS, Pace, PacedTransport
+from vacate.sim.run import Sim, run_sim
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.sim
+
+BUSY = b"Too many requests, please try again later.\n"
+
+
+class Counter:
+    """A server that is busy for a number of requests, and the moments at which it was asked."""
+
+    def __init__(self, clock: Clock, busy: int = 0, body: bytes = BUSY, after: str = "3") -> None:
+        self._inner = InProcessTransport(TinyServer())
+        self._clock = clock
+        self._refusal = Response(429, body, "text/plain", {"Retry-After": after} if after else {})
+        self.busy = busy
+        self.times: list[float] = []
+
+    async def send(self, request: Request) -> Response:
+        self.times.append(self._clock.monotonic())
+        if self.busy:
+            self.busy -= 1
+            return self._refusal
+        return await self._inner.send(request)
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def simulate(main: Callable[[Sim], Awaitable[None]]) -> None:
+    run_sim(main)
+
+
+def paced(sim: Sim, server: Counter, **pace: float) -> Client:
+    return Client(PacedTransport(server, sim.clock, Pace(**pace)))  # type: ignore[arg-type]
+
+
+async def read(client: Client, times: int = 1) -> None:
+    await asyncio.gather(*(client.list(PODS) for _ in range(times)))
+
+
+def since(start: float, times: list[float]) -> list[float]:
+    return [round(one - start, 3) for one in times]
+
+
+@pytest.mark.parametrize(
+    ("pace", "expected"),
+    [
+        ({}, [0.0] * 6),
+        ({"qps": 2, "burst": 3}, [0, 0, 0, 0.5, 1.0, 1.5]),
+        ({"qps": 2}, [0, 0, 0, 0, 0.5, 1.0]),
+        ({"qps": 0.1, "burst": 1}, [0, 10, 20, 30, 40, 50]),
+    ],
+)
+def test_requests_leave_no_faster_than_the_rate(pace: dict[str, float], expected: list[float]) -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock)
+        await read(paced(sim, server, **pace), 6)
+        assert since(start, server.times) == pytest.approx(expected)
+
+    simulate(main)
+
+
+def test_a_quiet_while_refills_the_burst_and_no_more() -> None:
+    async def main(sim: Sim) -> None:
+        server = Counter(sim.clock)
+        client = paced(sim, server, qps=1, burst=2)
+        await read(client, 2)
+        await sim.clock.sleep(3600)
+        start = sim.clock.monotonic()
+        await read(client, 3)
+        assert since(start, server.times[2:]) == pytest.approx([0, 0, 1])
+
+    simulate(main)
+
+
+def test_watches_take_no_part_in_the_rate() -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock)
+        client = paced(sim, server, qps=1, burst=1)
+        await read(client)
+        for _ in range(5):
+            async with client.watch(PODS) as watch:
+                await watch.open()
+        assert since(start, server.times) == [0.0] * 6
+
+    simulate(main)
+
+
+def test_nobody_asks_for_anything_while_the_server_wants_quiet() -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock, busy=1)
+        client = paced(sim, server)
+        first = asyncio.create_task(client.list(PODS))
+        await sim.clock.sleep(1)
+        await client.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
+        await first
+        async with client.watch(PODS) as watch:
+            await watch.open()
+        assert since(start, server.times) == [0.0, 3.0, 3.0, 3.0]
+
+    simulate(main)
+
+
+def test_a_read_is_sent_again_and_a_write_goes_back_to_who_decided_it() -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock, busy=READS - 1)
+        client = paced(sim, server)
+        await client.list(PODS)
+        assert since(start, server.times) == [3.0 * number for number in range(READS)]
+        server.busy = 1
+        with pytest.raises(TooManyRequests) as refused:
+            await client.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
+        assert refused.value.retry_after_seconds == 3
+        assert len(server.times) == READS + 1
+
+    simulate(main)
+
+
+def test_a_read_is_given_up_in_the_end() -> None:
+    async def main(sim: Sim) -> None:
+        server = Counter(sim.clock, busy=100)
+        with pytest.raises(TooManyRequests):
+            await paced(sim, server).list(PODS)
+        assert len(server.times) == READS
+
+    simulate(main)
+
+
+def test_a_wish_for_a_very_long_pause_is_not_heard_in_full() -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock, busy=1, after="86400")
+        await paced(sim, server).list(PODS)
+        assert since(start, server.times) == [0.0, LONGEST_WISH]
+
+    simulate(main)
+
+
+def budget_refusal() -> bytes:
+    causes = [{"reason": "DisruptionBudget", "message": "The disruption budget x needs 2"}]
+    error = TooManyRequests(
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+        details={"causes": causes, "retryAfterSeconds": 10},
+    )
+    return encode(to_status(error))
+
+
+@pytest.mark.parametrize(("body", "after"), [(budget_refusal(), "10"), (BUSY, ""), (BUSY, "soon")])
+def test_a_budget_that_refuses_holds_nobody_else_back(body: bytes, after: str) -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Counter(sim.clock, busy=1, body=body, after=after)
+        client = paced(sim, server)
+        with pytest.raises(TooManyRequests):
+            await client.evict("p", "default")
+        await read(client)
+        assert since(start, server.times) == [0.0, 0.0]
+
+    simulate(main)
+
+
+def test_a_write_that_waited_for_its_turn_is_judged_when_it_leaves() -> None:
+    async def main(sim: Sim) -> None:
+        server = Counter(sim.clock)
+        until = sim.clock.monotonic() + 5
+        fenced = FencedTransport(server, lambda: until - sim.clock.monotonic())
+        client = Client(PacedTransport(fenced, sim.clock, Pace(0.1, 1)))
+        await read(client)
+        with pytest.raises(LeadershipLost):
+            await client.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
+        assert len(server.times) == 1
+
+    simulate(main)
+
+
+@pytest.mark.parametrize("pace", [{"qps": -1}, {"burst": 5}, {"qps": float("nan")}, {"qps": 1, "burst": -1}])
+def test_a_pace_that_makes_no_sense_is_refused(pace: dict[str, float]) -> None:
+    with pytest.raises(ConfigError):
+        Pace(**pace)  # type: ignore[arg-type]
