@@ -1,0 +1,78 @@
+"""Which path of the webhook answers what. Pure: a review and what is known in, a verdict or a question
+out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from vacate.admission.types import Context
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
+from vacate.errors import ApiError, BadRequest
+from vacate.features import FeatureGates
+from vacate.webhook import evictionrequests, pods
+from vacate.webhook.questions import Known, Question, Unanswered
+from vacate.webhook.review import AdmissionRequest, Verdict
+from vacate.webhook.rules import PodRule
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What this webhook was told to go by."""
+
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
+    rules: tuple[PodRule, ...] = ()
+
+
+_Judge = Callable[[AdmissionRequest, Context, Terms], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path: the kind that it is for, and who judges."""
+
+    kind: Kind
+    judge: _Judge
+
+
+PATHS: Mapping[str, Path] = {
+    "/mutate/evictionrequests": Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx)),
+    "/validate/evictionrequests": Path(
+        EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx)
+    ),
+    "/mutate/pods": Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules)),
+    "/validate/pods": Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx)),
+}
+
+
+def judge(
+    path: Path, request: AdmissionRequest, known: Known, terms: Terms, now: dt.datetime
+) -> Verdict | Question:
+    """The verdict, or what must be known before there can be one."""
+    ctx = Context(
+        request.user,
+        now,
+        terms.gates,
+        known.lookup,
+        request.sub_resource or "",
+        allowed_interceptors=terms.allowed_interceptors,
+        may=known.may,
+    )
+    try:
+        return path.judge(request, ctx, terms)
+    except Unanswered as broken_off:
+        return broken_off.question
+    except ApiError as refusal:
+        return Verdict(refusal)
+
+
+def check_kind(path: Path, request: AdmissionRequest) -> None:
+    """BadRequest for a review about something else than the path is for."""
+    asked = request.resource
+    if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
+        said = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
+        raise BadRequest(f"this path judges {path.kind.resource}, and the review is about {said}")

@@ -1,0 +1,33 @@
+"""What the webhook counts."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+
+class WebhookMetrics:
+    """Families over one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "vacate_webhook_requests",
+            "Reviews answered, by path and verdict: allowed, refused, malformed or failed.",
+            ["path", "verdict"],
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "vacate_webhook_request_duration_seconds",
+            "Time to answer a review.",
+            ["path"],
+            registry=registry,
+        )
+        self.certificate_end = Gauge(
+            "vacate_webhook_certificate_not_after_seconds",
+            "When the certificate in use ends, as seconds since 1970.",
+            registry=registry,
+        )
+        self.certificate_faults = Counter(
+            "vacate_webhook_certificate_faults",
+            "Times that a new certificate could not be used, or could not be kept where it belongs.",
+            registry=registry,
+        )

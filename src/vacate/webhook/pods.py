@@ -1,0 +1,82 @@
+"""Verdicts on pods: those that name no interceptors are annotated by rule, and those that do must do it well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.admission.pods.interceptor_annotations import registration_faults
+from vacate.admission.shape import mapping, maps
+from vacate.admission.types import Context
+from vacate.api import status
+from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.objects import Obj, dig
+from vacate.decide.registration import annotations_of, registering
+from vacate.errors import BadRequest
+from vacate.webhook.difference import json_patch
+from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.rules import PodRule
+
+GATE = "EvictionRequestAPI"
+
+
+def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) -> Verdict:
+    """Annotate a new pod whose author has registered nobody; what the author wrote stays as it is."""
+    if request.operation != "CREATE" or ctx.subresource or not rules or not ctx.gates.enabled(GATE):
+        return ALLOWED
+    pod = _checked(request.new())
+    if registering(annotations_of(pod)) or dig(pod, "spec", "evictionInterceptors"):
+        return ALLOWED
+    rule = _first_match(pod, request.namespace or "", rules, ctx)
+    if rule is None:
+        return ALLOWED
+    given = dig(pod, "metadata", "annotations")
+    if given is None:
+        added = {"op": "add", "path": "/metadata/annotations", "value": dict(rule.annotations)}
+        return Verdict(patch=[added])
+    return Verdict(patch=json_patch(given, {**given, **rule.annotations}, "/metadata/annotations"))
+
+
+def validate(request: AdmissionRequest, ctx: Context) -> Verdict:
+    """Refuse annotations that would later refuse every request for the pod."""
+    if request.operation not in ("CREATE", "UPDATE") or ctx.subresource:
+        return ALLOWED
+    pod = _checked(request.new())
+    before = request.old() if request.operation == "UPDATE" else None
+    if faults := registration_faults(pod, before, ctx):
+        raise status.invalid(PODS, request.name or "", faults)
+    return ALLOWED
+
+
+def _first_match(pod: Obj, namespace: str, rules: Sequence[PodRule], ctx: Context) -> PodRule | None:
+    labels, kind = _labels(pod), _owner_kind(pod)
+    for rule in rules:
+        if rule.owner_kinds and kind not in rule.owner_kinds:
+            continue
+        if rule.pods.matches(labels) and _in_namespace(rule, namespace, ctx):
+            return rule
+    return None
+
+
+def _in_namespace(rule: PodRule, namespace: str, ctx: Context) -> bool:
+    """The namespace is looked at only where a rule goes by its labels."""
+    if rule.namespaces.everything:
+        return True
+    found = ctx.lookup(NAMESPACES, "", namespace)
+    return found is not None and rule.namespaces.matches(_labels(found))
+
+
+def _labels(obj: Obj) -> dict[str, str]:
+    found = mapping(dig(obj, "metadata", "labels"))
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _owner_kind(pod: Obj) -> str:
+    owners = maps(mapping(pod.get("metadata")).get("ownerReferences"))
+    return next((str(one.get("kind")) for one in owners if one.get("controller") is True), "")
+
+
+def _checked(pod: Obj) -> Obj:
+    meta = pod.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("annotations") or {}, dict):
+        raise BadRequest("the object of the review is no Pod: metadata is missing or malformed")
+    return pod

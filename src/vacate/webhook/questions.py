@@ -1,0 +1,93 @@
+"""What a strategy asks about the cluster, and how it is told without waiting.
+
+Strategies ask in plain calls and know nothing of networks. So a judgement is begun with what is known, and
+where a strategy asks for more it is broken off with the `Question`. Whoever began it finds the answer and begins
+anew. The order of the questions is the strategy's own: rights come before anything that would reveal the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vacate.api.identity import Access, User
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class MayThey:
+    """Whether the user of the review has a right. One review has one user."""
+
+    verb: str
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def about(cls, access: Access) -> MayThey:
+        """The question of an access."""
+        return cls(
+            access.verb, access.group, access.version, access.resource, access.subresource,
+            access.namespace, access.name,
+        )  # fmt: skip
+
+    def access(self, user: User) -> Access:
+        """The same with the user in it."""
+        return Access(
+            user, self.verb, self.group, self.version, self.resource, self.subresource, self.namespace,
+            self.name,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIs:
+    """What another object looks like now."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+
+Question = MayThey | WhatIs
+
+
+class Unanswered(Exception):
+    """A judgement needs to know this first."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question)
+        self.question = question
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The answers so far."""
+
+    rights: Mapping[MayThey, bool] = field(default_factory=dict)
+    objects: Mapping[WhatIs, Obj | None] = field(default_factory=dict)
+
+    def may(self, access: Access) -> bool:
+        """Whether the access is allowed."""
+        question = MayThey.about(access)
+        if question not in self.rights:
+            raise Unanswered(question)
+        return self.rights[question]
+
+    def lookup(self, kind: Kind, namespace: str, name: str) -> Obj | None:
+        """The object, None where there is none."""
+        question = WhatIs(kind, namespace, name)
+        if question not in self.objects:
+            raise Unanswered(question)
+        return self.objects[question]
+
+    def with_right(self, question: MayThey, allowed: bool) -> Known:
+        """Knowing this as well."""
+        return Known({**self.rights, question: allowed}, self.objects)
+
+    def with_object(self, question: WhatIs, found: Obj | None) -> Known:
+        """Knowing this as well."""
+        return Known(self.rights, {**self.objects, question: found})
