@@ -33,11 +33,14 @@ _LOG_LINES = 40
 class ControlPlane:
     """One control plane in one folder. Started once; `stop` may be called at any time, also twice."""
 
-    def __init__(self, programs: Path, folder: Path, *, controllers: bool = True) -> None:
+    def __init__(
+        self, programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False
+    ) -> None:
         self.layout = Layout(folder)
         self.ports = free_ports()
         self._programs = programs
         self._controllers = controllers
+        self._audit = audit
         self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     @property
@@ -79,34 +82,50 @@ class ControlPlane:
 
         An API server remembers for itself what it has seen, so that compaction alone would not do.
         """
-        place = [name for name, _ in self._children].index(API_SERVER)
-        end_group(self._children[place][1])
+        self.kill_api_server()
         Etcd(self.etcd_address).compact()
-        self._run_api_server()
+        self.begin_api_server()
+        self._wait(API_SERVER, self._children[self._place()][1], self._probe(self.ports.api, "readyz"))
+
+    def kill_api_server(self) -> None:
+        """End it as a power cut would; `begin_api_server` brings a new one to the same address."""
+        end_group(self._children[self._place()][1])
+
+    def begin_api_server(self) -> None:
+        """Start a new one in its place, without waiting until it answers."""
+        place = self._place()
+        self._begin(API_SERVER, flags.api_server(self.layout, self.ports, audit=self._audit))
         self._children[place] = self._children.pop()
+
+    def api_server_failure(self) -> str:
+        """Why the API server does not serve, or nothing."""
+        return self._probe(self.ports.api, "readyz").failure()
+
+    def _place(self) -> int:
+        return [name for name, _ in self._children].index(API_SERVER)
 
     def _start(self) -> None:
         layout, ports = self.layout, self.ports
         write_papers(layout, ports.api)
         layout.logs.mkdir(parents=True, exist_ok=True)
+        layout.audit_policy.write_text(json.dumps(flags.AUDIT_POLICY))
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
-        self._run_api_server()
+        api_server = flags.api_server(layout, ports, audit=self._audit)
+        self._run(API_SERVER, api_server, self._probe(ports.api, "readyz"))
         manager = flags.controller_manager(layout, ports, everything=self._controllers)
         self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
         if self._controllers:
             scheduler = flags.scheduler(layout, ports)
             self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
 
-    def _run_api_server(self) -> None:
-        self._run(
-            API_SERVER, flags.api_server(self.layout, self.ports), self._probe(self.ports.api, "readyz")
-        )
-
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
+        self._wait(name, self._begin(name, arguments), probe)
+
+    def _begin(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         with self._log(name).open("ab") as log:
             child = start_child([str(self._programs / name), *arguments], stdout=log, cwd=self.layout.root)
         self._children.append((name, child))
-        self._wait(name, child, probe)
+        return child
 
     def _wait(self, name: str, child: subprocess.Popen[bytes], probe: Probe) -> None:
         end = time.monotonic() + START_SECONDS
@@ -152,9 +171,11 @@ def free_ports() -> Ports:
 
 
 @contextlib.contextmanager
-def running(programs: Path, folder: Path, *, controllers: bool = True) -> Iterator[ControlPlane]:
+def running(
+    programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False
+) -> Iterator[ControlPlane]:
     """A control plane that is gone at the end of the block."""
-    plane = ControlPlane(programs, folder, controllers=controllers)
+    plane = ControlPlane(programs, folder, controllers=controllers, audit=audit)
     plane.start()
     try:
         yield plane

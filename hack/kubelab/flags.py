@@ -70,6 +70,16 @@ class Layout:
         """Shows that they are genuine."""
         return self.pki / "service-account.crt"
 
+    @property
+    def audit_policy(self) -> Path:
+        """What is written down of requests."""
+        return self.root / "audit-policy.json"
+
+    @property
+    def audit_log(self) -> Path:
+        """A line of JSON for every answered request."""
+        return self.logs / "audit.log"
+
     def kubeconfig(self, who: str = "") -> Path:
         """Of the administrator, or of a part of the control plane."""
         return self.root / (f"{who}.kubeconfig" if who else "kubeconfig")
@@ -87,9 +97,24 @@ def etcd(layout: Layout, ports: Ports) -> list[str]:
     ]  # fmt: skip
 
 
-def api_server(layout: Layout, ports: Ports) -> list[str]:
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        # Which pod an eviction meant, as opposed to which name, stands in its body.
+        {"level": "Request", "resources": [{"group": "", "resources": ["pods/eviction"]}]},
+        {"level": "Metadata"},
+    ],
+}
+"""Who asked for what, and how it was answered."""
+
+
+def api_server(layout: Layout, ports: Ports, *, audit: bool = False) -> list[str]:
     """Default admission but for ServiceAccount: no tokens are mounted into pods on paper."""
+    written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
+        *(written if audit else ()),
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
         f"--bind-address={HOST}", f"--secure-port={ports.api}", f"--advertise-address={HOST}",
         f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
