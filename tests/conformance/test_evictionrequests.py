@@ -55,6 +55,7 @@ async def test_list(scene: Scene) -> None:
     ):
         listed = await scene.listed(EVICTIONREQUESTS, query)
         assert (listed["kind"], names(listed)) == ("EvictionRequestList", [made["metadata"]["name"]])
+        assert listed["items"] == [made], "items of custom resources say what they are"
     refused = await scene.ask("GET", EVICTIONREQUESTS, query={"fieldSelector": "spec.type=Soft"})
     refused.refused(400, "BadRequest", "field label not supported: spec.type")
 

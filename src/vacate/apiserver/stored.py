@@ -1,6 +1,6 @@
 """A stored value and its two other forms: a dict of its own, and the bytes that a client gets.
 
-A stored value carries no `kind` and `apiVersion`: items of a list have none on the wire either, and single
+A stored value carries no `kind` and `apiVersion`: items of most lists have none on the wire either, and single
 objects get them put in front (`whole`).
 """
 

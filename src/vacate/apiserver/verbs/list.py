@@ -14,7 +14,7 @@ from vacate.apiserver.continuation import LATEST, Continuation, expired, parse_c
 from vacate.apiserver.media import Accepted, Form, negotiate, no_such_form
 from vacate.apiserver.options import ListOptions, list_options, parse_revision, wait_until_fresh
 from vacate.apiserver.registry import Registry
-from vacate.apiserver.stored import decode
+from vacate.apiserver.stored import decode, whole
 from vacate.store.types import Entry, Page
 from vacate.wire.message import Response
 
@@ -101,7 +101,9 @@ async def render(call: Call, accepted: Accepted, entries: Sequence[Entry], list_
     kind = call.kind
     if accepted.form is Form.OBJECT:
         head = encode({"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": list_meta})
-        return b'%b,"items":[%b]}' % (head[:-1], b",".join([entry.value for entry in entries]))
+        # Items of Kubernetes' own kinds have no kind on the wire; custom resources carry theirs.
+        items = [whole(kind, entry.value) if kind.custom else entry.value for entry in entries]
+        return b'%b,"items":[%b]}' % (head[:-1], b",".join(items))
     objects = []
     for index, entry in enumerate(entries):
         objects.append(decode(kind, entry))
