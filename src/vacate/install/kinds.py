@@ -1,0 +1,78 @@
+"""The kinds of the objects of an installation, most of which the embedded server does not serve."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODDISRUPTIONBUDGETS,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
+    Kind,
+)
+from vacate.api.objects import Obj, name_of, namespace_of
+
+_ADMISSION = "admissionregistration.k8s.io"
+_MONITORING, _CERT_MANAGER = "monitoring.coreos.com", "cert-manager.io"
+
+
+def _kind(group: str, name: str, plural: str, *, namespaced: bool = True) -> Kind:
+    return Kind(group, "v1", name, plural, name.lower(), namespaced=namespaced)
+
+
+DEFINITIONS = _kind(
+    "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+MUTATING_WEBHOOKS = _kind(
+    _ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+)
+VALIDATING_WEBHOOKS = _kind(
+    _ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+)
+POLICIES = _kind(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False)
+POLICY_BINDINGS = _kind(
+    _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
+)
+SERVICES = _kind("", "Service", "services")
+SECRETS = _kind("", "Secret", "secrets")
+NETWORK_POLICIES = _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies")
+SERVICE_MONITORS = _kind(_MONITORING, "ServiceMonitor", "servicemonitors")
+PROMETHEUS_RULES = _kind(_MONITORING, "PrometheusRule", "prometheusrules")
+ISSUERS = _kind(_CERT_MANAGER, "Issuer", "issuers")
+CERTIFICATES = _kind(_CERT_MANAGER, "Certificate", "certificates")
+
+OPTIONAL = {_MONITORING: "the Prometheus operator", _CERT_MANAGER: "cert-manager"}
+"""Groups that a cluster has only where somebody has installed them."""
+
+_KINDS = {
+    (kind.api_version, kind.kind): kind
+    for kind in (
+        NAMESPACES, SERVICEACCOUNTS, CONFIGMAPS, SERVICES, SECRETS, DEPLOYMENTS, PODDISRUPTIONBUDGETS,
+        CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, NETWORK_POLICIES, DEFINITIONS,
+        MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICIES, POLICY_BINDINGS,
+        SERVICE_MONITORS, PROMETHEUS_RULES, ISSUERS, CERTIFICATES,
+    )
+}  # fmt: skip
+
+
+def kind_of(obj: Obj) -> Kind:
+    """The kind of a rendered object."""
+    return _KINDS[obj["apiVersion"], obj["kind"]]
+
+
+def path_of(obj: Obj, *, collection: bool = False) -> str:
+    """Where the object is found, or where it is created."""
+    kind = kind_of(obj)
+    namespace = namespace_of(obj) if kind.namespaced else None
+    return kind.collection_path(namespace) if collection else kind.object_path(name_of(obj), namespace)
+
+
+def shown(obj: Obj) -> str:
+    """How people call it: `deployment.apps/vacate-manager`."""
+    kind = kind_of(obj)
+    group = f".{kind.group}" if kind.group else ""
+    return f"{kind.singular}{group}/{name_of(obj)}"

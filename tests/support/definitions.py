@@ -1,0 +1,61 @@
+"""Objects of an installation on a real API server, there as long as a test needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from support import arms_objects as make
+from support.arms import Obj
+from support.arms_kube import KubeArm
+from vacate.api.kinds import CLUSTERROLEBINDINGS
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.install.kinds import path_of
+from vacate.install.names import REQUESTER
+from vacate.install.roles import user_roles
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+HERE = f"{DEFINITIONS}/{KIND.resource}"
+
+
+@contextlib.asynccontextmanager
+async def installed(arm: KubeArm, definition: Obj, others: Sequence[Obj] = ()) -> AsyncIterator[None]:
+    """The definition and perhaps more; all of it goes at the end, and requests with it."""
+    try:
+        (await arm.call("POST", DEFINITIONS, body=definition)).ok(201)
+        await until(lambda: _served(arm))
+        for obj in others:
+            (await arm.call("POST", path_of(obj, collection=True), body=obj)).ok(201)
+        yield
+    finally:
+        for obj in reversed(others):
+            await arm.call("DELETE", path_of(obj))
+        await arm.call("DELETE", HERE)
+        await until(lambda: _gone(arm))
+
+
+def asking(user: str) -> list[Obj]:
+    """The role of requesters, for this user; without the right to delete pods."""
+    roles = [role for role in user_roles() if role["metadata"]["name"] == REQUESTER]
+    binding = make.binding(REQUESTER, "ClusterRole", REQUESTER, user)
+    identity = {"apiVersion": CLUSTERROLEBINDINGS.api_version, "kind": CLUSTERROLEBINDINGS.kind}
+    return [*roles, {**identity, **binding}]
+
+
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
+    """Wait for what a server tells nobody."""
+    async with asyncio.timeout(seconds):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+async def _gone(arm: KubeArm) -> bool:
+    return (await arm.call("GET", HERE)).code == 404
+
+
+async def _served(arm: KubeArm) -> bool:
+    """Established, and known to the part of the server that answers."""
+    found = (await arm.call("GET", HERE)).ok().get("status", {}).get("conditions") or []
+    established = any(one["type"] == "Established" and one["status"] == "True" for one in found)
+    return established and not (await arm.call("GET", KIND.collection_path("default"))).failed
