@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
 from vacate.apiserver import respond
+from vacate.apiserver.codec import MAX_BODY_BYTES
 from vacate.errors import ApiError, BadRequest, InternalError
 from vacate.wire.message import Response
 
@@ -29,6 +30,7 @@ class Limits:
     stop_seconds: float = 2.0
     header_bytes: int = 32 * 1024  # the request line, and each header
     headers: int = 128
+    body_bytes: int = MAX_BODY_BYTES
 
 
 class Connection(web.RequestHandler):

@@ -11,7 +11,6 @@ from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.apiserver import respond
-from vacate.apiserver.codec import MAX_BODY_BYTES
 from vacate.apiserver.connection import Limits, Listener, whole
 from vacate.apiserver.pki_tls import peer_of
 from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
@@ -99,7 +98,7 @@ class Edge:
             incoming.rel_url.path,
             incoming.rel_url.query,
             incoming.headers,
-            await _body(incoming, self._limits.body_seconds) if incoming.body_exists else b"",
+            await _body(incoming, self._limits) if incoming.body_exists else b"",
             self._peer(incoming.transport),
         )
 
@@ -113,19 +112,19 @@ class Edge:
         return self._peers[connection]
 
 
-async def _body(incoming: web.BaseRequest, seconds: float) -> bytes:
+async def _body(incoming: web.BaseRequest, limits: Limits) -> bytes:
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
-    if (incoming.content_length or 0) > MAX_BODY_BYTES:
-        raise _too_large()
+    if (incoming.content_length or 0) > limits.body_bytes:
+        raise _too_large(limits)
     await _encourage(incoming)
     chunks = []
     size = 0
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(limits.body_seconds):
             async for chunk in incoming.content.iter_any():
                 size += len(chunk)
-                if size > MAX_BODY_BYTES:
-                    raise _too_large()
+                if size > limits.body_bytes:
+                    raise _too_large(limits)
                 chunks.append(chunk)
     except TimeoutError:
         raise Timeout("Timeout: request did not complete within the allotted timeout") from None
@@ -145,8 +144,8 @@ async def _encourage(incoming: web.BaseRequest) -> None:
     incoming.writer.output_size = 0  # the answer itself has not begun
 
 
-def _too_large() -> RequestTooLarge:
-    return RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+def _too_large(limits: Limits) -> RequestTooLarge:
+    return RequestTooLarge(f"Request entity too large: limit is {limits.body_bytes}")
 
 
 def _streaming(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:

@@ -43,21 +43,29 @@ class KeyPair:
         )
 
 
-def new_authority(name: str, now: dt.datetime) -> KeyPair:
+def new_authority(
+    name: str, now: dt.datetime, lifetime: dt.timedelta = AUTHORITY_LIFETIME
+) -> KeyPair:
     """A certificate authority that vouches for itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    builder = _builder(subject, key, now, AUTHORITY_LIFETIME).issuer_name(subject)
+    builder = _builder(subject, key, now, lifetime).issuer_name(subject)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_key_usage(authority=True), critical=True)
     return KeyPair(builder.sign(key, hashes.SHA256()), key)
 
 
-def new_server(authority: KeyPair, name: str, hosts: Sequence[str], now: dt.datetime) -> KeyPair:
+def new_server(
+    authority: KeyPair,
+    name: str,
+    hosts: Sequence[str],
+    now: dt.datetime,
+    lifetime: dt.timedelta = LEAF_LIFETIME,
+) -> KeyPair:
     """A certificate with which a server proves to be one of the hosts, names or addresses."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     alternative = x509.SubjectAlternativeName([_host(host) for host in hosts])
-    return _leaf(authority, subject, now, _SERVER_USAGE, alternative)
+    return _leaf(authority, subject, now, _SERVER_USAGE, alternative, lifetime)
 
 
 def new_client(authority: KeyPair, user: str, groups: Sequence[str], now: dt.datetime) -> KeyPair:
@@ -98,9 +106,10 @@ def _leaf(
     now: dt.datetime,
     usage: x509.ObjectIdentifier,
     alternative: x509.SubjectAlternativeName | None,
+    lifetime: dt.timedelta = LEAF_LIFETIME,
 ) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(subject, key, now, LEAF_LIFETIME, authority.certificate.not_valid_after_utc)
+    builder = _builder(subject, key, now, lifetime, authority.certificate.not_valid_after_utc)
     builder = builder.issuer_name(authority.certificate.subject)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_key_usage(authority=False), critical=True)

@@ -1,9 +1,9 @@
 """Verdicts on EvictionRequests: the strategy of the embedded server, asked as a webhook is asked.
 
 The mutating side runs the whole strategy, also for what the schema would find later: so every refusal lists
-all faults at once. The validating side asks again, after all who may have changed the object since. Both leave
-to the API server what it refuses by itself: an update of a version that is no longer the newest is a conflict,
-whatever else is wrong with it.
+all faults at once. The validating side asks again, after all who may have changed the object since. Both
+leave to the API server what it refuses by itself: an update of a version that is no longer the newest is a
+conflict, whatever else is wrong with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verdicts on pods: those that name no interceptors are annotated by rule, and those that do must do it well."""
+"""Verdicts on pods: those that name no interceptors are annotated by rule; those that do must do it well."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """What a strategy asks about the cluster, and how it is told without waiting.
 
 Strategies ask in plain calls and know nothing of networks. So a judgement is begun with what is known, and
-where a strategy asks for more it is broken off with the `Question`. Whoever began it finds the answer and begins
-anew. The order of the questions is the strategy's own: rights come before anything that would reveal the pod.
+where a strategy asks for more it is broken off with the `Question`. Whoever began it finds the answer and
+begins anew. The order of the questions is the strategy's own: rights come before anything that would reveal
+the pod.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class HealthServer:
     """Answers whoever can reach the address: nothing in it is secret, and nothing can be changed."""
 
-    def __init__(self, metrics: Metrics, not_ready: Check) -> None:
+    def __init__(self, metrics: Metrics, not_ready: Check, name: str = "manager") -> None:
         self._metrics = metrics
-        self._health = Health({"ping": lambda: ""}, {"manager": not_ready})
+        self._health = Health({"ping": lambda: ""}, {name: not_ready})
         self._edge = Edge(self.handle, None)
 
     @property

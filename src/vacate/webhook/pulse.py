@@ -1,0 +1,38 @@
+"""Whether the cluster can be asked: looked at now and then, so that others know whether to send reviews."""
+
+from __future__ import annotations
+
+import asyncio
+
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.errors import ApiError, TransportError
+from vacate.wire.message import Request
+
+LOOK_SECONDS = 10.0
+_PATIENCE_SECONDS = 5.0
+
+
+class Pulse:
+    """The last answer of the API server."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self.trouble = "the API server has not answered yet"
+
+    async def run(self) -> None:
+        """Ask again and again, until cancelled."""
+        while True:
+            self.trouble = await self._asked()
+            await self._clock.sleep(LOOK_SECONDS if not self.trouble else 1.0)
+
+    async def _asked(self) -> str:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._client.send(Request("GET", "/version"))
+        except TimeoutError:
+            return f"the API server has not answered within {_PATIENCE_SECONDS:.0f} s"
+        except (ApiError, TransportError) as error:
+            return f"the API server cannot be asked: {error}"
+        return ""

@@ -1,0 +1,91 @@
+"""The certificate that new connections are shown. It is exchanged while old connections live on."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ssl
+import tempfile
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from vacate.errors import ConfigError
+from vacate.webhook.metrics import WebhookMetrics
+
+
+class ServedCertificate:
+    """A TLS context for a listener, whose certificate is chosen at each handshake."""
+
+    def __init__(self, metrics: WebhookMetrics) -> None:
+        self.context = _context()
+        self.context.sni_callback = self._choose
+        self._metrics = metrics
+        self._current: ssl.SSLContext | None = None
+        self._certificate: x509.Certificate | None = None
+        self._there = asyncio.Event()
+
+    @property
+    def certificate(self) -> x509.Certificate | None:
+        """What is shown now."""
+        return self._certificate
+
+    def use(self, chain: bytes, key: bytes) -> None:
+        """Show this from the next handshake on. ConfigError where it cannot be used; the old one stays."""
+        certificate = _checked(chain, key)
+        context = _context()
+        _load(context, chain, key)
+        self._current, self._certificate = context, certificate
+        self._metrics.certificate_end.set(certificate.not_valid_after_utc.timestamp())
+        self._there.set()
+
+    async def there(self) -> None:
+        """Return once there is a certificate."""
+        await self._there.wait()
+
+    def trouble(self, now: dt.datetime) -> str:
+        """Why clients would not accept it, or nothing."""
+        shown = self._certificate
+        if shown is None:
+            return "there is no certificate yet"
+        if now >= shown.not_valid_after_utc:
+            return f"the certificate has ended on {shown.not_valid_after_utc:%Y-%m-%d %H:%M:%S} UTC"
+        if now < shown.not_valid_before_utc:
+            return f"the certificate is not valid before {shown.not_valid_before_utc:%Y-%m-%d %H:%M:%S} UTC"
+        return ""
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
+        """Called at every handshake, also where the client names no server."""
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._current
+        return None
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _checked(chain: bytes, key: bytes) -> x509.Certificate:
+    try:
+        certificate = x509.load_pem_x509_certificate(chain)
+        private = serialization.load_pem_private_key(key, password=None)
+    except (ValueError, TypeError):
+        raise ConfigError("is no PEM certificate with its key") from None
+    if private.public_key() != certificate.public_key():
+        raise ConfigError("the key does not belong to the certificate")
+    return certificate
+
+
+def _load(context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
+    """The ssl module reads certificates only from files: one that nobody else can read, for a moment."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(chain + b"\n" + key)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name)
+        except ssl.SSLError as error:
+            raise ConfigError(f"cannot be used for TLS: {error}") from None
