@@ -17,7 +17,7 @@ kubectl create namespace vacate-example
 trap 'kubectl uncordon "${node:-node-1}" >/dev/null; kubectl delete namespace vacate-example --wait=false' EXIT
 
 say "A Deployment and its disruption budget"
-in_example apply --validate=false -f web.yaml
+in_example apply -f web.yaml
 in_example rollout status deployment/web --timeout=60s
 in_example wait --for=condition=DisruptionAllowed pdb/web --timeout=60s
 in_example get pods,pdb -o wide
@@ -30,7 +30,7 @@ in_example get pods -o wide
 kubectl uncordon "$node"
 
 say "A pod that is slow to leave"
-in_example apply --validate=false -f slow.yaml
+in_example apply -f slow.yaml
 in_example wait --for=condition=Ready pod/slow --timeout=60s
 in_example delete pod slow --wait=false
 in_example get pod slow

@@ -7,7 +7,7 @@ kubectl create namespace vacate-example-01
 trap 'kubectl delete namespace vacate-example-01 --wait=false' EXIT
 in_example() { kubectl --namespace vacate-example-01 "$@"; }
 
-in_example apply --validate=false -f pod.yaml
+in_example apply -f pod.yaml
 in_example wait --for=condition=Ready pod/web --timeout=60s
 python evict.py web vacate-example-01
 in_example get pods

@@ -7,7 +7,7 @@ kubectl create namespace vacate-example-05
 trap 'kubectl delete namespace vacate-example-05 --wait=false' EXIT
 in_example() { kubectl --namespace vacate-example-05 "$@"; }
 
-in_example apply --validate=false -f pod.yaml
+in_example apply -f pod.yaml
 in_example wait --for=condition=Ready pod/worker --timeout=60s
 
 # Simulated nodes run no containers: the program of the pod runs here, with what it would find in its environment.
