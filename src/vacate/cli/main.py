@@ -16,6 +16,7 @@ from vacate.errors import VacateError
 _COMMANDS: Mapping[str, str] = {
     "up": "vacate.cli.up:up",
     "manager": "vacate.cli.manager:manager",
+    "webhook": "vacate.cli.webhook:webhook",
     "demo": "vacate.cli.demo:demo",
     "evict": "vacate.cli.evict:evict",
     "status": "vacate.cli.status:status",

@@ -22,10 +22,9 @@ _log = logging.getLogger(__name__)
 class CertificateFolder:
     """`tls.crt` and `tls.key`, as cert-manager and Secrets of type kubernetes.io/tls have them."""
 
-    def __init__(self, folder: Path, served: ServedCertificate, clock: Clock) -> None:
+    def __init__(self, folder: Path, served: ServedCertificate) -> None:
         self._files = (folder / "tls.crt", folder / "tls.key")
         self._served = served
-        self._clock = clock
         self._seen: tuple[bytes, bytes] | None = None
 
     def look(self) -> None:

@@ -1,8 +1,8 @@
 """The webhook's own certificates as values: what there is, and what should be there instead.
 
 An authority lives for a year and a server's certificate for thirty days; each is replaced when a third of its
-time is left. A new authority is trusted first and used later: for about an hour both are in the bundle and the
-old one's certificate is served, so that every API server knows the new one when it is met. The old authority
+time is left. A new authority is trusted first and used later: for about an hour both are in the bundle and
+the old one's certificate is served, so that every API server knows the new one when it is met. The old one
 stays in the bundle until the last certificate that it issued has ended.
 """
 

@@ -1,0 +1,179 @@
+"""`vacate webhook`: admission of eviction requests on any cluster, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vacate.cli.params import namespace_name, span_between, subdomain
+from vacate.cli.run import run_until_signalled
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.features import FeatureGates, parse_feature_gates
+from vacate.metrics import Metrics
+from vacate.wiring.health import HealthServer
+from vacate.wiring.parts import Surroundings
+from vacate.wiring.webhook import SERVICE, WebhookParts, WebhookSettings
+
+_PORT = click.IntRange(0, 65535)
+
+
+def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
+    return parse_feature_gates(value)
+
+
+@click.command()
+@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--port", type=_PORT, default=9443, show_default=True, help="HTTPS port for reviews; 0 takes any."
+)
+@click.option(
+    "--address",
+    default="0.0.0.0",  # noqa: S104  API servers come from outside
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address for the same.",
+)
+@click.option(
+    "--cert-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Serve tls.crt and tls.key of this folder, and look for new ones, as cert-manager writes them.",
+)
+@click.option(
+    "--self-signed",
+    is_flag=True,
+    help="Make and renew the certificate, keep it in a Secret, and tell the webhook configurations.",
+)
+@click.option(
+    "--namespace",
+    "-n",
+    type=namespace_name,
+    default="vacate-system",
+    show_default=True,
+    metavar="NAME",
+    help="Namespace of that Secret and of the webhook's Service.",
+)
+@click.option(
+    "--service", default=SERVICE, show_default=True, metavar="NAME", help="Service that leads to the webhook."
+)
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Further name or address for the certificate. May be given several times.",
+)
+@click.option(
+    "--rules",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Rules by which new pods are annotated. Changes are noticed.",
+)
+@click.option(
+    "--allow-interceptor",
+    "allowed",
+    type=subdomain,
+    multiple=True,
+    metavar="NAME",
+    help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
+)
+@click.option(
+    "--feature-gates",
+    "gates",
+    default="",
+    callback=_gates,
+    metavar="NAME=BOOL,…",
+    help="Open or close features.",
+)
+@click.option(
+    "--metrics-port",
+    type=_PORT,
+    default=8086,
+    show_default=True,
+    help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
+)
+@click.option(
+    "--metrics-address",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
+)
+@click.option(
+    "--grace",
+    type=span_between(0.0, 300.0),
+    default="10s",
+    show_default=True,
+    metavar="SPAN",
+    help="How long reviews under way may take when the webhook is asked to end.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log what the webhook does.")
+def webhook(
+    kubeconfig: str,
+    context: str,
+    cert_dir: Path | None,
+    self_signed: bool,
+    metrics_port: int,
+    metrics_address: str,
+    verbose: bool,
+    **chosen: Any,
+) -> None:
+    """Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.
+
+    For clusters other than those of `vacate up`, whose API server admits requests itself. `vacate install`
+    tells the cluster to send reviews here.
+    """
+    if self_signed == (cert_dir is not None):
+        raise click.UsageError("give either --self-signed or --cert-dir: reviews come over TLS")
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
+    settings = _settings(cert_dir, **chosen)
+    run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
+
+
+def _settings(
+    cert_dir: Path | None,
+    *,
+    address: str,
+    port: int,
+    namespace: str,
+    service: str,
+    hosts: tuple[str, ...],
+    rules: Path | None,
+    allowed: tuple[str, ...],
+    gates: FeatureGates,
+    grace: dt.timedelta,
+) -> WebhookSettings:
+    return WebhookSettings(
+        address, port, cert_dir, namespace, service, hosts, rules, allowed, gates, grace.total_seconds()
+    )
+
+
+async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:
+    around = Surroundings(SystemClock(), system_entropy(), Metrics(), settings.gates)
+    parts = WebhookParts(transport, around, settings)
+    health = HealthServer(around.metrics, parts.not_ready, "webhook")
+    try:
+        await health.start(host, port)
+        click.echo(f"vacate webhook: health and metrics on http://{host}:{health.port}")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_announce(parts, settings.address))
+            group.create_task(parts.run())
+    finally:
+        await health.stop()
+        await transport.aclose()
+
+
+async def _announce(parts: WebhookParts, address: str) -> None:
+    await parts.listening()
+    click.echo(f"vacate webhook: taking reviews on https://{address}:{parts.port}")

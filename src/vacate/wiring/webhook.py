@@ -1,0 +1,148 @@
+"""Admission for a stock cluster as a process of its own: what `vacate webhook` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vacate.apiserver.connection import Limits
+from vacate.apiserver.edge import Edge
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.webhook.asking import Asker
+from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
+from vacate.webhook.judge import Terms
+from vacate.webhook.keeper import Keeper, Place
+from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.pulse import Pulse
+from vacate.webhook.service import Service
+from vacate.webhook.tls import ServedCertificate
+from vacate.wiring.parts import Surroundings
+
+COMPONENT = "webhook"
+SERVICE = "vacate-webhook"
+REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """What a person may choose."""
+
+    address: str = "0.0.0.0"  # noqa: S104  API servers come from outside
+    port: int = 9443
+    # Where tls.crt and tls.key are; without a folder the webhook makes its own certificates.
+    cert_dir: Path | None = None
+    namespace: str = "vacate-system"  # of the Secret and of the Service
+    service: str = SERVICE
+    hosts: tuple[str, ...] = ()  # further names and addresses for the own certificate
+    rules: Path | None = None
+    allowed_interceptors: tuple[str, ...] = ()
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    grace_seconds: float = 10.0  # for what is under way when the process is asked to end
+
+    @property
+    def all_hosts(self) -> tuple[str, ...]:
+        """Whom the own certificate speaks for: the Service first, by all its names."""
+        short = f"{self.service}.{self.namespace}"
+        return (f"{short}.svc", f"{short}.svc.cluster.local", short, self.service, *self.hosts)
+
+
+class WebhookParts:
+    """The listener with its certificate, its rules and its way to the cluster over one transport."""
+
+    def __init__(self, transport: Transport, around: Surroundings, settings: WebhookSettings) -> None:
+        self._settings = settings
+        self._around = around
+        self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
+        self._metrics = WebhookMetrics(around.metrics.registry)
+        self._served = ServedCertificate(self._metrics)
+        self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
+        self._pulse = Pulse(self._client, around.clock)
+        self._keeper = None if settings.cert_dir else self._own_certificates()
+        service = Service(Asker(self._client), self._terms, around.clock, self._metrics)
+        limits = Limits(
+            handshake_seconds=10.0,
+            body_seconds=10.0,
+            stalled_seconds=10.0,
+            stop_seconds=settings.grace_seconds,
+            body_bytes=REVIEW_BYTES,
+        )
+        self._edge = Edge(service.handle, self._served.context, limits)
+        self._listening = asyncio.Event()
+
+    @property
+    def port(self) -> int:
+        """Where reviews are taken; 0 before they are."""
+        return self._edge.port
+
+    async def listening(self) -> None:
+        """Return once reviews are taken."""
+        await self._listening.wait()
+
+    def not_ready(self) -> str:
+        """What is in the way, or nothing: a health check."""
+        wrong = [self._served.trouble(self._around.clock.now()), self._pulse.trouble]
+        if self._keeper is not None:
+            wrong.append(self._keeper.trouble if not self._listening.is_set() else "")
+        if not any(wrong) and not self._listening.is_set():
+            wrong.append("reviews are not taken")
+        return "; ".join(filter(None, wrong))
+
+    async def run(self) -> None:
+        """Run until cancelled; then take no more reviews, and finish those under way within the grace.
+
+        ConfigError where the files cannot be used or the port is taken.
+        """
+        self._rules.look()
+        looks = [self._rules.look]
+        if self._settings.cert_dir is not None:
+            folder = CertificateFolder(self._settings.cert_dir, self._served)
+            folder.look()
+            looks.append(folder.look)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keep_looking(looks, self._around.clock, self._metrics))
+            group.create_task(self._pulse.run())
+            if self._keeper is not None:
+                group.create_task(self._keeper.run())
+            group.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        await self._served.there()
+        await self._start()
+        self._listening.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._listening.clear()
+            await self._edge.stop()
+
+    async def _start(self) -> None:
+        address, port = self._settings.address, self._settings.port
+        try:
+            await self._edge.start(address, port)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
+            raise ConfigError(f"--port: {address}:{port}: {why}") from error
+
+    def _terms(self) -> Terms:
+        return Terms(self._settings.gates, self._settings.allowed_interceptors, self._rules.rules)
+
+    def _own_certificates(self) -> Keeper:
+        around = self._around
+        place = Place(self._settings.namespace, self._settings.all_hosts)
+        return Keeper(
+            self._client,
+            place,
+            self._served,
+            clock=around.clock,
+            entropy=around.entropy,
+            metrics=self._metrics,
+        )
