@@ -1,8 +1,8 @@
 """Rules in CEL, as a definition writes them, and the expressions that several of them share.
 
-A rule at the root sees the whole object before and after, so that clearing a field does not escape it. Fields
-that may be missing are asked for with `has`: the server reckons what a rule may cost at worst, and forgets the
-limits of what is read as optional.
+A rule at the root sees the whole object before and after, so that clearing a field does not escape it.
+Fields that may be missing are asked for with `has`: the server reckons what a rule may cost at worst, and
+forgets the limits of what is read as optional.
 """
 
 from __future__ import annotations

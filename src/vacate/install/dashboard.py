@@ -13,13 +13,19 @@ _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _QUEUE = 'name="evictionrequests"'
 _WIDTH, _HEIGHT = 12, 8
 
+
+def _late(metric: str, by: str, which: str) -> str:
+    """Below what 99 of 100 stay."""
+    return f"histogram_quantile(0.99, sum by ({by}) (rate({metric}_bucket{{{which}}}[5m])))"
+
+
+_OPEN = "count(count by (namespace, evictionrequest) (evictionrequest_controller_active_requester))"
+_CALLS = "apiserver_admission_webhook_admission_duration_seconds"
 _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
     ("timeseries", "Evictions by result", "ops", (
         ("sum by (result) (rate(vacate_evictions_total[5m]))", "{{result}}"),
     )),
-    ("stat", "Open requests", "short", (
-        ("count(count by (namespace, evictionrequest) (evictionrequest_controller_active_requester))", "open"),
-    )),
+    ("stat", "Open requests", "short", ((_OPEN, "open"),)),
     ("timeseries", "Requests by requester", "short", (
         ("count by (requester) (evictionrequest_controller_active_requester)", "{{requester}}"),
     )),
@@ -36,17 +42,13 @@ _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
         (f"max(workqueue_depth{{{_QUEUE}}})", "waiting"),
         (f"sum(rate(workqueue_retries_total{{{_QUEUE}}}[5m]))", "retries a second"),
     )),
-    ("timeseries", "Time in the queue", "s", (
-        ("histogram_quantile(0.99, sum by (le) (rate("
-         f"workqueue_queue_duration_seconds_bucket{{{_QUEUE}}}[5m])))", "99 %"),
-        ("histogram_quantile(0.99, sum by (le) (rate("
-         f"workqueue_work_duration_seconds_bucket{{{_QUEUE}}}[5m])))", "99 % of the work"),
+    ("timeseries", "Time in the queue, and of the work, 99 %", "s", (
+        (_late("workqueue_queue_duration_seconds", "le", _QUEUE), "waiting"),
+        (_late("workqueue_work_duration_seconds", "le", _QUEUE), "work"),
     )),
     ("stat", "Leaders", "short", (("sum(leader_election_master_status)", "leaders"),)),
     ("timeseries", "Calls of the webhook, 99 %", "s", (
-        ("histogram_quantile(0.99, sum by (le, name) (rate("
-         'apiserver_admission_webhook_admission_duration_seconds_bucket{name=~".*vacate[.]dev"}[5m])))',
-         "{{name}}"),
+        (_late(_CALLS, "le, name", 'name=~".*vacate[.]dev"'), "{{name}}"),
     )),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of EvictionRequests: schema and columns from the structs, rules beside them."""
+"""The CustomResourceDefinition of EvictionRequests: schema and columns from the structs, and rules."""
 
 from __future__ import annotations
 

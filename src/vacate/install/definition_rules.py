@@ -1,7 +1,7 @@
 """What the definition itself holds, whether the webhook is there or not.
 
-These are the rules of `vacate.admission.evictionrequest` as far as CEL can hold them: it has no clock, sees of
-the metadata only the name, and does not run when an object is deleted.
+These are the rules of `vacate.admission.evictionrequest` as far as CEL can hold them: it has no clock, sees
+of the metadata only the name, and does not run when an object is deleted.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def _health_alerts() -> list[Obj]:
             f" or sum(rate(apiserver_admission_webhook_fail_open_count{{{called}}}[5m])) > 0",
             "5m",
             "critical",
-            "API servers cannot reach the webhook. New eviction requests are refused; heartbeats and pods pass "
-            "unchecked.",
+            "API servers cannot reach the webhook. New eviction requests are refused; heartbeats and pods "
+            "pass unchecked.",
         ),
     ]
 

@@ -78,8 +78,9 @@ def _webhook(settings: Settings) -> list[Obj]:
     everywhere = [
         _rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
         _rule("", ["pods"], ["get"]),
-        _rule(_GROUP, [_REQUESTS], ["get"]),
     ]
+    if settings.pod_rules:
+        everywhere.append(_rule("", ["namespaces"], ["get"]))
     at_home: list[Obj] = []
     if settings.certificates is Certificates.SELF:
         everywhere += [

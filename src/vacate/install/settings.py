@@ -49,8 +49,8 @@ class Settings:
     namespace: str = DEFAULT_NAMESPACE
     manager_replicas: int = 2
     webhook_replicas: int = 2
-    # Where the webhook listens outside of the cluster, https://HOST:PORT: then no webhook is deployed, and the
-    # configurations lead there. For development and tests.
+    # Where the webhook listens outside of the cluster, https://HOST:PORT: then no webhook is deployed, and
+    # the configurations lead there. For development and tests.
     webhook_url: str = ""
     # The authority of the webhook's certificate, PEM. Empty: the webhook or cert-manager fills it in.
     ca_bundle: bytes = b""
@@ -63,8 +63,10 @@ class Settings:
     # Heartbeats must get through while the webhook is away, and pods must start.
     status_failure_policy: FailurePolicy = FailurePolicy.IGNORE
     pod_failure_policy: FailurePolicy = FailurePolicy.IGNORE
-    # Whether pods are seen by the webhook at all.
+    # Whether pods that register interceptors are checked when they are written.
     pod_webhooks: bool = True
+    # Rules by which new pods register interceptors, YAML; without any no new pod is sent to the webhook.
+    pod_rules: str = ""
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

@@ -1,7 +1,7 @@
 """Which writes reach the webhook, and what becomes of them while it does not answer.
 
-Nothing here can lock a cluster out. Pods are created without the webhook when it is away; nodes are drained and
-namespaces deleted without it; it never sees the pods of its own namespace; and what fails closed are
+Nothing here can lock a cluster out. Pods are created without the webhook when it is away; nodes are drained
+and namespaces deleted without it; it never sees the pods of its own namespace; and what fails closed are
 EvictionRequests alone.
 """
 
@@ -44,8 +44,9 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     """Both configurations."""
     mutating = [_requests(settings, names.MUTATE_REQUESTS), _status(settings)]
     validating = [_requests(settings, names.VALIDATE_REQUESTS), _deletion(settings)]
-    if settings.pod_webhooks:
+    if settings.pod_rules:
         mutating.append(_new_pods(settings))
+    if settings.pod_webhooks:
         validating.append(_registering_pods(settings))
     for one in mutating:
         one["reinvocationPolicy"] = "IfNeeded"
@@ -104,17 +105,20 @@ def _deletion(settings: Settings) -> Obj:
 
 
 def _new_pods(settings: Settings) -> Obj:
-    """New pods, to be annotated by rule."""
+    """New pods that register nobody, to be annotated by rule. Those of nodes themselves are left alone."""
+    annotations = "object.metadata.?annotations.orValue({})"
     hook = _hook(
         f"pods.mutate.{_SUFFIX}",
         names.MUTATE_PODS,
         _rule("", "v1", "pods", "CREATE"),
         settings.pod_failure_policy,
         settings,
-        conditions=[("not-of-a-node", "!(has(object.metadata.annotations)"
-                     " && 'kubernetes.io/config.mirror' in object.metadata.annotations)")],
+        conditions=[
+            ("not-of-a-node", f"!('kubernetes.io/config.mirror' in {annotations})"),
+            ("registers-nobody", f"!{annotations}.exists(k, {_REGISTERS})"),
+        ],
         timeout=3,
-    )  # fmt: skip
+    )
     return {**hook, "namespaceSelector": _own_namespaces_aside(settings)}
 
 

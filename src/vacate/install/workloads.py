@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api.objects import Obj
-from vacate.install.names import MANAGER, METRICS_PORT, PART_OF, TLS_SECRET, WEBHOOK, WEBHOOK_PORT, labels
+from vacate.install.names import (
+    MANAGER,
+    METRICS_PORT,
+    PART_OF,
+    RULES_CONFIG_MAP,
+    TLS_SECRET,
+    WEBHOOK,
+    WEBHOOK_PORT,
+    labels,
+)
 from vacate.install.settings import Certificates, Settings
 
-_CERTIFICATES = "/etc/vacate/tls"
+_CERTIFICATES, _RULES, _RULES_FILE = "/etc/vacate/tls", "/etc/vacate/rules", "rules.yaml"
 
 
 def namespace(settings: Settings) -> Obj:
@@ -47,6 +56,7 @@ def webhook(settings: Settings) -> list[Obj]:
         f"--metrics-port={METRICS_PORT}",
         f"--cert-dir={_CERTIFICATES}" if given else f"--self-signed={settings.namespace}/{TLS_SECRET}",
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
+        *([f"--pod-rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
         *_gates(settings),
     ]
     ports = [
@@ -57,8 +67,21 @@ def webhook(settings: Settings) -> list[Obj]:
     deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
     if given:
         _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET}})
+    rules = [_rules(settings)] if settings.pod_rules else []
+    if rules:
+        _mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
     service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
-    return [deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+    return [*rules, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+
+
+def _rules(settings: Settings) -> Obj:
+    meta = {"name": RULES_CONFIG_MAP, "namespace": settings.namespace, "labels": labels("webhook")}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": meta,
+        "data": {_RULES_FILE: settings.pod_rules},
+    }
 
 
 def _gates(settings: Settings) -> list[str]:
