@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.sim.audit import Heard
 from vacate.sim.leaves.chronicle import Chronicle, moment
-from vacate.sim.leaves.endings import late_endings
+from vacate.sim.leaves.endings import late_cancellations, late_endings
 from vacate.sim.leaves.verdict import breaches
 from vacate.store.log import Record
 from vacate.testing import pod
@@ -318,3 +318,23 @@ def test_a_request_ends_soon_after_its_pod() -> None:
     assert len([*late_endings(Chronicle(never.history), 0)]) == 1
     asked_later = Story().pod_gone(100).say(200, request()).say(201, done)
     assert not list(late_endings(Chronicle(asked_later.history), 0))
+
+
+def test_a_request_that_nobody_wants_is_over_soon() -> None:
+    unwanted = merged(request("a"), {"spec": {"requesters": []}})
+    over = merged(unwanted, {"status": ended("Cancelled", 102)})
+
+    def late(*story: tuple[float, Obj], since: float = 0) -> list[str]:
+        told = Story().say(0, request("a"))
+        for at, obj in story:
+            told.say(at, obj)
+        return [line.split(" ", 2)[2] for line in late_cancellations(Chronicle(told.history), since)]
+
+    assert late((100, unwanted), (102, over)) == []
+    assert late((100, unwanted), (110, over)) == ["went on for 10.0 s after its cancellation"]
+    assert late((100, unwanted), (104, unwanted), (110, over)) == [
+        "went on for 10.0 s after its cancellation"
+    ]
+    assert late((100, unwanted), (110, over), since=106) == []
+    assert late((100, unwanted), (103, request("a")), (200, unwanted), (203, over)) == []
+    assert late((100, unwanted), (300, unwanted)) == ["went on for 200.0 s after its cancellation"]

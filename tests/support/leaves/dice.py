@@ -32,9 +32,9 @@ class Dice:
         """One of them."""
         return of[self.number(0, len(of) - 1)]
 
-    def some(self, of: Sequence[T], most: int) -> list[T]:
-        """Up to so many different ones, in a drawn order."""
+    def some(self, of: Sequence[T], count: int) -> list[T]:
+        """So many different ones, in a drawn order."""
         left, drawn = list(of), []
-        for _ in range(self.number(0, min(most, len(left)))):
+        for _ in range(count):
             drawn.append(left.pop(self.number(0, len(left) - 1)))
         return drawn

@@ -91,6 +91,12 @@ class People:
         """Delete the pod past everybody."""
         await self._client.delete(PODS, plan.name, TOWN)
 
+    async def replace_pod(self, plan: PodPlan, requester: str) -> None:
+        """Take the pod away at once and put another in its place."""
+        if self.pod(plan.name):
+            await self._client.delete(PODS, plan.name, TOWN, grace_period_seconds=0)
+        await self.make_pod(plan)
+
     async def evict_pod(self, plan: PodPlan, requester: str) -> None:
         """Evict the pod past everybody but its budget."""
         await self._client.evict(plan.name, TOWN)

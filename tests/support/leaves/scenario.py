@@ -60,9 +60,10 @@ class Scenario:
 
     @property
     def peaceful(self) -> bool:
-        """Whether nothing goes wrong at all."""
+        """Whether nothing keeps the controllers from their work."""
+        theirs = ("crash server", *managers(self.managers))
         calm = self.climate.requests == 0 and self.climate.watches == 0
-        return calm and not any(one.what in TROUBLES for one in self.happenings)
+        return calm and not any(one.what in theirs or one.who in theirs for one in self.happenings)
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -103,7 +104,7 @@ def _pod(dice: Dice, name: str) -> PodPlan:
     return PodPlan(
         name=name,
         node=dice.pick(NODES),
-        interceptors=tuple(dice.some(INTERCEPTORS, 3)),
+        interceptors=tuple(dice.some(INTERCEPTORS, dice.pick((0, 1, 2, 2, 3)))),
         deadline=dice.pick((600, 600, 900)),
         grace=dice.pick((0, 5, 30)),
         stop=dice.seconds(0, 20),
@@ -115,6 +116,8 @@ def _pod(dice: Dice, name: str) -> PodPlan:
 
 
 def _climate(dice: Dice) -> Climate:
+    if dice.chance(0.2):
+        return Climate()
     return Climate(
         requests=dice.pick((0.0, 0.05, 0.15, 0.3)),
         watches=dice.pick((0.0, 0.2, 0.5)),
@@ -124,9 +127,9 @@ def _climate(dice: Dice) -> Climate:
 
 def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[Happening, ...]:
     found = [Happening(dice.seconds(5, 120), _first(dice), pod.name, REQUESTERS[0]) for pod in pods]
-    for _ in range(dice.number(2, 12)):
+    for _ in range(dice.number(3, 14)):
         found += _by_people(dice, pods)
-    if dice.chance(0.8):
+    if dice.chance(0.7):
         found += [_trouble(dice, processes) for _ in range(dice.number(1, 6))]
     if dice.chance(0.08):
         found.append(Happening(dice.seconds(200, LENGTH), "delete namespace"))
@@ -134,27 +137,28 @@ def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...
 
 
 _PEOPLE = (
-    "ask", "ask", "ask by sdk", "ask by sdk", "withdraw", "withdraw by sdk", "insist", "remove names",
-    "delete request", "override", "delete pod", "make pod", "make pod", "open budget", "close budget",
+    "ask", "ask", "ask by sdk", "ask by sdk", "withdraw", "withdraw", "withdraw by sdk", "insist",
+    "remove names", "remove names", "remove names", "delete request", "delete request", "override",
+    "delete pod", "make pod", "make pod", "replace pod", "replace pod", "open budget", "close budget",
     "close budget", "evict pod", "release pod",
 )  # fmt: skip
-TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
+_TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
 
 
 def _first(dice: Dice) -> str:
-    return dice.pick(("ask", "ask by sdk", "ask by sdk", "insist"))
+    return dice.pick(("ask", "ask", "ask by sdk", "ask by sdk", "ask by sdk", "insist"))
 
 
 def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> list[Happening]:
     at, what, pod = dice.seconds(0, LENGTH), dice.pick(_PEOPLE), dice.pick(pods).name
-    found = [Happening(at, what, pod, dice.pick(REQUESTERS))]
-    if what == "make pod" and dice.chance(0.7):
+    found = [Happening(at, what, pod, dice.pick((*REQUESTERS, REQUESTERS[0], REQUESTERS[0])))]
+    if what in ("make pod", "replace pod") and dice.chance(0.8):
         # At once: caches of pods may be older than those of requests.
         found.append(Happening(at + dice.pick((0.0, 0.0, 1.0, 20.0)), "ask", pod, dice.pick(REQUESTERS)))
     return found
 
 
 def _trouble(dice: Dice, processes: tuple[str, ...]) -> Happening:
-    what = dice.pick(TROUBLES)
+    what = dice.pick(_TROUBLES)
     who = dice.pick(NODES) if what == "crash node" else dice.pick(processes)
     return Happening(dice.seconds(0, LENGTH), what, who, seconds=dice.pick((0.5, 5.0, 60.0, 400.0)))

@@ -25,7 +25,7 @@ from vacate.runtime.manager import Manager
 from vacate.sdk.requester import Requester
 from vacate.sim.audit import Audit
 from vacate.sim.leaves.chronicle import Chronicle
-from vacate.sim.leaves.endings import late_endings
+from vacate.sim.leaves.endings import late_cancellations, late_endings
 from vacate.sim.leaves.evictions import concerns_evictions
 from vacate.sim.leaves.verdict import breaches
 from vacate.sim.process import Process, Program
@@ -101,7 +101,8 @@ class Town:
         """Everything that went against the rules so far."""
         chronicle = Chronicle(self.world.server.history)
         found = breaches(chronicle, self.audit.heard, managers(self.scenario.managers))
-        return [*self.told, *found, *late_endings(chronicle, self.calm_at)]
+        late = (*late_endings(chronicle, self.calm_at), *late_cancellations(chronicle, self.calm_at))
+        return [*self.told, *found, *late]
 
     async def crash(self, name: str, down: float) -> None:
         """Let a process die, and come back after a while."""

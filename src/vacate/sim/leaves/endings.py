@@ -38,6 +38,20 @@ def late_endings(chronicle: Chronicle, since: float) -> Iterator[str]:
             yield f"request {place[0]}/{place[1]} went on {told} after its pod had ended"
 
 
+def late_cancellations(chronicle: Chronicle, since: float) -> Iterator[str]:
+    """Requests that nobody wanted any more and that went on, from when on controllers had no excuse."""
+    for place in chronicle.places:
+        unwanted: float | None = None  # since when
+        for at, version in [*chronicle.of(place), (chronicle.until, None)]:
+            if version is not None and _goes_on(version) and is_cancelled(version.request):
+                unwanted = max(at, since) if unwanted is None else unwanted
+                continue
+            if unwanted is not None and at - unwanted > SOON:
+                lasted = f"{at - unwanted:.1f} s after its cancellation"
+                yield f"request {place[0]}/{place[1]} went on for {lasted}"
+            unwanted = None
+
+
 def _goes_on(version: Version | None) -> bool:
     return version is not None and not version.request.complete
 

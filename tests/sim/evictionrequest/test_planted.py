@@ -1,0 +1,106 @@
+"""The stories have teeth: a fault that is planted in the engine, the controller or the SDK is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.leaves.story import tell
+from vacate.controllers.evictionrequest import controller
+from vacate.decide.dialects import evictionrequest as dialect
+from vacate.decide.dialects import evictionrequest_patch as patches
+from vacate.decide.process import engine
+from vacate.decide.process.model import Ending, Evict
+from vacate.decide.process.silence import overdue_at
+from vacate.errors import VacateError
+
+pytestmark = pytest.mark.sim
+
+MOST_SEEDS = 60
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def gives_up_too_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(engine, "overdue_at", _shifted(overdue_at))
+
+
+def _shifted(moment_of: Any) -> Any:
+    return lambda process, since: moment_of(process, since) - process.deadline / 2
+
+
+def evicts_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    evict = engine._evict
+
+    def hasty(*args: Any) -> Any:
+        found = evict(*args)
+        return Evict(look_again=False) if isinstance(found, Evict) else found
+
+    patch.setattr(engine, "_evict", hasty)
+
+
+def ends_when_the_pod_begins_to_leave(patch: pytest.MonkeyPatch) -> None:
+    ending = engine._ending
+
+    def early(process: Any, target: Any) -> Any:
+        return Ending.POD_DELETED if target.departure is not None else ending(process, target)
+
+    patch.setattr(engine, "_ending", early)
+
+
+def trusts_its_cache_that_a_pod_is_gone(patch: pytest.MonkeyPatch) -> None:
+    def trusting(request: Any, pod: Any, *, live: bool = False) -> Any:
+        return dialect.target_of(request, pod, live=True)
+
+    patch.setattr(controller, "target_of", trusting)
+
+
+def forgets_what_others_said(patch: pytest.MonkeyPatch) -> None:
+    make = patches._patch
+
+    def forgetful(request: Any, status: Any, changed: Any) -> Any:
+        made = make(request, status, changed)
+        kept = [one for one in made["status"]["conditions"] if not one["type"].startswith("Seen")]
+        made["status"]["conditions"] = kept
+        return made
+
+    patch.setattr(patches, "_patch", forgetful)
+
+
+def evicts_daemons(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dialect, "unevictable", lambda pod: "")
+
+
+def does_not_hear_of_pods(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(controller.EvictionRequests, "request_of", lambda self, pod: ())
+
+
+def cancels_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(engine, "cancelled", lambda process: False)
+
+
+PLANTS: list[Plant] = [
+    gives_up_too_early,
+    evicts_without_a_look,
+    ends_when_the_pod_begins_to_leave,
+    trusts_its_cache_that_a_pod_is_gone,
+    forgets_what_others_said,
+    evicts_daemons,
+    does_not_hear_of_pods,
+    cancels_nothing,
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert any(_fails(seed) for seed in range(MOST_SEEDS))
+
+
+def _fails(seed: int) -> bool:
+    try:
+        return bool(tell(seed).breaches)
+    except VacateError:
+        return True
