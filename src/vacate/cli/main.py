@@ -16,6 +16,8 @@ from vacate.errors import VacateError
 _COMMANDS: Mapping[str, str] = {
     "up": "vacate.cli.up:up",
     "manager": "vacate.cli.manager:manager",
+    "install": "vacate.cli.install:install",
+    "uninstall": "vacate.cli.install:uninstall",
     "webhook": "vacate.cli.webhook:webhook",
     "demo": "vacate.cli.demo:demo",
     "evict": "vacate.cli.evict:evict",

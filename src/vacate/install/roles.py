@@ -23,6 +23,7 @@ _API = "rbac.authorization.k8s.io/v1"
 _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
 _GROUP = EVICTIONREQUESTS.group
 _READ = ("get", "list", "watch")
+_KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
 
 
 def roles(settings: Settings) -> list[Obj]:
@@ -94,7 +95,7 @@ def _webhook(settings: Settings) -> list[Obj]:
         ]
         at_home = [
             _rule("", ["secrets"], ["create"]),
-            _rule("", ["secrets"], ["get", "update"], only=[TLS_SECRET]),
+            _rule("", ["secrets"], ["get", "patch"], only=[TLS_SECRET]),
         ]
     return _part(WEBHOOK, everywhere, at_home, settings)
 

@@ -50,13 +50,13 @@ def webhook(settings: Settings) -> list[Obj]:
     given = settings.certificates is Certificates.CERT_MANAGER
     args = [
         "webhook",
-        "--address=0.0.0.0",
         f"--port={WEBHOOK_PORT}",
+        f"--namespace={settings.namespace}",
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
-        f"--cert-dir={_CERTIFICATES}" if given else f"--self-signed={settings.namespace}/{TLS_SECRET}",
+        f"--cert-dir={_CERTIFICATES}" if given else "--self-signed",
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
-        *([f"--pod-rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
+        *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
         *_gates(settings),
     ]
     ports = [
