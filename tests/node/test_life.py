@@ -40,6 +40,17 @@ def test_a_pod_that_never_starts_or_is_never_ready_has_no_next_moment() -> None:
     assert next_moment(lived(PodTimings(ready=NEVER), 9), at(9)) is None
 
 
+def test_a_running_pod_can_be_told_when_to_end() -> None:
+    view = paper(spec={"restartPolicy": "Never"})
+    life = lived(PodTimings(start=1), 5, spec={"restartPolicy": "Never"})
+    later = advance(life, view, PodTimings(start=1, run=20), at(6))
+    assert (later.running, next_moment(later, at(6))) == (True, at(21))
+    at_once = advance(later, view, PodTimings(start=1, run=0), at(7))
+    assert at_once.last == Exit(0, at(1), at(7))
+    forgotten = advance(later, view, PodTimings(start=1, run=NEVER), at(8))
+    assert next_moment(forgotten, at(8)) is None
+
+
 @pytest.mark.parametrize(
     ("policy", "code", "phase", "restarts"),
     [

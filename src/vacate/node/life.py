@@ -73,6 +73,8 @@ def advance(life: Life, pod: PaperPod, timings: PodTimings, now: dt.datetime) ->
     """Take every step that is due by now."""
     if pod.deleting or pod.terminal:
         life = _ask_to_stop(life, pod, timings, now)
+    if life.running:
+        life = _end_when_told(life, timings, now)
     while (due := _next_step(life)) is not None and due <= now:
         life = _step(life, pod, timings, due)
     return life
@@ -99,6 +101,14 @@ def _ask_to_stop(life: Life, pod: PaperPod, timings: PodTimings, now: dt.datetim
     if life.stopping:
         return replace(life, grace=grace, kill_at=kill_at)
     return replace(life, grace=grace, kill_at=kill_at, asked=now, stop_at=after(now, timings.stop))
+
+
+def _end_when_told(life: Life, timings: PodTimings, now: dt.datetime) -> Life:
+    """How long a pod runs may be said while it runs; what is over by then ends now, not in the past."""
+    told = after(life.began, timings.run) if life.began else None
+    if told == life.exits_at:
+        return life
+    return replace(life, exits_at=max(told, now) if told else None)
 
 
 def _next_step(life: Life) -> dt.datetime | None:
