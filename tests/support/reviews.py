@@ -1,0 +1,135 @@
+"""AdmissionReviews as kube-apiserver sends them, and a webhook in this process to send them to."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from multidict import CIMultiDict, MultiDict
+
+from support.embedded import ADMIN, Embedded
+from vacate.api.identity import MASTERS
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.objects import Obj
+from vacate.api.structural import fill_defaults, prune, structural_schema
+from vacate.apiserver.patch.json_patch import apply_json_patch
+from vacate.client.client import Client
+from vacate.client.inprocess import InProcessTransport
+from vacate.clock import PassiveClock
+from vacate.metrics import Metrics
+from vacate.webhook.asking import Asker
+from vacate.webhook.judge import Terms
+from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.service import Service
+from vacate.wire.message import Request
+
+ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}
+MUTATE, VALIDATE = "/mutate/evictionrequests", "/validate/evictionrequests"
+MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
+
+
+@dataclass(frozen=True)
+class Told:
+    """The answer to a review."""
+
+    code: int
+    body: Obj
+
+    @property
+    def response(self) -> Obj:
+        assert self.code == 200, self.body
+        found: Obj = self.body["response"]
+        return found
+
+    @property
+    def allowed(self) -> bool:
+        return bool(self.response["allowed"])
+
+    @property
+    def refusal(self) -> Obj:
+        """The Status with which the write is refused."""
+        assert not self.allowed
+        found: Obj = self.response["status"]
+        return found
+
+    @property
+    def patch(self) -> list[Obj]:
+        encoded = self.response.get("patch")
+        return orjson.loads(base64.b64decode(encoded)) if encoded else []
+
+    def applied(self, obj: Obj) -> Obj:
+        """The object with the changes of the webhook."""
+        assert self.allowed, self.body
+        result: Obj = apply_json_patch(copy.deepcopy(obj), self.patch)
+        return result
+
+
+class Hook:
+    """A webhook, beside an embedded server or beside whatever else the client reaches."""
+
+    def __init__(self, client: Client, clock: PassiveClock, terms: Terms | None = None) -> None:
+        self.terms = terms or Terms()
+        self.metrics = Metrics()
+        counted = WebhookMetrics(self.metrics.registry)
+        self.service = Service(Asker(client), lambda: self.terms, clock, counted)
+
+    @classmethod
+    def beside(cls, server: Embedded, terms: Terms | None = None) -> Hook:
+        return cls(Client(InProcessTransport(server.server, ADMIN)), server.clock, terms)
+
+    async def ask(self, path: str, review: Obj) -> Told:
+        return await self.send(path, orjson.dumps(review))
+
+    async def send(self, path: str, body: bytes, content_type: str = "application/json") -> Told:
+        headers = CIMultiDict({"Content-Type": content_type})
+        answer = await self.service.handle(Request("POST", path, MultiDict(), headers, body))
+        assert isinstance(answer.body, bytes)
+        return Told(answer.status, orjson.loads(answer.body))
+
+
+def review(
+    operation: str,
+    *,
+    new: Obj | None = None,
+    old: Obj | None = None,
+    kind: Kind = EVICTIONREQUESTS,
+    namespace: str = "shop",
+    subresource: str = "",
+    user: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Obj:
+    """What kube-apiserver sends. Objects of our kind come pruned and with the defaults of the schema."""
+    meta = (new or old or {}).get("metadata", {})
+    request: Obj = {
+        "uid": "4b5c7b1e-5e2f-4c38-9d8a-000000000001",
+        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
+        "namespace": namespace,
+        "operation": operation,
+        "userInfo": dict(user or ADMIN_INFO),
+        "object": seen(new, kind),
+        "oldObject": seen(old, kind),
+        "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+        **more,
+    }
+    if meta.get("name"):
+        request["name"] = meta["name"]
+    if subresource:
+        request["subResource"] = subresource
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def seen(obj: Obj | None, kind: Kind) -> Obj | None:
+    """The object as it stands when webhooks are asked."""
+    if obj is None:
+        return None
+    made = {"apiVersion": kind.api_version, "kind": kind.kind, **copy.deepcopy(obj)}
+    if kind is EVICTIONREQUESTS:
+        prune(structural_schema(kind), made)
+        fill_defaults(structural_schema(kind), made)
+    return made

@@ -1,0 +1,231 @@
+"""Reviews of EvictionRequests: who may ask, what is revealed to whom, and what others may not undo."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from admission.given import NOW, POD_UID, RUNNING, a, changed, stored
+from support import arms_objects as make
+from support.embedded import Embedded, embedded, namespace
+from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, Told, review
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
+from vacate.api.objects import Obj, encode
+from vacate.features import parse_feature_gates
+from vacate.webhook.judge import PATHS, Terms, judge
+from vacate.webhook.questions import Known, MayThey, WhatIs
+from vacate.webhook.review import Verdict, read_review
+
+pytestmark = pytest.mark.unit
+
+ANN: Obj = {"username": "ann", "groups": ["system:authenticated"]}
+OPS: Obj = {"username": "olga", "uid": "7", "groups": ["ops"], "extra": {"scopes": ["a", "b"]}}
+STAMP = "vacate.dev/admitted"
+
+
+@dataclass
+class Stage:
+    server: Embedded
+    hook: Hook
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    async with embedded() as server:
+        server.clock.moment = NOW
+        await server.seed(NAMESPACES, namespace("shop"))
+        await server.seed(PODS, copy.deepcopy(RUNNING["web"]))
+        yield Stage(server, Hook.beside(server))
+
+
+def wanted(**changes: Any) -> Obj:
+    return {"apiVersion": KIND.api_version, "kind": KIND.kind, **a(KIND, changes)}
+
+
+def kept(**changes: Any) -> Obj:
+    obj = changed(stored(KIND), {key.replace("__", "."): value for key, value in changes.items()})
+    return {"apiVersion": KIND.api_version, "kind": KIND.kind, **obj}
+
+
+FORBIDS = {"status__evictionRequestCancellationPolicy": "Forbid"}
+
+
+async def test_who_may_not_delete_the_pod_learns_nothing_about_it(stage: Stage) -> None:
+    there = await stage.hook.ask(MUTATE, review("CREATE", new=wanted(), user=ANN))
+    missing = wanted()
+    missing["spec"]["target"]["podRef"]["name"] = "nobody"
+    gone = await stage.hook.ask(MUTATE, review("CREATE", new=missing, user=ANN))
+    for told in (there, gone):
+        assert told.refusal["code"] == 403
+        assert told.refusal["message"].endswith(
+            'is forbidden: User "ann" cannot delete resource "pods" in API group "" in the namespace "shop"'
+        )
+    assert there.refusal == gone.refusal
+
+
+def test_rights_are_asked_for_before_the_pod() -> None:
+    asked = read_review(encode(review("CREATE", new=wanted(), user=OPS)))
+    path = PATHS[MUTATE]
+    first = judge(path, asked, Known(), Terms(), NOW)
+    assert first == MayThey("delete", "", "v1", "pods", "", "shop", "web")
+    told = judge(path, asked, Known().with_right(first, allowed=False), Terms(), NOW)
+    assert isinstance(told, Verdict)
+    assert not told.allowed
+    allowed = Known().with_right(first, allowed=True)
+    second = judge(path, asked, allowed, Terms(), NOW)
+    assert second == WhatIs(PODS, "shop", "web")
+    verdict = judge(path, asked, allowed.with_object(second, RUNNING["web"]), Terms(), NOW)
+    assert isinstance(verdict, Verdict)
+    assert verdict.allowed
+
+
+async def test_groups_count(stage: Stage) -> None:
+    role = make.role("delete-pods", make.rule("delete", "pods"))
+    binding = make.binding("delete-pods", "Role", "delete-pods", "ops")
+    binding["subjects"][0]["kind"] = "Group"
+    for kind, obj in ((ROLES, role), (ROLEBINDINGS, binding)):
+        obj["metadata"]["namespace"] = "shop"
+        assert (await stage.server.ask("POST", kind.collection_path("shop"), obj)).code == 201
+    assert (await stage.hook.ask(MUTATE, review("CREATE", new=wanted(), user=OPS))).allowed
+    outsider = {**OPS, "groups": ["dev"]}
+    assert not (await stage.hook.ask(MUTATE, review("CREATE", new=wanted(), user=outsider))).allowed
+
+
+@pytest.mark.parametrize("path", [MUTATE, VALIDATE])
+async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
+    new, old = kept(), kept()
+    new["spec"]["requesters"] = []
+    told = await stage.hook.ask(path, review("UPDATE", new=new, old=old, user=ANN))
+    assert told.refusal["code"] == 403
+    assert (await stage.hook.ask(path, review("UPDATE", new=new, old=old))).allowed
+
+
+@pytest.mark.parametrize("path", [MUTATE, VALIDATE])
+async def test_the_server_itself_refuses_what_is_not_the_newest(stage: Stage, path: str) -> None:
+    """It would be told a fault of the step from a state that it has never seen."""
+    new = kept(spec__type="Hard", metadata__resourceVersion="6")
+    told = await stage.hook.ask(path, review("UPDATE", new=new, old=kept()))
+    assert told.allowed
+    assert told.patch == []
+
+
+async def test_deletion_is_guarded_while_the_pod_is_there(stage: Stage) -> None:
+    guarded = kept(**FORBIDS)
+    told = await stage.hook.ask(VALIDATE, review("DELETE", old=guarded))
+    assert told.refusal["code"] == 403
+    assert "status.evictionRequestCancellationPolicy is Forbid" in told.refusal["message"]
+    assert (await stage.hook.ask(VALIDATE, review("DELETE", old=kept()))).allowed
+    assert (await stage.hook.ask(VALIDATE, review("DELETE", old=kept(), user=ANN))).refusal["code"] == 403
+    await stage.server.ask("DELETE", PODS.object_path("web", "shop"), {"gracePeriodSeconds": 0})
+    assert (await stage.hook.ask(VALIDATE, review("DELETE", old=guarded))).allowed
+
+
+async def test_deletion_says_what_the_embedded_server_says(stage: Stage) -> None:
+    obj = stored(KIND, {})
+    obj["status"]["evictionRequestCancellationPolicy"] = "Forbid"
+    del obj["metadata"]["resourceVersion"]
+    old = await stage.server.seed(KIND, obj)
+    theirs = await stage.server.ask("DELETE", KIND.object_path(POD_UID, "shop"))
+    ours = await stage.hook.ask(VALIDATE, review("DELETE", old={**kept(), **old}))
+    assert ours.refusal == theirs.body
+
+
+async def test_a_made_up_name_is_refused_as_such(stage: Stage) -> None:
+    obj = wanted()
+    del obj["metadata"]["name"]
+    obj["metadata"]["generateName"] = "leave-"
+    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
+    causes = told.refusal["details"]["causes"]
+    assert [(one["field"], one["reason"]) for one in causes] == [
+        ("metadata.generateName", "FieldValueForbidden")
+    ]
+
+
+async def test_asked_again_it_knows_its_own_work(stage: Stage) -> None:
+    sent = review("CREATE", new=wanted())
+    once = (await stage.hook.ask(MUTATE, sent)).applied(sent["request"]["object"])
+    assert once["spec"]["interceptors"]
+    again = await stage.hook.ask(MUTATE, review("CREATE", new=once))
+    assert again.allowed
+    assert again.patch == []
+    assert (await stage.hook.ask(VALIDATE, review("CREATE", new=once))).allowed
+
+
+async def test_a_forged_stamp_does_not_let_interceptors_in(stage: Stage) -> None:
+    obj = wanted()
+    obj["metadata"]["annotations"] = {STAMP: "true"}
+    obj["spec"]["interceptors"] = [{"name": "mine.example.com"}]
+    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
+    assert "spec.interceptors: Forbidden: must not be set on creation" in told.refusal["message"]
+
+
+async def test_what_others_change_after_us_is_refused(stage: Stage) -> None:
+    sent = review("CREATE", new=wanted())
+    made = (await stage.hook.ask(MUTATE, sent)).applied(sent["request"]["object"])
+    made["spec"]["interceptors"] = made["spec"]["interceptors"][:1]
+    del made["metadata"]["annotations"][STAMP]
+    told = await stage.hook.ask(VALIDATE, review("CREATE", new=made))
+    assert [one["field"] for one in told.refusal["details"]["causes"]] == [
+        f"metadata.annotations[{STAMP}]",
+        "spec.interceptors",
+    ]
+
+
+async def test_the_stamp_stays_as_it_is(stage: Stage) -> None:
+    old = kept()
+    del old["metadata"]["annotations"]
+    new = copy.deepcopy(old)
+    new["metadata"]["annotations"] = {STAMP: "true"}
+    sent = review("UPDATE", new=new, old=old)
+    told = await stage.hook.ask(MUTATE, sent)
+    assert STAMP not in told.applied(sent["request"]["object"])["metadata"].get("annotations", {})
+    assert not (await stage.hook.ask(VALIDATE, sent)).allowed
+
+
+async def test_creation_is_refused_while_the_feature_is_off(stage: Stage) -> None:
+    stage.hook.terms = Terms(parse_feature_gates("EvictionRequestAPI=false"))
+    for path in (MUTATE, VALIDATE):
+        told = await stage.hook.ask(path, review("CREATE", new=wanted()))
+        assert told.refusal["code"] == 403
+        assert "EvictionRequestAPI is switched off" in told.refusal["message"]
+    new = kept(spec__requesters=[])
+    assert (await stage.hook.ask(MUTATE, review("UPDATE", new=new, old=kept()))).allowed
+
+
+async def test_a_field_of_a_newer_definition_is_left_alone(stage: Stage) -> None:
+    sent = review("CREATE", new=wanted())
+    sent["request"]["object"]["spec"]["later"] = {"a": 1}
+    told = await stage.hook.ask(MUTATE, sent)
+    assert told.applied(sent["request"]["object"])["spec"]["later"] == {"a": 1}
+
+
+async def test_extra_allowed_names(stage: Stage) -> None:
+    pod = copy.deepcopy(RUNNING["web"])
+    pod["metadata"] |= {"name": "api", "uid": "u-api"}
+    del pod["spec"]["evictionInterceptors"]
+    key = "interceptor.evictionrequest.coordination.k8s.io/priority_actor.k8s.io"
+    pod["metadata"]["annotations"] = {key: "5"}
+    await stage.server.seed(PODS, pod)
+    obj = wanted(**{"metadata.name": "u-api", "spec.target.podRef": {"name": "api", "uid": "u-api"}})
+    refused = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
+    assert refused.refusal["code"] == 422
+    stage.hook.terms = Terms(allowed_interceptors=("actor.k8s.io",))
+    sent = review("CREATE", new=obj)
+    told = await stage.hook.ask(MUTATE, sent)
+    assert told.applied(sent["request"]["object"])["spec"]["interceptors"] == [{"name": "actor.k8s.io"}]
+
+
+async def test_a_pod_that_cannot_exist_is_not_found(stage: Stage) -> None:
+    obj = wanted(**{"spec.target.podRef.name": "../secrets/x"})
+    told = await stage.hook.ask(MUTATE, review("CREATE", new=obj, user=ADMIN_INFO))
+    assert "spec.target.podRef.name: Not found" in told.refusal["message"]
+
+
+async def test_connect_and_the_like_are_none_of_our_business(stage: Stage) -> None:
+    told: Told = await stage.hook.ask(VALIDATE, review("CONNECT", new=wanted()))
+    assert told.allowed

@@ -1,0 +1,150 @@
+"""Reviews of pods: annotated by rule where the author says nothing, never against what the author says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from support.embedded import Embedded, embedded
+from support.reviews import MUTATE_PODS, VALIDATE_PODS, Hook, review
+from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
+from vacate.decide.registration import PREFIXES, resolve
+from vacate.errors import ConfigError
+from vacate.features import parse_feature_gates
+from vacate.webhook.judge import Terms
+from vacate.webhook.rules import read_rules
+
+pytestmark = pytest.mark.unit
+
+LONG = "a-very-long-name-of-an-interceptor-that-fits-into-no-key.example.com"
+RULES = f"""
+rules:
+  - name: batch
+    ownerKinds: [Job]
+    interceptors:
+      - {{name: checkpoint.example.com, priority: 20}}
+      - {{name: {LONG}, priority: 30}}
+  - namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: d}}}}
+    podSelector: {{matchExpressions: [{{key: app, operator: In, values: [web]}}]}}
+    interceptors:
+      - {{name: saver.example.com, priority: 10000, role: controller}}
+"""
+
+
+def pod(labels: Obj | None = None, annotations: Obj | None = None, owner: str = "", **spec: Any) -> Obj:
+    meta: Obj = {"generateName": "web-", "namespace": "d"}
+    if labels:
+        meta["labels"] = labels
+    if annotations is not None:
+        meta["annotations"] = annotations
+    if owner:
+        meta["ownerReferences"] = [{"kind": "Other", "name": "o"}, {"kind": owner, "controller": True}]
+    return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def of_pod(new: Obj, operation: str = "CREATE", **more: Any) -> Obj:
+    return review(operation, new=new, kind=PODS, **{"namespace": "d", **more})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Embedded]:
+    async with embedded() as server:
+        yield server
+
+
+@pytest.fixture
+def hook(server: Embedded) -> Hook:
+    return Hook.beside(server, Terms(rules=read_rules(RULES, "rules.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("sort", "interceptors"),
+    [
+        ({"labels": {"app": "web"}}, ("saver.example.com",)),
+        ({"labels": {"app": "web"}, "annotations": {"a/b~c": "d"}}, ("saver.example.com",)),
+        ({"labels": {"app": "db"}}, ()),
+        ({"owner": "Job"}, ("checkpoint.example.com", LONG)),
+        ({"owner": "Job", "labels": {"app": "web"}}, ("checkpoint.example.com", LONG)),
+        ({"owner": "ReplicaSet"}, ()),
+    ],
+)
+async def test_rules(hook: Hook, sort: Any, interceptors: tuple[str, ...]) -> None:
+    sent = of_pod(pod(**sort))
+    made = (await hook.ask(MUTATE_PODS, sent)).applied(sent["request"]["object"])
+    found = resolve(made)
+    assert found.faults == ()
+    assert found.interceptors == interceptors
+    for key, value in (sort.get("annotations") or {}).items():
+        assert made["metadata"]["annotations"][key] == value
+    assert (await hook.ask(VALIDATE_PODS, of_pod(made))).allowed
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+async def test_what_the_author_wrote_stays(hook: Hook, prefix: str) -> None:
+    for said in ({f"{prefix}/priority_mine.example.com": "7"}, {f"{prefix}/hash_x": "broken"}):
+        told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}, said)))
+        assert told.patch == []
+    listed = pod({"app": "web"}, evictionInterceptors=[{"name": "mine.example.com"}])
+    assert (await hook.ask(MUTATE_PODS, of_pod(listed))).patch == []
+
+
+async def test_only_new_pods_are_annotated(hook: Hook) -> None:
+    told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), "UPDATE", old=pod({"app": "web"})))
+    assert told.patch == []
+
+
+async def test_a_namespace_that_is_not_there_matches_no_rule_about_namespaces(hook: Hook) -> None:
+    told = await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"}), namespace="no"))
+    assert told.allowed
+    assert told.patch == []
+
+
+async def test_malformed_annotations_are_refused_unless_they_were_there(hook: Hook) -> None:
+    broken = pod(annotations={f"{PREFIXES[0]}/priority_a.example.com": "first"})
+    told = await hook.ask(VALIDATE_PODS, of_pod(broken, name="web-1"))
+    assert told.refusal["code"] == 422
+    assert told.refusal["message"].startswith('Pod "web-1" is invalid: metadata.annotations[')
+    assert not (await hook.ask(VALIDATE_PODS, of_pod(broken, "UPDATE", old=pod()))).allowed
+    assert (await hook.ask(VALIDATE_PODS, of_pod(broken, "UPDATE", old=broken))).allowed
+
+
+async def test_with_the_feature_off_pods_are_left_alone(hook: Hook) -> None:
+    hook.terms = Terms(parse_feature_gates("EvictionRequestAPI=false"), rules=hook.terms.rules)
+    assert (await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"})))).patch == []
+    broken = pod(annotations={f"{PREFIXES[0]}/priority_a.example.com": "first"})
+    assert (await hook.ask(VALIDATE_PODS, of_pod(broken))).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules: [", "is no YAML"),
+        ("- 1", "Expected `object`"),
+        ("rules: [{interceptors: [], podSelectors: {}}]", "podSelectors"),
+        ("rules: [{podSelector: {matchLabel: {a: b}}, interceptors: []}]", "matchLabel"),
+        ("rules: [{interceptors: [{name: a.b, priority: x}]}]", "priority"),
+        ("rules: [{interceptors: [{name: a.b, priority: 100001}]}]", "from 0 to 100000"),
+        ("rules: [{interceptors: [{name: a.b, priority: 10000}]}]", "reserved for the role controller"),
+        ("rules: [{interceptors: [{name: A_B, priority: 1}]}]", "lower case"),
+        ("rules: [{interceptors: [{name: x.k8s.io, priority: 1}]}]", "reserved for Kubernetes"),
+        ("rules: [{interceptors: [{name: a.b, priority: 1}, {name: a.b, priority: 2}]}]", "named twice"),
+        (
+            "rules: [{podSelector: {matchExpressions: [{key: a, operator: Is}]}, interceptors: []}]",
+            '"Is" is not a valid label selector operator',
+        ),
+    ],
+)
+def test_rules_that_make_no_sense(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_rules(text, "rules.yaml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("rules.yaml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_rules() -> None:
+    assert read_rules("", "rules.yaml") == ()
+    assert read_rules("rules: []", "rules.yaml") == ()
