@@ -1,0 +1,39 @@
+"""One body of tests, on an embedded and on a real cluster; every test has a namespace of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from support.eviction_clusters import EvictionCluster, cluster_params, open_cluster
+from support.eviction_place import Place, enter_place
+from support.kubectl import Kubectl, kubectl_or_reason
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cluster" in metafunc.fixturenames:
+        metafunc.parametrize("cluster", cluster_params(), indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EvictionCluster]:
+    with open_cluster(request.param, tmp_path_factory.mktemp(request.param)) as running:
+        yield running
+
+
+@pytest.fixture
+async def place(cluster: EvictionCluster) -> AsyncIterator[Place]:
+    async with enter_place(cluster) as place:
+        yield place
+
+
+@pytest.fixture
+def kubectl(place: Place) -> Kubectl:
+    """kubectl in the namespace of the test."""
+    found, why = kubectl_or_reason()
+    if found is None:
+        pytest.skip(why)
+    return Kubectl(found, place.cluster.kubeconfig, place.cluster.kubeconfig.parent / "home", place.namespace)

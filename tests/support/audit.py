@@ -1,0 +1,43 @@
+"""What a real API server has written down about requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One answered request."""
+
+    user: str
+    verb: str
+    group: str
+    resource: str  # with its subresource, as roles have it
+    namespace: str
+    name: str
+    code: int
+    body: dict[str, Any]
+
+
+def calls(log: Path) -> Iterator[Call]:
+    """All requests for resources that were answered, oldest first."""
+    for line in log.read_text().splitlines():
+        if not line.endswith("}"):  # a killed server may have been in the middle of it
+            continue
+        event = json.loads(line)
+        if event["stage"] == "ResponseComplete" and "objectRef" in event:
+            yield _call(event)
+
+
+def _call(event: dict[str, Any]) -> Call:
+    about = event["objectRef"]
+    resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
+    who = event.get("impersonatedUser", event["user"])
+    return Call(
+        who["username"], event["verb"], about.get("apiGroup", ""), resource, about.get("namespace", ""),
+        about.get("name", ""), event.get("responseStatus", {}).get("code", 0), event.get("requestObject", {}),
+    )  # fmt: skip

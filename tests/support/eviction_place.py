@@ -1,0 +1,265 @@
+"""One namespace of a cluster that attends to eviction requests, and what stories do in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from support.cluster_process import environment
+from support.commands import Ended
+from support.eviction_clusters import EMBEDDED, EvictionCluster
+from support.eviction_real import DAEMON_SETS, daemon_set
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.decide.registration import PREFIXES
+from vacate.entropy import system_entropy
+from vacate.errors import NotFound
+from vacate.sdk import Fate, Interceptor, Requester, serve_interceptors
+from vacate.sdk.results import history_of
+
+PATIENCE = 60.0
+T = TypeVar("T")
+
+
+class Place:
+    """Pods, those who ask them to leave, and those who prepare that."""
+
+    def __init__(self, cluster: EvictionCluster, client: Client, namespace: str) -> None:
+        self.cluster = cluster
+        self.client = client
+        self.namespace = namespace
+
+    # Pods and budgets
+
+    async def pod(
+        self,
+        name: str,
+        *interceptors: str,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        owner: Obj | None = None,
+        **spec: Any,
+    ) -> Obj:
+        """A pod that is ready; interceptors as a pod lists them, the last of which has the first turn."""
+        body = pod_body(name, *interceptors, labels=labels, annotations=annotations, **spec)
+        if owner is not None:
+            body["metadata"]["ownerReferences"] = [owner]
+        await self.client.create(PODS, body, self.namespace)
+        return await self.ready(name)
+
+    async def ready(self, name: str) -> Obj:
+        """The pod, once it is ready."""
+        return await self.until(lambda: self._if(name, is_ready), f"pod {name} is ready")
+
+    async def daemon_pod(self, name: str) -> Obj:
+        """A pod of a DaemonSet, which an embedded cluster has only the word of."""
+        if self.cluster.sort == EMBEDDED:
+            owner = {
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "name": name,
+                "uid": "u",
+                "controller": True,
+            }
+            return await self.pod(f"{name}-x", labels={"app": name}, owner=owner)
+        await self.client.create(DAEMON_SETS, daemon_set(name), self.namespace)
+        return await self.until(lambda: self._first_ready(name), "the DaemonSet has a ready pod")
+
+    async def find_pod(self, name: str) -> Obj | None:
+        """The pod of that name, if there is one."""
+        try:
+            return await self.client.get(PODS, name, self.namespace)
+        except NotFound:
+            return None
+
+    async def there(self, pod: Obj) -> Obj | None:
+        """This very pod as it is now, if it is."""
+        found = await self.find_pod(pod["metadata"]["name"])
+        return found if found and found["metadata"]["uid"] == pod["metadata"]["uid"] else None
+
+    async def gone(self, pod: Obj) -> None:
+        """Return when this very pod is no more."""
+
+        async def is_gone() -> bool:
+            return await self.there(pod) is None
+
+        await self.until(is_gone, f"pod {pod['metadata']['name']} is gone")
+
+    async def stays(self, pod: Obj) -> None:
+        """The pod is there, and nobody has asked it to end."""
+        found = await self.there(pod)
+        assert found is not None
+        assert "deletionTimestamp" not in found["metadata"]
+
+    async def budget(self, name: str, **spec: Any) -> None:
+        """A budget over pods with app=NAME that has counted them."""
+        spec = {"selector": {"matchLabels": {"app": name}}, **spec}
+        await self.client.create(
+            PODDISRUPTIONBUDGETS, {"metadata": {"name": name}, "spec": spec}, self.namespace
+        )
+
+        async def counted() -> bool:
+            found = await self.client.get(PODDISRUPTIONBUDGETS, name, self.namespace)
+            return bool(found.get("status", {}).get("expectedPods"))
+
+        await self.until(counted, f"budget {name} has counted its pods")
+
+    # Requests
+
+    def requester(self, name: str = "drain.example.com") -> Requester:
+        return Requester(self.client, name, namespace=self.namespace)
+
+    async def ask(self, pod: Obj, *requesters: str) -> EvictionRequest:
+        """A request that nobody collects with its pod, so that its end can be read."""
+        meta = pod["metadata"]
+        spec = {
+            "target": {"podRef": {"name": meta["name"], "uid": meta["uid"]}},
+            "requesters": [{"name": one} for one in requesters or ("drain.example.com",)],
+        }
+        await self.client.create(
+            EVICTIONREQUESTS, {"metadata": {"name": meta["uid"]}, "spec": spec}, self.namespace
+        )
+        return await self.request(pod)
+
+    async def request(self, pod: Obj) -> EvictionRequest:
+        """The request about this pod."""
+        name = pod["metadata"]["uid"]
+        return await self.client.get(EVICTIONREQUESTS, name, self.namespace, into=EvictionRequest)
+
+    async def until_request(
+        self, pod: Obj, shows: Callable[[EvictionRequest], object], what: str
+    ) -> EvictionRequest:
+        """The request, once it shows that."""
+
+        async def look() -> EvictionRequest | None:
+            found = await self.request(pod)
+            return found if shows(found) else None
+
+        return await self.until(look, what)
+
+    async def until_active(self, pod: Obj, interceptor: str) -> EvictionRequest:
+        """The request, once it is that interceptor's turn."""
+        return await self.until_request(
+            pod, lambda one: one.status.active_interceptor_name == interceptor, f"{interceptor} is active"
+        )
+
+    async def until_stage(self, pod: Obj, stage: str) -> EvictionRequest:
+        """The request, once it is at that stage."""
+        return await self.until_request(
+            pod, lambda one: reason(one, "Progressing") == stage, f"it is {stage}"
+        )
+
+    async def until_complete(self, pod: Obj) -> EvictionRequest:
+        """The request, once it is over."""
+        return await self.until_request(pod, lambda one: one.complete, "the request is complete")
+
+    async def report(self, request: EvictionRequest, **status: Any) -> Obj:
+        """Write status, as interceptors do without an SDK."""
+        name, change = request.metadata.name, {"status": status}
+        return await self.client.patch(EVICTIONREQUESTS, name, change, self.namespace, subresource="status")
+
+    async def events(self, about: str, why: str) -> list[Obj]:
+        """The events of that reason about an object."""
+        listed = await self.client.list(EVENTS, self.namespace)
+        return [one for one in listed.items if (one["involvedObject"]["name"], one["reason"]) == (about, why)]
+
+    # Programs
+
+    @contextlib.asynccontextmanager
+    async def serving(self, *interceptors: Interceptor) -> AsyncIterator[None]:
+        """A program of interceptors for the length of the block."""
+        program = asyncio.create_task(serve_interceptors(self.client, interceptors))
+        try:
+            yield
+        finally:
+            program.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await program
+
+    async def vacate(self, *arguments: str) -> Ended:
+        """One command of the product, as a process, in this namespace."""
+        return await run_vacate(str(self.cluster.kubeconfig), *arguments, "-n", self.namespace)
+
+    async def until(self, look: Callable[[], Awaitable[T | None]], what: str) -> T:
+        """Look again and again until it is so."""
+        end = time.monotonic() + PATIENCE
+        while not (found := await look()):
+            assert time.monotonic() < end, f"not within {PATIENCE:.0f} s: {what}"
+            await asyncio.sleep(0.05)
+        return found
+
+    async def _if(self, name: str, shows: Callable[[Obj], bool]) -> Obj:
+        found = await self.find_pod(name)
+        return found if found and shows(found) else {}
+
+    async def _first_ready(self, app: str) -> Obj:
+        listed = await self.client.list(PODS, self.namespace, label_selector=f"app={app}")
+        return next(filter(is_ready, listed.items), {})
+
+
+def pod_body(
+    name: str,
+    *interceptors: str,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Obj:
+    """A pod whose interceptors are registered by annotations, as stock clusters have it."""
+    turns = {f"{PREFIXES[0]}/priority_{one}": str(10 * place) for place, one in enumerate(interceptors, 1)}
+    return {
+        "metadata": {
+            "name": name,
+            "labels": dict(labels or {}),
+            "annotations": {**turns, **(annotations or {})},
+        },
+        "spec": {"containers": [{"name": "main", "image": "app:1"}], **spec},
+    }
+
+
+def is_ready(pod: Obj) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def reason(request: EvictionRequest, condition: str) -> str:
+    """The reason of a condition, or nothing."""
+    return next((one.reason for one in request.status.conditions if one.type == condition), "")
+
+
+def turns(request: EvictionRequest) -> list[tuple[str, Fate]]:
+    """Who has had a turn, and how it ended."""
+    return [(turn.interceptor, turn.fate) for turn in history_of(request)]
+
+
+async def run_vacate(kubeconfig: str, *arguments: str) -> Ended:
+    """One command of the product, as a process."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "vacate", *arguments,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**environment(), "KUBECONFIG": kubeconfig},
+    )  # fmt: skip
+    out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+    return Ended(child.returncode or 0, out.decode(), err.decode())
+
+
+@contextlib.asynccontextmanager
+async def enter_place(cluster: EvictionCluster) -> AsyncIterator[Place]:
+    """A new namespace there; it is asked to go at the end, and not waited for."""
+    client = Client(HttpTransport(load_cluster([cluster.kubeconfig]), SystemClock()))
+    place = Place(cluster, client, f"t-{system_entropy().uid()[:8]}")
+    try:
+        await client.create(NAMESPACES, {"metadata": {"name": place.namespace}})
+        yield place
+        await client.delete(NAMESPACES, place.namespace)
+    finally:
+        await client.aclose()
+        await asyncio.sleep(0.05)  # connections say farewell by TLS

@@ -1,0 +1,160 @@
+"""A real control plane with simulated nodes and Vacate beside it, installed by its own command.
+
+Webhook and managers are processes; each speaks to the API server with the token of its service account, so
+that it has the rights that an installation gives it, and no others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hack.kubelab.children import end_child
+from hack.kubelab.control_plane import ControlPlane, running
+from hack.kubelab.obtain import ASSETS
+from hack.kubelab.up import start_nodes
+
+from support.cluster_process import FAST_PODS, vacate
+from support.https import Https
+from support.program import Program
+from support.waiting import until
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.install.names import MANAGER, MUTATING, VALIDATING, WEBHOOK
+
+REAL = "real"
+HOME = "vacate-system"
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/vacate-manager"
+DAEMON_SETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
+_HOOKS = "/apis/admissionregistration.k8s.io/v1"
+_CONFIGURATIONS = (
+    f"{_HOOKS}/mutatingwebhookconfigurations/{MUTATING}",
+    f"{_HOOKS}/validatingwebhookconfigurations/{VALIDATING}",
+)
+
+
+class RealCluster:
+    """What runs beside the control plane can be stopped, killed and started again, part by part."""
+
+    sort = REAL
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.kubeconfig = plane.kubeconfig
+        self.admin = Https.from_kubeconfig(plane.kubeconfig)
+        self._port = _free_port()
+        self.install()
+        self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options())
+        election = ("--lease-namespace", HOME, "--metrics-port", "0")
+        self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
+
+    @property
+    def audit_log(self) -> Path:
+        return self.plane.layout.audit_log
+
+    def install(self) -> str:
+        """What the command printed."""
+        url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager")
+        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        """Webhook first: without it nobody is admitted."""
+        self.start_webhook()
+        for manager in self.managers:
+            manager.start()
+        until(self.leader, 60.0)
+
+    def start_webhook(self, *options: str) -> None:
+        """Start it and wait until it takes reviews and API servers trust it."""
+        self.webhook.start(*options)
+        self.webhook.wait_for("taking reviews")
+        until(self._trusted, 60.0)
+
+    def leader(self) -> Program | None:
+        """The manager that holds the lease, if one does."""
+        reply = self.admin.get(LEASE_PATH)
+        holder = reply.obj["spec"].get("holderIdentity", "") if reply.code == 200 else ""
+        said = f"leads as {holder}"
+        return next((one for one in self.managers if holder and one.running and said in one.output), None)
+
+    def set_gate(self, *, is_open: bool) -> None:
+        """All of Vacate's own processes again, with the gate open or closed."""
+        gate = ("--feature-gates", f"EvictionRequestAPI={str(is_open).lower()}")
+        for one in (*self.managers, self.webhook):
+            assert one.stop() == 0, one.output
+        self.start_webhook(*gate)
+        for manager in self.managers:
+            manager.start(*gate)
+        if is_open:
+            until(self.leader, 60.0)
+
+    def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
+        """A kubeconfig of someone else at the same server."""
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = dict(user)
+        path = self.plane.layout.root / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def account(self, namespace: str, name: str) -> Path:
+        """A kubeconfig with a token of a service account."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        token = self.admin.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+        return self.as_user(f"{namespace}-{name}", {"token": token})
+
+    def close(self) -> None:
+        for one in (*self.managers, self.webhook):
+            one.kill()
+
+    def _webhook_options(self) -> tuple[str, ...]:
+        listen = ("--self-signed", "--address", "127.0.0.1", "--port", str(self._port))
+        return (*listen, "--host", "127.0.0.1", "--metrics-port", "0")
+
+    def _program(self, account: str, name: str, *options: str) -> Program:
+        log = self.plane.layout.logs / f"{name}.log"
+        kubeconfig = self.account(HOME, account)
+        command = account.removeprefix("vacate-")
+        return Program(log, command, "--kubeconfig", str(kubeconfig), "-v", *options)
+
+    def _trusted(self) -> bool:
+        """Whether both configurations carry an authority."""
+        found = [self.admin.get(path).ok()["webhooks"] for path in _CONFIGURATIONS]
+        return all("caBundle" in hook["clientConfig"] for hooks in found for hook in hooks)
+
+
+@contextlib.contextmanager
+def real_cluster(folder: Path, nodes: int) -> Iterator[RealCluster]:
+    """The control plane, its nodes, and Vacate installed and running."""
+    with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
+        machines = start_nodes(plane, nodes, *FAST_PODS)
+        try:
+            cluster = RealCluster(plane)
+            try:
+                cluster.start()
+                yield cluster
+            finally:
+                cluster.close()
+        finally:
+            end_child(machines, 10.0)
+
+
+def daemon_set(name: str) -> Obj:
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+    return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
