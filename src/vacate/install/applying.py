@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 from multidict import CIMultiDict, MultiDict
 
+from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.client.codec import loads
 from vacate.clock import Clock
-from vacate.errors import ConfigError, NotFound
+from vacate.errors import ConfigError, NotFound, TooManyRequests
 from vacate.install.kinds import DEFINITIONS, OPTIONAL, kind_of, path_of, shown
 from vacate.wire.message import Request
 
@@ -40,9 +41,11 @@ class Installer:
         await self._require_release()
         await self._require_groups(objects)
         for obj in objects:
+            if kind_of(obj) == NAMESPACES:
+                await self._not_ending(obj)
             await self._apply(obj)
             if kind_of(obj) == DEFINITIONS:
-                await self._established(obj)
+                await self._served(obj)
 
     async def _apply(self, obj: Obj) -> None:
         before = await existing(self._client, obj)
@@ -70,13 +73,41 @@ class Installer:
     async def _serves(self, version: str) -> bool:
         return await _found(lambda: self._client.send(_get(f"/apis/{version}")))
 
-    async def _established(self, definition: Obj) -> None:
+    async def _not_ending(self, namespace: Obj) -> None:
+        """A namespace that is being deleted takes nothing new; a moment later it can be made again."""
+
+        async def ready() -> bool:
+            found = await existing(self._client, namespace)
+            return not dig(found or {}, "metadata", "deletionTimestamp")
+
+        await wait_until(ready, self._clock, f"{shown(namespace)} is still being deleted")
+
+    async def _served(self, definition: Obj) -> None:
         """Wait until the API server answers for the new kind."""
-        end = self._clock.monotonic() + _PATIENCE
-        while not _is_established(await existing(self._client, definition)):
-            if self._clock.monotonic() > end:
-                raise ConfigError(f"{shown(definition)} is not served after {_PATIENCE:.0f} s")
-            await self._clock.sleep(_PAUSE)
+
+        async def ready() -> bool:
+            if not _is_established(await existing(self._client, definition)):
+                return False
+            return await counted_requests(self._client) is not None
+
+        await wait_until(ready, self._clock, f"{shown(definition)} is not served yet")
+
+
+async def wait_until(holds: Callable[[], Awaitable[bool]], clock: Clock, otherwise: str) -> None:
+    """Ask again and again, for a minute; then say what is the matter."""
+    end = clock.monotonic() + _PATIENCE
+    while not await holds():
+        if clock.monotonic() > end:
+            raise ConfigError(f"{otherwise}, after {_PATIENCE:.0f} s")
+        await clock.sleep(_PAUSE)
+
+
+async def counted_requests(client: Client, namespace: str = "") -> int | None:
+    """How many EvictionRequests there are; None while the server does not answer for them."""
+    try:
+        return len((await client.list(EVICTIONREQUESTS, namespace)).items)
+    except (NotFound, TooManyRequests):  # the second while it begins to serve a kind
+        return None
 
 
 async def existing(client: Client, obj: Obj) -> Obj | None:

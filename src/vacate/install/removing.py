@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 
 from multidict import CIMultiDict, MultiDict
 
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES
+from vacate.api.kinds import NAMESPACES
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import ConfigError, NotFound
-from vacate.install.applying import existing
+from vacate.errors import NotFound
+from vacate.install.applying import counted_requests, existing, wait_until
+from vacate.install.definition import definition
 from vacate.install.kinds import (
     DEFINITIONS,
     MUTATING_WEBHOOKS,
@@ -33,7 +34,6 @@ from vacate.wire.message import Request
 # First whatever could refuse a write, then the processes; at last what others may still need.
 _FIRST = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICY_BINDINGS, POLICIES)
 _LAST = (DEFINITIONS, NAMESPACES)
-_PATIENCE, _PAUSE = 60.0, 0.2
 _BODY = b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}'
 
 
@@ -65,11 +65,12 @@ class Uninstaller:
             return
         self._tell(f"{shown(obj)} goes, with {_counted(count)}")
         await self._delete(obj)
-        end = self._clock.monotonic() + _PATIENCE
-        while await existing(self._client, obj) is not None:
-            if self._clock.monotonic() > end:
-                raise ConfigError(f"{shown(obj)} is still there: see the finalizers of the EvictionRequests")
-            await self._clock.sleep(_PAUSE)
+
+        async def gone() -> bool:
+            return await existing(self._client, obj) is None
+
+        waiting = f"{shown(obj)} is still there, perhaps for finalizers of EvictionRequests"
+        await wait_until(gone, self._clock, waiting)
 
     async def _namespace(self, obj: Obj) -> None:
         """Only a namespace that was made for Vacate, and only when no request goes with it."""
@@ -93,10 +94,20 @@ class Uninstaller:
         self._tell(f"{shown(obj)} deleted")
 
     async def _requests(self, namespace: str = "") -> int:
-        try:
-            return len((await self._client.list(EVICTIONREQUESTS, namespace)).items)
-        except NotFound:
+        """How many there are; where their kind is not served there are none."""
+        if await existing(self._client, definition()) is None:
             return 0
+        found: list[int] = []
+
+        async def answered() -> bool:
+            count = await counted_requests(self._client, namespace)
+            found.extend([] if count is None else [count])
+            return count is not None
+
+        await wait_until(
+            answered, self._clock, "the API server does not say how many EvictionRequests it has"
+        )
+        return found[0]
 
 
 def removable(namespace: str) -> Sequence[Obj]:
