@@ -144,3 +144,22 @@ def test_the_default_key_is_the_object_itself() -> None:
         assert list(Source(pods).keys({"metadata": {"name": "web", "namespace": "shop"}})) == [KEY]  # type: ignore[arg-type]
 
     run_sim(main)
+
+
+def test_many_looks_that_wait_for_nothing_let_others_have_their_turns() -> None:
+    async def main(sim: Sim) -> None:
+        reconciler = Scripted()
+        one = Controller("test", reconciler, [], make_deps(sim, TinyServer()), workers=2)
+        for number in range(1000):
+            one.queue.add(Key("shop", f"web-{number}"))
+        working = asyncio.create_task(one.run())
+        turns = 0
+        while len(reconciler.asked) < 1000:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 400, "a lease could not be renewed meanwhile"
+        working.cancel()
+        await asyncio.wait([working])
+        one.queue.shut_down()
+
+    run_sim(main)

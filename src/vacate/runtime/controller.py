@@ -75,6 +75,8 @@ class Controller:
                 await self.process(key)
             finally:
                 self.queue.done(key)
+            # A look that needs no answer never waits: a hundred thousand in a row would starve the lease.
+            await asyncio.sleep(0)
 
     async def process(self, key: Key) -> None:
         """Reconcile one key and give the outcome its meaning. Nowhere else is that decided."""
