@@ -12,6 +12,7 @@ from vacate.api.times import format_exact_time
 from vacate.sim.audit import Heard
 from vacate.sim.leaves.chronicle import Chronicle, moment
 from vacate.sim.leaves.endings import late_cancellations, late_endings
+from vacate.sim.leaves.turns import hasty_breaches
 from vacate.sim.leaves.verdict import breaches
 from vacate.store.log import Record
 from vacate.testing import pod
@@ -338,3 +339,16 @@ def test_a_request_that_nobody_wants_is_over_soon() -> None:
     assert late((100, unwanted), (110, over), since=106) == []
     assert late((100, unwanted), (103, request("a")), (200, unwanted), (203, over)) == []
     assert late((100, unwanted), (300, unwanted)) == ["went on for 200.0 s after its cancellation"]
+
+
+def test_who_has_just_begun_to_listen_gives_nobody_up() -> None:
+    def hasty(status: Obj, starts: list[float]) -> list[str]:
+        story = assigned("a", "b").say(690, request("a", "b", **status))
+        story.say(700, request("a", "b", **turn("a", 700)))
+        return list(hasty_breaches(Chronicle(story.history), starts))
+
+    silent = turn("b", 1)
+    assert hasty(silent, [0]) == []
+    assert hasty(silent, [0, 639]) == []
+    assert hasty(silent, [0, 645])[0].endswith("b was given up 55.0 s after the controller began to listen")
+    assert hasty(changed(silent, activeInterceptorCompleted=True), [0, 645]) == []

@@ -27,6 +27,7 @@ from vacate.sim.audit import Audit
 from vacate.sim.leaves.chronicle import Chronicle
 from vacate.sim.leaves.endings import late_cancellations, late_endings
 from vacate.sim.leaves.evictions import concerns_evictions
+from vacate.sim.leaves.turns import hasty_breaches
 from vacate.sim.leaves.verdict import breaches
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
@@ -64,6 +65,7 @@ class Town:
             for name in (*scenario.processes, *REQUESTERS)
         }
         self.processes: dict[str, Process] = {}
+        self.starts: list[float] = []  # of the managers
         self.told: list[str] = []  # what the interceptors themselves found wrong
         # From when on a request must end as soon as its pod does; in peaceful times from the beginning.
         self.calm_at = 0.0 if scenario.peaceful else math.inf
@@ -102,7 +104,8 @@ class Town:
         chronicle = Chronicle(self.world.server.history)
         found = breaches(chronicle, self.audit.heard, managers(self.scenario.managers))
         late = (*late_endings(chronicle, self.calm_at), *late_cancellations(chronicle, self.calm_at))
-        return [*self.told, *found, *late]
+        hasty = hasty_breaches(chronicle, self.starts) if self.scenario.managers == 1 else ()
+        return [*self.told, *found, *late, *hasty]
 
     async def crash(self, name: str, down: float) -> None:
         """Let a process die, and come back after a while."""
@@ -127,6 +130,7 @@ class Town:
 
     def _manager(self, name: str) -> Build:
         def build(transport: Transport, around: Surroundings) -> Program:
+            self.starts.append(self.world.sim.loop.time())
             alone = replace(around, metrics=Metrics())
             watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
             if self.scenario.elected:

@@ -6,11 +6,11 @@ The rules stand here once more in their own words: a judge that asked the engine
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vacate.api.types.evictionrequest import INTERCEPTOR_ASSIGNED, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.sim.leaves.chronicle import Step
+from vacate.sim.leaves.chronicle import Chronicle, Step
 
 SKEW = dt.timedelta(seconds=10)
 """How far the clock of a process may be from the true time."""
@@ -46,6 +46,23 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
     if was and step.before is not None and not may_pass(step.before.request, step.now):
         yield f"{was} was passed over within its deadline, {_since(step.before.request, step.now)}"
     yield from _fresh(after)
+
+
+def hasty_breaches(chronicle: Chronicle, starts: Sequence[float]) -> Iterator[str]:
+    """Turns that were taken away by a controller that had not listened for a tenth of the deadline.
+
+    `starts` are the times at which the only controller began to listen, in order.
+    """
+    for step in chronicle.steps:
+        before, after = (one.request if one else None for one in (step.before, step.after))
+        if before is None or after is None or before.status.active_interceptor_completed:
+            continue
+        was, now = before.status.active_interceptor_name, after.status.active_interceptor_name
+        if not was or not now or was == now:
+            continue
+        began = max((start for start in starts if start <= step.at), default=0.0)
+        if step.at - began < before.spec.heartbeat_deadline_seconds / 10:
+            yield f"{step}: {was} was given up {step.at - began:.1f} s after the controller began to listen"
 
 
 def may_pass(request: EvictionRequest, now: dt.datetime) -> bool:
