@@ -88,14 +88,14 @@ def _webhook(settings: Settings) -> list[Obj]:
             _rule(
                 "admissionregistration.k8s.io",
                 [f"{kind}webhookconfigurations"],
-                ["get", "patch"],
+                _KEEP,
                 only=[name],
             )
             for kind, name in (("mutating", MUTATING), ("validating", VALIDATING))
         ]
         at_home = [
             _rule("", ["secrets"], ["create"]),
-            _rule("", ["secrets"], ["get", "patch"], only=[TLS_SECRET]),
+            _rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
         ]
     return _part(WEBHOOK, everywhere, at_home, settings)
 
