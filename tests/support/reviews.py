@@ -110,7 +110,7 @@ def review(
         "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
         "namespace": namespace,
         "operation": operation,
-        "userInfo": dict(user or ADMIN_INFO),
+        "userInfo": copy.deepcopy(dict(user or ADMIN_INFO)),
         "object": seen(new, kind),
         "oldObject": seen(old, kind),
         "dryRun": False,

@@ -1,0 +1,223 @@
+"""The HTTP face of the webhook: whatever is sent to it gets an answer, and never a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from multidict import CIMultiDict, MultiDict
+
+from admission.given import NOW, RUNNING, a, stored
+from support.embedded import StillClock, embedded, namespace
+from support.reviews import MUTATE, MUTATE_PODS, VALIDATE, VALIDATE_PODS, Hook, Told, review
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.errors import TransportError
+from vacate.webhook.judge import PATHS, Terms
+from vacate.webhook.rules import read_rules
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.unit
+
+RULES = (
+    "rules: [{namespaceSelector: {}, podSelector: {}, interceptors: [{name: a.example.com, priority: 1}]}]"
+)
+
+
+def the_request() -> Obj:
+    return {"apiVersion": KIND.api_version, "kind": KIND.kind, **a(KIND)}
+
+
+class Broken:
+    """A cluster that does not answer, or answers like this."""
+
+    def __init__(self, answer: Response | Exception | None) -> None:
+        self._answer = answer
+
+    async def send(self, _request: Request) -> Response:
+        if self._answer is None:
+            await asyncio.get_running_loop().create_future()
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        assert self._answer is not None
+        return self._answer
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def beside(answer: Response | Exception | None) -> Hook:
+    return Hook(Client(Broken(answer)), StillClock())
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "unexpected end of JSON input"),
+        (b"{", "unexpected end of JSON input"),
+        (b"[]", "Expected `object`"),
+        (b"null", "Expected `object`"),
+        (b"{}", "missing required field"),
+        (b'{"apiVersion":"v1","kind":"AdmissionReview"}', "request"),
+        (b"[" * 100_000, "json parse error"),
+        (b'{"a":' * 900 + b"1" + b"}" * 900, "nest"),
+    ],
+)
+async def test_malformed_bodies(body: bytes, said: str) -> None:
+    told = await beside(None).send(MUTATE, body)
+    assert told.code == 400
+    assert told.body["reason"] == "BadRequest"
+    assert said in told.body["message"]
+
+
+async def test_other_versions_and_kinds_of_review() -> None:
+    for change in ({"apiVersion": "admission.k8s.io/v1beta1"}, {"kind": "TokenReview"}):
+        told = await beside(None).ask(MUTATE, {**review("CREATE", new=the_request()), **change})
+        assert told.code == 400
+        assert "only AdmissionReview of admission.k8s.io/v1" in told.body["message"]
+
+
+async def test_a_review_of_another_kind() -> None:
+    told = await beside(None).ask(MUTATE, review("CREATE", new=the_request(), kind=PODS))
+    assert told.code == 400
+    assert "and the review is about pods" in told.body["message"]
+
+
+async def test_content_type_method_and_path() -> None:
+    hook = beside(None)
+    body = orjson.dumps(review("CREATE", new=the_request()))
+    for content_type in ("", "text/plain", "application/yaml"):
+        assert (await hook.send(MUTATE, body, content_type)).code == 415
+    assert (await hook.send("/", body)).code == 404
+    get = await hook.service.handle(Request("GET", MUTATE, MultiDict(), CIMultiDict(), b""))
+    assert get.status == 405
+
+
+async def test_a_review_without_its_object() -> None:
+    for operation, path in (("CREATE", MUTATE), ("UPDATE", MUTATE), ("DELETE", VALIDATE)):
+        told = await beside(None).ask(path, review(operation))
+        assert told.refusal["code"] == 400
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TransportError("connection refused"),
+        Response(403, orjson.dumps({"kind": "Status", "message": "no", "reason": "Forbidden"})),
+        Response(429, b"busy"),
+        Response(500, b"\xff"),
+    ],
+)
+async def test_a_cluster_that_does_not_tell(answer: Any) -> None:
+    """No verdict: the failure policy decides, and it says closed."""
+    told = await beside(answer).ask(MUTATE, review("CREATE", new=the_request()))
+    assert told.code == 503
+
+
+async def test_a_cluster_that_takes_too_long() -> None:
+    hook = beside(None)
+    hook.service._answer_seconds = 0.01
+    told = await hook.ask(MUTATE, review("CREATE", new=the_request()))
+    assert told.code == 503
+    assert "in time" in told.body["message"]
+
+
+async def test_status_needs_no_cluster() -> None:
+    old = {"apiVersion": KIND.api_version, "kind": KIND.kind, **stored(KIND)}
+    new = copy.deepcopy(old)
+    new["status"]["message"] = "well"
+    hook = beside(TransportError("down"))
+    assert (await hook.ask(MUTATE, review("UPDATE", new=new, old=old, subresource="status"))).allowed
+
+
+async def test_counted() -> None:
+    hook = beside(TransportError("down"))
+    await hook.send(MUTATE, b"")
+    await hook.ask(MUTATE, review("CREATE", new=the_request()))
+    await hook.ask(VALIDATE, review("CONNECT", new=the_request()))
+    await hook.ask(VALIDATE, review("DELETE"))
+
+    def count(path: str, verdict: str) -> float | None:
+        labels = {"path": path, "verdict": verdict}
+        return hook.metrics.registry.get_sample_value("vacate_webhook_requests_total", labels)
+
+    assert [count(MUTATE, one) for one in ("malformed", "failed")] == [1, 1]
+    assert [count(VALIDATE, one) for one in ("allowed", "refused")] == [1, 1]
+
+
+# --- whatever comes
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every path in a value."""
+    found = [path]
+    if isinstance(value, dict):
+        for key, item in value.items():
+            found += places(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += places(item, (*path, index))
+    return found
+
+
+@st.composite
+def spoilt_reviews(draw: st.DrawFn) -> tuple[str, Any]:
+    """A good review in which something is replaced by anything."""
+    path = draw(st.sampled_from(sorted(PATHS)))
+    kind = PODS if path.endswith("pods") else KIND
+    old = {"apiVersion": KIND.api_version, "kind": KIND.kind, **stored(kind)}
+    operation = draw(st.sampled_from(["CREATE", "UPDATE", "DELETE"]))
+    subresource = draw(st.sampled_from(["", "status"]))
+    value: Any = review(operation, new=stored(kind), old=old, kind=kind, subresource=subresource)
+    for _ in range(draw(st.integers(1, 3))):
+        where = draw(st.sampled_from(places(value)[1:]))
+        target = value
+        for step in where[:-1]:
+            target = target[step]
+        if draw(st.booleans()):
+            target[where[-1]] = draw(JSON)
+        elif isinstance(target, dict):
+            del target[where[-1]]
+    return path, value
+
+
+async def answered(path: str, body: bytes) -> Told:
+    async with embedded() as server:
+        server.clock.moment = NOW
+        await server.seed(NAMESPACES, namespace("shop"))
+        await server.seed(PODS, copy.deepcopy(RUNNING["web"]))
+        return await Hook.beside(server, Terms(rules=read_rules(RULES, "r"))).send(path, body)
+
+
+def encodable(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits
+        return repr(value).encode(errors="replace")
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(spoilt_reviews())
+def test_spoilt_reviews(sent: tuple[str, Any]) -> None:
+    told = asyncio.run(answered(sent[0], encodable(sent[1])))
+    assert told.code in (200, 400), told.body
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from([MUTATE, VALIDATE, MUTATE_PODS, VALIDATE_PODS]), JSON | st.binary(max_size=40))
+def test_anything_else(path: str, sent: Any) -> None:
+    body = sent if isinstance(sent, bytes) else encodable(sent)
+    assert asyncio.run(answered(path, body)).code == 400
