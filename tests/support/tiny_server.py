@@ -7,7 +7,7 @@ nothing about the objects themselves: that is what the embedded server is for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ class TinyServer:
     log: list[tuple[int, str, Where, Obj]] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     streams: list[TinyStream] = field(default_factory=list)
+    kinds: Sequence[Kind] = SERVED_KINDS
 
     async def handle(self, request: Request) -> Response:
         self.requests.append(request)
@@ -86,7 +87,7 @@ class TinyServer:
         return frame("BOOKMARK", orjson.dumps({"metadata": metadata}))
 
     def _answer(self, request: Request) -> Response:
-        kind, namespace, name = _route(request.path)
+        kind, namespace, name = _route(request.path, self.kinds)
         match request.method:
             case "GET" if name:
                 return _ok(self._found(kind, (kind.resource, namespace, name)))
@@ -193,12 +194,12 @@ def _ok(obj: Obj, status: int = 200) -> Response:
     return Response(status, orjson.dumps(obj))
 
 
-def _route(path: str) -> tuple[Kind, str, str]:
+def _route(path: str, kinds: Sequence[Kind]) -> tuple[Kind, str, str]:
     parts = path.strip("/").split("/")
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     group = "" if parts[0] == "api" else parts[1]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
-    kind = next(kind for kind in SERVED_KINDS if kind.plural == rest[0] and kind.group == group)
+    kind = next(kind for kind in kinds if kind.plural == rest[0] and kind.group == group)
     return kind, namespace, rest[1] if len(rest) > 1 else ""
