@@ -15,7 +15,7 @@ from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.rules import PodRule, read_rules
 from vacate.webhook.tls import ServedCertificate
 
-LOOK_SECONDS = 10.0
+LOOK_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
