@@ -22,6 +22,7 @@ from vacate.errors import (
 )
 from vacate.runtime.correlate import Correlator, Written
 from vacate.runtime.events import EventNote
+from vacate.runtime.leader import LeadershipLost
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +110,8 @@ class EventRecorder:
                 self._settled.set()
                 await self._clock.sleep(self._pause(attempt))
                 self._settled.clear()
+            except LeadershipLost:  # what is left of a stop that could not wait for it
+                return False
             except ApiError as error:
                 # Nobody is to be warned of what a namespace on its way out has no room for.
                 level = logging.INFO if error.has_cause("NamespaceTerminating") else logging.WARNING
