@@ -101,7 +101,7 @@ class Place:
         assert "deletionTimestamp" not in found["metadata"]
 
     async def budget(self, name: str, **spec: Any) -> None:
-        """A budget over pods with app=NAME that has counted them."""
+        """A budget over pods with app=NAME that the disruption controller has looked at."""
         spec = {"selector": {"matchLabels": {"app": name}}, **spec}
         await self.client.create(
             PODDISRUPTIONBUDGETS, {"metadata": {"name": name}, "spec": spec}, self.namespace
@@ -109,9 +109,9 @@ class Place:
 
         async def counted() -> bool:
             found = await self.client.get(PODDISRUPTIONBUDGETS, name, self.namespace)
-            return bool(found.get("status", {}).get("expectedPods"))
+            return bool(found.get("status", {}).get("conditions"))
 
-        await self.until(counted, f"budget {name} has counted its pods")
+        await self.until(counted, f"budget {name} is looked at")
 
     # Requests
 

@@ -64,12 +64,15 @@ class RealCluster:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self) -> None:
+    def start(self, *options: str, lead: bool = True) -> None:
         """Webhook first: without it nobody is admitted."""
-        self.start_webhook()
+        self.start_webhook(*options)
         for manager in self.managers:
-            manager.start()
-        until(self.leader, 60.0)
+            manager.start(*options)
+        for manager in self.managers:
+            manager.wait_for("health and metrics on")
+        if lead:
+            until(self.leader, 60.0)
 
     def start_webhook(self, *options: str) -> None:
         """Start it and wait until it takes reviews and API servers trust it."""
@@ -89,11 +92,7 @@ class RealCluster:
         gate = ("--feature-gates", f"EvictionRequestAPI={str(is_open).lower()}")
         for one in (*self.managers, self.webhook):
             assert one.stop() == 0, one.output
-        self.start_webhook(*gate)
-        for manager in self.managers:
-            manager.start(*gate)
-        if is_open:
-            until(self.leader, 60.0)
+        self.start(*gate, lead=is_open)
 
     def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
         """A kubeconfig of someone else at the same server."""

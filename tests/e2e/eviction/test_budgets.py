@@ -1,0 +1,83 @@
+"""Disruption budgets keep pods from leaving, are told so in numbers, and let them go as soon as they can."""
+
+from __future__ import annotations
+
+import time
+
+from support.eviction_place import Place, reason
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
+from vacate.sdk import Ending
+
+LEFT = ("PodTerminated", "PodDeleted")
+
+
+async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) -> None:
+    pod = await place.pod("tight", labels={"app": "tight"})
+    await place.budget("tight", minAvailable=1)
+    await place.ask(pod)
+    blocked = await place.until_stage(pod, "Blocked")
+    assert blocked.status.pod_eviction_status is not None
+    refusals = blocked.status.pod_eviction_status.failed_api_eviction_counter
+    assert refusals >= 1
+    assert blocked.status.message.startswith("The eviction was refused: ")
+    assert "disruption budget" in blocked.status.message
+    assert "tight" in blocked.status.message
+    assert await place.events(pod["metadata"]["uid"], "EvictionRefused")
+    again = await place.until_request(pod, lambda one: _refusals(one) > refusals, "it is tried again")
+    assert not again.complete
+    await place.stays(pod)
+    opened = time.monotonic()
+    await place.client.patch(PODDISRUPTIONBUDGETS, "tight", {"spec": {"minAvailable": 0}}, place.namespace)
+    over = await place.until_complete(pod)
+    # By now the next attempt by itself is at least ten seconds away: it was the budget that woke it.
+    assert time.monotonic() - opened < 8, "the budget has opened, and nobody was woken"
+    assert reason(over, "Complete") in LEFT
+    assert _refusals(over) >= refusals
+    await place.gone(pod)
+
+
+def _refusals(request: object) -> int:
+    status = request.status.pod_eviction_status  # type: ignore[attr-defined]
+    return int(status.failed_api_eviction_counter) if status else 0
+
+
+async def test_a_budget_that_is_removed_lets_the_pod_go(place: Place) -> None:
+    pod = await place.pod("held", labels={"app": "held"})
+    await place.budget("held", maxUnavailable=0)
+    await place.ask(pod)
+    await place.until_stage(pod, "Blocked")
+    await place.client.delete(PODDISRUPTIONBUDGETS, "held", place.namespace)
+    assert reason(await place.until_complete(pod), "Complete") in LEFT
+
+
+async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:
+    pod = await place.pod("spared", labels={"app": "spared"})
+    await place.budget("spared", minAvailable=1)
+    requester = place.requester()
+    await requester.ask("spared")
+    await place.until_stage(pod, "Blocked")
+    assert await requester.withdraw("spared")
+    result = await requester.wait("spared")
+    assert (result.ending, result.left) == (Ending.CANCELLED, False)
+    await place.client.delete(PODDISRUPTIONBUDGETS, "spared", place.namespace)
+    await place.stays(pod)
+    again = await requester.ask("spared")  # a request that is over is replaced by a new one
+    assert not again.complete
+    assert (await requester.wait(again)).left
+
+
+async def test_as_many_leave_as_a_budget_allows(place: Place) -> None:
+    pods = [await place.pod(f"many-{i}", labels={"app": "many"}) for i in range(3)]
+    await place.budget("many", minAvailable=2)
+    for pod in pods:
+        await place.ask(pod)
+
+    async def one_is_gone() -> bool:
+        listed = await place.client.list(PODS, place.namespace)
+        return len(listed.items) == 2
+
+    await place.until(one_is_gone, "one has left")
+    left = [pod for pod in pods if await place.there(pod)]
+    for pod in left:
+        await place.until_stage(pod, "Blocked")
+        await place.stays(pod)

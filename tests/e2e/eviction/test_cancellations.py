@@ -1,0 +1,157 @@
+"""The three cancellation examples of the design, step by step, with actors and requesters of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from support.eviction_place import Place, reason, turns
+from vacate.api.kinds import EVICTIONREQUESTS, NODES
+from vacate.api.objects import Obj
+from vacate.errors import ApiError, Invalid
+from vacate.sdk import (
+    Cancellation,
+    CancellationForbidden,
+    Ended,
+    Ending,
+    Fate,
+    Finished,
+    Interceptor,
+    Leave,
+    Requester,
+)
+from vacate.sdk.asking import withdrawn
+
+ACTOR_A, ACTOR_B = "actor-a.example.com", "actor-b.example.com"
+DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"
+
+
+class Actors:
+    """B tells users and waits until they are done; A deletes the pod once it is let."""
+
+    def __init__(self, place: Place, policy_of_b: Cancellation, policy_of_a: Cancellation) -> None:
+        self.users_done = asyncio.Event()
+        self.may_delete = asyncio.Event()
+        self.told: list[str] = []
+        self.interceptors = (
+            Interceptor(ACTOR_A, self._delete, namespace=place.namespace, cancellation=policy_of_a),
+            Interceptor(ACTOR_B, self._notify, namespace=place.namespace, cancellation=policy_of_b),
+        )
+
+    async def _notify(self, leave: Leave) -> Finished:
+        self.told.append("there will be a disruption")
+        await leave.report("Users finish their work")
+        try:
+            await self.users_done.wait()
+        except asyncio.CancelledError:
+            if leave.ended is Ended.CANCELLED:
+                self.told.append("the disruption is cancelled")
+            raise
+        return leave.finished("Ready to be deleted")
+
+    async def _delete(self, leave: Leave) -> None:
+        await self.may_delete.wait()
+        await leave.delete(because="all users are gone")
+
+
+async def begin(place: Place, pod: Obj) -> Requester:
+    """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
+    await cordon(place, pod, unschedulable=True)
+    drain = place.requester(DRAIN)
+    await drain.ask("p-1")
+    return drain
+
+
+async def cordon(place: Place, pod: Obj, *, unschedulable: bool) -> None:
+    change = {"spec": {"unschedulable": unschedulable or None}}
+    await place.client.patch(NODES, pod["spec"]["nodeName"], change)
+
+
+async def b_is_at_work(place: Place, pod: Obj, actors: Actors) -> None:
+    await place.until_active(pod, ACTOR_B)
+    said = "Users finish their work"
+    await place.until_request(pod, lambda one: one.status.message == said, "B reports")
+    assert actors.told == ["there will be a disruption"]
+
+
+async def test_several_requesters_and_no_cancellation(place: Place) -> None:
+    pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
+    actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
+    drain, sort = await begin(place, pod), place.requester(SORT)
+    request = await sort.ask("p-1")  # 3. the descheduler joins
+    assert [one.name for one in request.spec.requesters] == [DRAIN, SORT]
+    async with place.serving(*actors.interceptors):
+        await b_is_at_work(place, pod, actors)  # 4. to 6.
+        assert (await place.request(pod)).status.eviction_request_cancellation_policy == "Allow"
+        await cordon(place, pod, unschedulable=False)  # 7.
+        assert await drain.withdraw("p-1")  # 8.
+        still = await place.request(pod)
+        assert [one.name for one in still.spec.requesters] == [SORT]
+        assert (still.status.active_interceptor_name, still.complete) == (ACTOR_B, False)  # 9.
+        actors.users_done.set()  # 10. B completes
+        after = await place.until_active(pod, ACTOR_A)  # 11. A's turn
+        assert turns(after) == [(ACTOR_B, Fate.COMPLETED)]
+        assert after.status.eviction_request_cancellation_policy == "Allow"  # 12.
+        actors.may_delete.set()  # 13. A deletes the pod
+        result = await sort.wait(request)  # 14.
+    assert result.left
+    assert [(turn.interceptor, turn.fate) for turn in result.history] == [
+        (ACTOR_B, Fate.COMPLETED),
+        (ACTOR_A, Fate.ENDED),
+    ]
+    await place.gone(pod)  # 15. and the request goes with it
+    assert actors.told == ["there will be a disruption"]
+
+
+async def test_one_requester_who_cancels(place: Place) -> None:
+    pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
+    actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
+    drain = await begin(place, pod)
+    async with place.serving(*actors.interceptors):
+        await b_is_at_work(place, pod, actors)  # 3. to 5.
+        await cordon(place, pod, unschedulable=False)  # 6.
+        assert await drain.withdraw("p-1")  # 7.
+        over = await place.until_complete(pod)  # 8.
+        assert reason(over, "Complete") == "Cancelled"
+        assert over.status.active_interceptor_name is None
+        assert over.status.expected_interceptor_finish_time is None
+        result = await drain.wait("p-1")
+        assert (result.ending, result.left) == (Ending.CANCELLED, False)
+
+        async def users_know() -> bool:
+            return actors.told == ["there will be a disruption", "the disruption is cancelled"]
+
+        await place.until(users_know, "B has seen the cancellation")  # 9.
+    await place.stays(pod)
+
+
+@pytest.mark.parametrize("policy_of_a", list(Cancellation))
+async def test_one_requester_who_may_not_cancel(place: Place, policy_of_a: Cancellation) -> None:
+    pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
+    actors = Actors(place, Cancellation.FORBID, policy_of_a)
+    drain = await begin(place, pod)
+    async with place.serving(*actors.interceptors):
+        await b_is_at_work(place, pod, actors)  # 3. to 5.
+        request = await place.request(pod)
+        assert request.forbids_cancellation
+        await cordon(place, pod, unschedulable=False)  # 6.
+        with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
+            await drain.withdraw("p-1")
+        name = request.metadata.name
+        with pytest.raises(Invalid, match=r"spec\.requesters"):
+            await place.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), place.namespace)
+        with pytest.raises(ApiError, match="Forbid"):
+            await place.client.delete(EVICTIONREQUESTS, name, place.namespace)
+        actors.users_done.set()  # 8. B completes
+        await place.until_active(pod, ACTOR_A)  # 9. A's turn
+        wanted = policy_of_a.value
+        await place.until_request(
+            pod, lambda one: one.status.eviction_request_cancellation_policy == wanted, "A has its policy"
+        )  # 10.
+        actors.may_delete.set()  # 11. A deletes the pod
+        result = await drain.wait(request)  # 12.
+    assert result.left
+    assert result.history[0].interceptor == ACTOR_B
+    await place.gone(pod)  # 13. and the request goes with it
+    assert actors.told == ["there will be a disruption"]

@@ -1,0 +1,25 @@
+"""What the design wants tested is tested: its own lists, each line with the functions that are it here."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text())
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(("part", "items"), [("integration", 5), ("e2e", 2)])
+def test_every_line_of_the_design_names_tests_that_exist(part: str, items: int) -> None:
+    assert len(LISTS[part]) == items
+    for line, functions in LISTS[part].items():
+        assert functions, line
+        for one in functions:
+            file, _, function = one.partition("::")
+            found = re.search(rf"^(async )?def {function}\(", (ROOT / file).read_text(), re.MULTILINE)
+            assert found, f"{line}: {one}"
