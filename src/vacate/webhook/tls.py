@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
+import os
 import ssl
 import tempfile
+from collections.abc import Iterator
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -81,11 +84,23 @@ def _checked(chain: bytes, key: bytes) -> x509.Certificate:
 
 
 def _load(context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
-    """The ssl module reads certificates only from files: one that nobody else can read, for a moment."""
-    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-        file.write(chain + b"\n" + key)
-        file.flush()
+    with _file_of(chain + b"\n" + key) as path:
         try:
-            context.load_cert_chain(file.name)
+            context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise ConfigError(f"cannot be used for TLS: {error}") from None
+
+
+@contextlib.contextmanager
+def _file_of(content: bytes) -> Iterator[str]:
+    """The ssl module reads certificates only from files: one in memory, since a pod may have no other."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+            file.write(content)
+            file.flush()
+            yield file.name
+        return
+    with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
+        memory.write(content)
+        memory.flush()
+        yield f"/proc/self/fd/{memory.fileno()}"
