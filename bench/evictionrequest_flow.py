@@ -118,8 +118,9 @@ class Writer:
                 request.spec.interceptors[place].name, turn, request.status.active_interceptor_name
             )
             request = await self._patch(request, assign_patch(request, action, _CLOCK.now()))
-            done = status_patch(request, Report(), _CLOCK.now(), beat=True, completed=True)
-            request = await self._patch(request, done or {})
+            for completed in (False, True):  # taken on, and done
+                said = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
+                request = await self._patch(request, said or {})
         await self.evict(target)
         await self._patch(request, finish_patch(request, Finish(Ending.POD_DELETED), _CLOCK.now()))
 

@@ -13,8 +13,10 @@ from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
+from vacate.runtime.leader import LeaseTimings
 from vacate.runtime.pace import Pace
 from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
@@ -23,6 +25,14 @@ from vacate.wiring.parts import Surroundings
 
 def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
     return parse_feature_gates(value)
+
+
+def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseTimings:
+    try:
+        duration, deadline, retry = (float(one) for one in value.split(","))
+    except ValueError:
+        raise ConfigError(f"--lease-timings: {value!r} is not three numbers such as 15,10,2") from None
+    return LeaseTimings(duration, deadline, retry)
 
 
 @click.command()
@@ -41,6 +51,14 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     show_default=True,
     metavar="NAME",
     help="Where the Lease is kept.",
+)
+@click.option(
+    "--lease-timings",
+    default="15,10,2",
+    callback=_timings,
+    show_default=True,
+    metavar="SECONDS,SECONDS,SECONDS",
+    help="How long others wait for a silent leader; when it stops by itself; how often it renews.",
 )
 @click.option(
     "--metrics-port",
@@ -86,6 +104,7 @@ def manager(
     context: str,
     leader_elect: bool,
     lease_namespace: str,
+    lease_timings: LeaseTimings,
     metrics_port: int,
     metrics_address: str,
     gates: FeatureGates,
@@ -100,7 +119,7 @@ def manager(
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
-    settings = ManagerSettings(gates, leader_elect, lease_namespace, pace=Pace(qps, burst))
+    settings = ManagerSettings(gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst))
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
 

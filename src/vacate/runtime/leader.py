@@ -203,7 +203,7 @@ class LeaderElector:
         now = format_micro_time(self._clock.now())
         return {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": int(self._timings.duration),
+            "leaseDurationSeconds": math.ceil(self._timings.duration),  # whole, and never too short
             "acquireTime": acquired or now,
             "renewTime": now,
             "leaseTransitions": transitions,

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, environment, running_cluster, vacate
+from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster, vacate
 from support.https import Obj
+from support.manager_process import managing
 from support.manifests import pod
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
@@ -28,62 +22,6 @@ pytestmark = pytest.mark.process
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = EVICTIONREQUESTS.collection_path("default")
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
-
-
-class ManagerProcess:
-    """What it prints is collected all the time."""
-
-    def __init__(self, kubeconfig: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "vacate", "manager", "--kubeconfig", str(kubeconfig)]
-        self.process = subprocess.Popen(
-            [*command, "--metrics-port", "0", *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment() | {"PYTHONUNBUFFERED": "1"},
-        )
-        self.lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        self.lines.extend(iter(self.process.stdout.readline, ""))
-
-    @property
-    def output(self) -> str:
-        return "".join(self.lines)
-
-    def address(self) -> str:
-        found = re.search(r"http://127\.0\.0\.1:\d+", self.output)
-        return found[0] if found else ""
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(until(self.address) + path, timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(20)
-        self._reader.join(20)
-        return code
-
-
-@contextlib.contextmanager
-def managing(kubeconfig: Path, *options: str) -> Iterator[ManagerProcess]:
-    manager = ManagerProcess(kubeconfig, *options)
-    try:
-        yield manager
-    finally:
-        if manager.process.poll() is None:
-            manager.process.kill()
-        manager.process.wait()
-        assert manager.process.stdout is not None
-        manager.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
