@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from support.leaves.kept import kept_seeds
@@ -15,3 +18,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = metafunc.config.getoption("--seed")
     seeds = [*range(SEEDS), *(seed for seed in kept_seeds() if seed >= SEEDS)]
     metafunc.parametrize("leave_seed", seeds if chosen is None else [chosen])
+
+
+@pytest.fixture(autouse=True)
+def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Bad weather is loud, and what is not read need not be said; a seed that is asked for may speak."""
+    if request.config.getoption("--seed") is None:
+        logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)

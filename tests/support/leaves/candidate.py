@@ -7,7 +7,7 @@ from vacate.runtime.leader import LeadershipLost, LeaseTimings
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 from vacate.wiring.parts import Surroundings
 
-TIMINGS = LeaseTimings(duration=60.0, renew_deadline=40.0, retry=8.0)
+TIMINGS = LeaseTimings(duration=90.0, renew_deadline=60.0, retry=20.0)
 """Slower than usual, so that a story is not mostly about leases."""
 
 

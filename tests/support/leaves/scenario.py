@@ -55,6 +55,7 @@ class Scenario:
     skews: Mapping[str, float]
     managers: int = 1
     elected: bool = False  # whether one manager works at a time
+    collected: bool = True  # whether requests go with their pods; else the controller alone ends them
     shuffle: bool = False
     length: float = LENGTH
 
@@ -96,6 +97,7 @@ def draw_scenario(dice: Dice) -> Scenario:
         },
         managers=count,
         elected=count > 1 and dice.chance(0.5),
+        collected=dice.chance(0.4),
         shuffle=dice.chance(0.3),
     )
 

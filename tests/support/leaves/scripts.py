@@ -34,6 +34,7 @@ def _script(
         happenings=happenings,
         climate=Climate(),
         skews={},
+        collected=False,
         length=length,
     )
 

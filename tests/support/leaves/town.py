@@ -35,10 +35,10 @@ from vacate.sim.weather import Weather
 from vacate.sim.world import Build, World, WorldSettings
 from vacate.wire.message import Request
 from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS
-from vacate.wiring.parts import Surroundings, part_deps, part_manager
+from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
 
-_NEEDED = ("namespace-controller", "controllermanager", "garbage-collector-controller")
-_AROUND = [member for member in CONTROLLERS if member.component in _NEEDED]
+_COLLECTOR = "garbage-collector-controller"
+_NEEDED = ("namespace-controller", "controllermanager", _COLLECTOR)
 
 SILENCE = 640.0
 """Seconds until an informer has noticed at the latest that its watch has fallen silent, and listed again."""
@@ -51,6 +51,11 @@ class _Calm:
 
     def fault(self, request: Request) -> Fault:
         return NO_FAULT
+
+
+def _around(scenario: Scenario) -> list[Member]:
+    needed = [member for member in CONTROLLERS if member.component in _NEEDED]
+    return [member for member in needed if scenario.collected or member.component != _COLLECTOR]
 
 
 class Town:
@@ -77,7 +82,7 @@ class Town:
                 nodes=len(NODES),
                 node=NodeSettings(heartbeat_seconds=1000.0),
                 schedulers=(),
-                controllers=_AROUND,
+                controllers=_around(scenario),
                 evictions=(),
                 plans=self._plan,
                 skews=scenario.skews,
