@@ -13,7 +13,8 @@ from support.kubectl import Kubectl, kubectl_or_reason
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cluster" in metafunc.fixturenames:
-        metafunc.parametrize("cluster", cluster_params(), indirect=True, scope="session")
+        params = cluster_params(real_only="real" in metafunc.fixturenames)
+        metafunc.parametrize("cluster", params, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Upgrade, downgrade, upgrade: the feature gate is closed and opened again, and nothing that was asked is lost.
+"""Upgrade, downgrade, upgrade: the feature gate is closed and opened again, and no request is lost.
 
 The design's own steps for the path, whose versions are those of the gate here.
 """
@@ -63,5 +63,5 @@ async def nobody_is_there(place: Place) -> None:
 
 async def test_the_gate_adds_validation_to_pods(place: Place) -> None:
     """What is taken while the gate is closed, as the path above shows, is refused while it is open."""
-    with pytest.raises(ApiError, match="priority_first.example.com"):
+    with pytest.raises(ApiError, match=r"priority_first\.example\.com"):
         await place.client.create(PODS, pod_body("checked", annotations=MALFORMED), place.namespace)

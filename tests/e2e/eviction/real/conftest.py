@@ -1,0 +1,21 @@
+"""Tests of what only a real cluster has. They exist only where `make test-kube` has started one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support.arms_kube import KUBECONFIG
+from support.eviction_clusters import EvictionCluster
+from support.eviction_real import RealCluster
+
+if not os.environ.get(KUBECONFIG):
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture
+def real(cluster: EvictionCluster) -> RealCluster:
+    """The real cluster, with handles to all that runs in it."""
+    assert isinstance(cluster, RealCluster)
+    return cluster
