@@ -75,7 +75,7 @@ class Hook:
         self.terms = terms or Terms()
         self.metrics = Metrics()
         counted = WebhookMetrics(self.metrics.registry)
-        self.service = Service(Asker(client), lambda: self.terms, clock, counted)
+        self.service = Service(Asker(client, clock), lambda: self.terms, clock, counted)
 
     @classmethod
     def beside(cls, server: Embedded, terms: Terms | None = None) -> Hook:

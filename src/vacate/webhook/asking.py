@@ -1,28 +1,38 @@
-"""Finds out what a judgement needs to know, from the API server itself: nothing here is remembered."""
+"""Finds out what a judgement needs to know, from the API server itself: none of its answers is kept."""
 
 from __future__ import annotations
-
-import datetime as dt
 
 from vacate.api.identity import Access, User
 from vacate.api.kinds import SUBJECTACCESSREVIEWS
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
+from vacate.clock import PassiveClock
 from vacate.errors import ConfigError, NotFound
-from vacate.webhook.judge import Path, Terms, judge
+from vacate.webhook.judge import MUTATE_REQUESTS, VALIDATE_REQUESTS, Path, Terms, judge
+from vacate.webhook.memory import Memory
 from vacate.webhook.questions import Known, MayThey, WhatIs
-from vacate.webhook.review import AdmissionRequest, Verdict
+from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
 
 
 class Asker:
     """Judges reviews, with a cluster to look things up in."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, clock: PassiveClock) -> None:
         self._client = client
+        self._clock = clock
+        self._memory = Memory(clock)
 
-    async def judged(self, path: Path, request: AdmissionRequest, terms: Terms, now: dt.datetime) -> Verdict:
+    async def judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
         """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
-        known = Known()
+        if path is VALIDATE_REQUESTS and self._memory.recalls(request):
+            return ALLOWED
+        verdict = await self._judged(path, request, terms)
+        if path is MUTATE_REQUESTS:
+            self._memory.note(request, verdict)
+        return verdict
+
+    async def _judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
+        known, now = Known(), self._clock.now()
         while True:
             found = judge(path, request, known, terms, now)
             if isinstance(found, Verdict):

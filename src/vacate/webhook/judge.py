@@ -39,13 +39,16 @@ class Path:
     judge: _Judge
 
 
+MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx))
+VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx))
+MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
+VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
+
 PATHS: Mapping[str, Path] = {
-    "/mutate/evictionrequests": Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx)),
-    "/validate/evictionrequests": Path(
-        EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx)
-    ),
-    "/mutate/pods": Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules)),
-    "/validate/pods": Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx)),
+    "/mutate/evictionrequests": MUTATE_REQUESTS,
+    "/validate/evictionrequests": VALIDATE_REQUESTS,
+    "/mutate/pods": MUTATE_PODS,
+    "/validate/pods": VALIDATE_PODS,
 }
 
 

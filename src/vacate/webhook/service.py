@@ -76,7 +76,7 @@ class Service:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
             async with asyncio.timeout(self._answer_seconds):
-                return await self._asker.judged(path, review, self._terms(), self._clock.now())
+                return await self._asker.judged(path, review, self._terms())
         except TimeoutError:
             raise ServiceUnavailable("the cluster did not answer the webhook's questions in time") from None
         except (ApiError, TransportError) as error:

@@ -66,7 +66,7 @@ class WebhookParts:
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._pulse = Pulse(self._client, around.clock)
         self._keeper = None if settings.cert_dir else self._own_certificates()
-        service = Service(Asker(self._client), self._terms, around.clock, self._metrics)
+        service = Service(Asker(self._client, around.clock), self._terms, around.clock, self._metrics)
         limits = Limits(
             handshake_seconds=10.0,
             body_seconds=10.0,
