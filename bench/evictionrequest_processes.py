@@ -80,6 +80,11 @@ class Manager:
         self._until(lambda: self._get("/readyz") is not None)
         return time.perf_counter() - self.started.began
 
+    @property
+    def leads(self) -> bool:
+        """Whether it holds the lease. Costs what its metrics cost."""
+        return sum_of(self._get("/metrics") or "", "leader_election_master_status") == 1.0
+
     def wait_idle(self) -> float:
         """Seconds from the start of the process until it has come to rest.
 

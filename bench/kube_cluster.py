@@ -1,0 +1,116 @@
+"""A real control plane with simulated nodes, and Vacate installed beside it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from bench.evictionrequest_processes import manager, started
+from hack.kubelab.children import end_child
+from hack.kubelab.control_plane import running
+from hack.kubelab.obtain import obtain
+from hack.kubelab.up import start_nodes
+
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import ADMITTED_STAMP
+from vacate.decide.registration import resolve
+from vacate.install.names import MUTATING, VALIDATING
+
+CRD = Path("deploy/crds/evictionrequests.yaml")
+_QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Kube:
+    """Where the cluster is, and its kubectl."""
+
+    kubeconfig: Path
+    kubectl: Path
+
+    def run(self, *arguments: str) -> str:
+        """One kubectl command that must succeed."""
+        command = [str(self.kubectl), "--kubeconfig", str(self.kubeconfig), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"kubectl {' '.join(arguments)}: {done.stderr}")
+        return done.stdout
+
+
+@contextmanager
+def cluster(nodes: int, *, webhook: bool) -> Iterator[Kube]:
+    """The control plane, its nodes, and what an installation puts there; no manager yet."""
+    programs = obtain()
+    with tempfile.TemporaryDirectory(prefix="vacate-bench-") as folder, ExitStack() as stack:
+        plane = stack.enter_context(running(programs, Path(folder)))
+        stack.callback(end_child, start_nodes(plane, nodes, *_QUICK_PODS), 10.0)
+        kube = Kube(plane.kubeconfig, programs / "kubectl")
+        if webhook:
+            stack.enter_context(_admitting(kube))
+        else:
+            kube.run("apply", "-f", str(CRD))
+            kube.run("wait", "--for=condition=Established", "-f", str(CRD))
+        _wait(lambda: kube.run("get", "nodes", "--no-headers").count(" Ready ") == nodes, "nodes")
+        yield kube
+
+
+@contextmanager
+def managed(kube: Kube) -> Iterator[None]:
+    """A manager that is ready and leads."""
+    with manager(kube.kubeconfig) as one:
+        one.wait_ready()
+        _wait(lambda: one.leads, "a leader")
+        yield
+
+
+@contextmanager
+def _admitting(kube: Kube) -> Iterator[None]:
+    port = _free_port()
+    url = f"https://127.0.0.1:{port}"
+    connection = ("--kubeconfig", str(kube.kubeconfig))
+    install = [sys.executable, "-m", "vacate", "install", *connection, "--webhook-url", url, "--no-manager"]
+    subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+    listen = ("--self-signed", "--address", "127.0.0.1", "--port", str(port), "--host", "127.0.0.1")
+    with started("-u", "-m", "vacate", "webhook", *connection, *listen, "--metrics-port", "0") as one:
+        while "taking reviews" not in one.line():
+            pass
+        _wait(lambda: _trusted(kube), "webhook configurations with an authority")
+        yield
+
+
+def _trusted(kube: Kube) -> bool:
+    found = (
+        orjson.loads(kube.run("get", f"{sort}webhookconfiguration", name, "-o", "json"))
+        for sort, name in (("mutating", MUTATING), ("validating", VALIDATING))
+    )
+    return all("caBundle" in hook["clientConfig"] for one in found for hook in one["webhooks"])
+
+
+def admitted(request: Obj, target: Obj) -> Obj:
+    """What the webhook does to a request, done by the client where there is no webhook."""
+    interceptors = [{"name": name} for name in resolve(target).interceptors]
+    metadata = {**request["metadata"], "annotations": {ADMITTED_STAMP: "true"}}
+    metadata["labels"] = target["metadata"].get("labels", {})
+    return {**request, "metadata": metadata, "spec": {**request["spec"], "interceptors": interceptors}}
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _wait(ask: Callable[[], bool], what: str) -> None:
+    ends = time.perf_counter() + _PATIENCE
+    while not ask():
+        if time.perf_counter() > ends:
+            raise SystemExit(f"no {what} within {_PATIENCE:.0f} s")
+        time.sleep(0.1)
