@@ -20,6 +20,8 @@ from support.embedded import ADMIN, Embedded, embedded, namespace
 from support.reviews import MUTATE, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
+from vacate.apiserver.connection import Limits
+from vacate.apiserver.edge import Edge
 from vacate.apiserver.pki_issue import KeyPair, new_authority, new_server
 from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
@@ -247,6 +249,50 @@ async def test_what_is_under_way_is_finished(hook: Running) -> None:
         answer = await asyncio.wait_for(sending, 10)
         assert (await answer.json())["response"]["allowed"] is True
         await asyncio.wait_for(stopping, 10)
+
+
+class Held(SystemClock):
+    """A clock on which the delay before the end takes as long as a test wants."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        await (self.go_on.wait() if seconds == 77.0 else super().sleep(seconds))
+
+
+async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
+    async with embedded() as server:
+        clock, gate = Held(), Gate(server)
+        settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, delay_seconds=77.0)
+        parts = WebhookParts(gate, Surroundings(clock, system_entropy(), Metrics()), settings)
+        hook = Running(parts, gate, asyncio.ensure_future(parts.run()))
+        await asyncio.wait_for(parts.listening(), 10)
+        stopping = asyncio.ensure_future(hook.stop())
+        await until(lambda: "reviews are not taken" in parts.not_ready())
+        async with aiohttp.ClientSession() as session:
+            answer = await session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting())
+            assert answer.status == 200
+        assert not stopping.done()
+        clock.go_on.set()
+        await asyncio.wait_for(stopping, 10)
+
+
+async def test_slow_clients_are_cut_off(folder: Path) -> None:
+    served = ServedCertificate(WebhookMetrics(Metrics().registry))
+    CertificateFolder(folder, served).look()
+
+    async def never(_request: Request) -> Response:
+        raise AssertionError("the request is not whole")
+
+    edge = Edge(never, served.context, Limits(body_seconds=0.05, linger_seconds=0.05))
+    await edge.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", edge.port, ssl=trusting())
+    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+    answer = await asyncio.wait_for(reader.read(), 10)
+    assert answer.startswith(b"HTTP/1.1 504 ")
+    writer.close()
+    await edge.stop()
 
 
 async def test_bodies_that_are_too_long(hook: Running) -> None:

@@ -109,12 +109,21 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
 )
 @click.option(
+    "--shutdown-delay",
+    "delay",
+    type=span_between(0.0, 300.0),
+    default="0s",
+    show_default=True,
+    metavar="SPAN",
+    help="How long to go on, not ready, when asked to end, until nobody sends reviews any more.",
+)
+@click.option(
     "--grace",
     type=span_between(0.0, 300.0),
     default="10s",
     show_default=True,
     metavar="SPAN",
-    help="How long reviews under way may take when the webhook is asked to end.",
+    help="How long reviews under way may take then.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what the webhook does.")
 def webhook(
@@ -152,11 +161,13 @@ def _settings(
     rules: Path | None,
     allowed: tuple[str, ...],
     gates: FeatureGates,
+    delay: dt.timedelta,
     grace: dt.timedelta,
 ) -> WebhookSettings:
     return WebhookSettings(
-        address, port, cert_dir, namespace, service, hosts, rules, allowed, gates, grace.total_seconds()
-    )
+        address, port, cert_dir, namespace, service, hosts, rules, allowed, gates,
+        delay.total_seconds(), grace.total_seconds(),
+    )  # fmt: skip
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:

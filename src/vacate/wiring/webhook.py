@@ -45,7 +45,9 @@ class WebhookSettings:
     rules: Path | None = None
     allowed_interceptors: tuple[str, ...] = ()
     gates: FeatureGates = field(default_factory=FeatureGates)
-    grace_seconds: float = 10.0  # for what is under way when the process is asked to end
+    # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
+    delay_seconds: float = 0.0
+    grace_seconds: float = 10.0  # then, for what is under way
 
     @property
     def all_hosts(self) -> tuple[str, ...]:
@@ -96,7 +98,7 @@ class WebhookParts:
         return "; ".join(filter(None, wrong))
 
     async def run(self) -> None:
-        """Run until cancelled; then take no more reviews, and finish those under way within the grace.
+        """Run until cancelled; then, after the delay, take no more reviews and finish those under way.
 
         ConfigError where the files cannot be used or the port is taken.
         """
@@ -121,6 +123,7 @@ class WebhookParts:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listening.clear()
+            await self._around.clock.sleep(self._settings.delay_seconds)
             await self._edge.stop()
 
     async def _start(self) -> None:
