@@ -45,7 +45,7 @@ def _intercepting() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS], _READ),
         _rule(_GROUP, [_STATUS], ["patch"]),
-        _rule("", ["pods"], [*_READ, "delete"]),
+        _rule("", ["pods"], ["get", "delete"]),
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
     ]
@@ -64,7 +64,7 @@ def _manager(settings: Settings) -> list[Obj]:
         _rule(_GROUP, [_STATUS], ["patch"]),
         _rule("", ["pods"], _READ),
         _rule("", ["pods/eviction"], ["create"]),
-        _rule("policy", ["poddisruptionbudgets"], _READ),
+        _rule("policy", ["poddisruptionbudgets"], ["list", "watch"]),
         _rule("", ["events"], ["create", "patch"]),
     ]
     at_home = [
