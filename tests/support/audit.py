@@ -20,24 +20,28 @@ class Call:
     namespace: str
     name: str
     code: int
+    forbidden: bool  # by the lack of a right, not by admission
     body: dict[str, Any]
 
 
 def calls(log: Path) -> Iterator[Call]:
-    """All requests for resources that were answered, oldest first."""
+    """All requests for resources that were answered, oldest first; watches as soon as they begin."""
     for line in log.read_text().splitlines():
         if not line.endswith("}"):  # a killed server may have been in the middle of it
             continue
         event = json.loads(line)
-        if event["stage"] == "ResponseComplete" and "objectRef" in event:
+        answered = "ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"
+        if event["stage"] == answered and "objectRef" in event:
             yield _call(event)
 
 
 def _call(event: dict[str, Any]) -> Call:
     about = event["objectRef"]
     resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
+    forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
     who = event.get("impersonatedUser", event["user"])
     return Call(
         who["username"], event["verb"], about.get("apiGroup", ""), resource, about.get("namespace", ""),
-        about.get("name", ""), event.get("responseStatus", {}).get("code", 0), event.get("requestObject", {}),
+        about.get("name", ""), event.get("responseStatus", {}).get("code", 0), forbidden,
+        event.get("requestObject", {}),
     )  # fmt: skip

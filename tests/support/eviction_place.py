@@ -175,9 +175,9 @@ class Place:
     # Programs
 
     @contextlib.asynccontextmanager
-    async def serving(self, *interceptors: Interceptor) -> AsyncIterator[None]:
+    async def serving(self, *interceptors: Interceptor, client: Client | None = None) -> AsyncIterator[None]:
         """A program of interceptors for the length of the block."""
-        program = asyncio.create_task(serve_interceptors(self.client, interceptors))
+        program = asyncio.create_task(serve_interceptors(client or self.client, interceptors))
         try:
             yield
         finally:

@@ -134,13 +134,13 @@ async def another_leader(real: RealCluster) -> None:
     assert leader is not None
     leader.kill()
     await until(lambda: real.leader() not in (None, leader))
-    leader.start()
+    real.start_managers()
 
 
 async def another_webhook(real: RealCluster) -> None:
     assert real.webhook.stop() == 0
     await asyncio.sleep(0.5)
-    real.webhook.start()
+    real.start_webhook()
 
 
 @pytest.mark.timeout(400)

@@ -1,0 +1,193 @@
+"""Roles: whoever has one can do what it is for, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from support.audit import Call
+from support.eviction_people import Right, done_by, person, refused, rights_of, unused
+from support.eviction_place import Place, reason, run_vacate
+from support.eviction_real import HOME, RealCluster
+from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, PODS, ROLES
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.errors import Forbidden
+from vacate.install.names import INTERCEPTOR, MANAGER, REQUESTER, VIEWER, WEBHOOK
+from vacate.sdk import Interceptor, Leave, Requester
+
+PREPARE = "prepare.example.com"
+DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
+READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+LEFT = ("PodTerminated", "PodDeleted")
+
+
+async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: RealCluster) -> None:
+    pod = await place.pod("web", PREPARE)
+    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    async with jane.client() as client:
+        requester = Requester(client, "jane.example.com", namespace=place.namespace)
+        request = await requester.ask("web", because="kernel update")
+        await place.until_active(pod, PREPARE)
+        for change in ({"message": "mine"}, {"activeInterceptorCompleted": True}):
+            with pytest.raises(Forbidden, match="evictionrequests/status"):
+                await client.patch(
+                    EVICTIONREQUESTS,
+                    request.metadata.name,
+                    {"status": change},
+                    place.namespace,
+                    subresource="status",
+                )
+        assert await requester.withdraw("web")
+        assert not (await requester.wait("web")).left
+        again = await requester.ask("web")  # which replaces the request that is over
+        assert not again.complete
+        with pytest.raises(Forbidden):
+            await client.patch(PODS, "web", {"metadata": {"labels": {"a": "b"}}}, place.namespace)
+    await place.stays(pod)
+
+
+async def test_commands_of_a_requester(place: Place, real: RealCluster) -> None:
+    pod = await place.pod("web", PREPARE)
+    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    where = ("-n", place.namespace)
+    asked = await run_vacate(str(jane.kubeconfig), "evict", "web", "--because", "kernel update", *where)
+    assert asked.code == 0, asked
+    told = await run_vacate(str(jane.kubeconfig), "explain", "web", *where)
+    assert told.code == 0, told
+    back = await run_vacate(str(jane.kubeconfig), "cancel", "web", *where)
+    assert back.code == 0, back
+    assert reason(await place.until_complete(pod), "Complete") == "Cancelled"
+
+
+async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
+    place: Place, real: RealCluster
+) -> None:
+    pod = await place.pod("web", PREPARE)
+    sam = await person(place, real, "sam", REQUESTER)
+    async with sam.client() as client:
+        requester = Requester(client, "sam.example.com", namespace=place.namespace)
+        with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
+            await requester.ask("web")
+        request = await place.ask(pod)  # by someone who may
+        with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
+            await requester.ask("web")  # joining it
+        with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
+            await client.delete(EVICTIONREQUESTS, request.metadata.name, place.namespace)
+    assert [one.name for one in (await place.request(pod)).spec.requesters] == ["drain.example.com"]
+
+
+async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place, real: RealCluster) -> None:
+    evicted, deleted = await place.pod("evicted", PREPARE), await place.pod("deleted", PREPARE)
+    actor = await person(place, real, "actor", INTERCEPTOR)
+
+    async def prepare(leave: Leave) -> None:
+        await leave.report("Working", cancellation="Forbid")
+        for _ in range(2):  # the second time it is counted up
+            leave.event("Prepared", "All is saved.")
+        if leave.pod.metadata.name == "evicted":
+            await leave.evict()
+        else:
+            await leave.delete(because="it has no budget")
+
+    one = Interceptor(PREPARE, prepare, namespace=place.namespace)
+    async with actor.client() as client:
+        async with place.serving(one, client=client):
+            for pod in (evicted, deleted):
+                await place.ask(pod)
+            for pod in (evicted, deleted):
+                assert reason(await place.until_complete(pod), "Complete") in LEFT
+        done = done_by(real, actor.user)
+        assert refused(done) == set()
+        await cannot_ask(place, client, await place.pod("other", PREPARE))
+    role = await place.client.get(CLUSTERROLES, INTERCEPTOR)
+    assert needless(rights_of(role["rules"]), done) == set()
+
+
+async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
+    """Interceptors answer; they ask nobody to leave, and change nobody's mind."""
+    requester = Requester(client, "actor.example.com", namespace=place.namespace)
+    with pytest.raises(Forbidden, match="cannot create resource"):
+        await requester.ask("other")
+    name, change = pod["metadata"]["uid"], {"spec": {"requesters": [{"name": "actor.example.com"}]}}
+    await place.ask(pod)
+    with pytest.raises(Forbidden, match="cannot patch resource"):
+        await client.patch(EVICTIONREQUESTS, name, change, place.namespace)
+    with pytest.raises(Forbidden, match="cannot delete resource"):
+        await client.delete(EVICTIONREQUESTS, name, place.namespace)
+    with pytest.raises(Forbidden):
+        await client.patch(PODS, "other", {"metadata": {"labels": {"a": "b"}}}, place.namespace)
+
+
+async def test_a_viewer_only_looks(place: Place, real: RealCluster) -> None:
+    pod = await place.pod("web", PREPARE)
+    await place.ask(pod)
+    guest = await person(place, real, "guest", VIEWER, rules=[READ_PODS])
+    shown = await run_vacate(str(guest.kubeconfig), "status", "web", "-n", place.namespace)
+    assert (shown.code, "Intercepting" in shown.out or "Pending" in shown.out) == (0, True), shown
+    async with guest.client() as client:
+        with pytest.raises(Forbidden):
+            await client.delete(EVICTIONREQUESTS, pod["metadata"]["uid"], place.namespace)
+
+
+def needless(rights: Iterable[Right], done: list[Call]) -> set[Right]:
+    """Rights without a use, apart from lists: whoever watches lists where a server cannot stream them."""
+    found = unused(rights, done)
+    return {one for one in found if not (one.verb == "list" and replace(one, verb="watch") not in found)}
+
+
+async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealCluster) -> None:
+    """All that it ever does: hand over, evict, be refused twice, and look for a pod that nobody saw go."""
+    blocked, gone = await place.pod("blocked", labels={"app": "blocked"}), await place.pod("gone", PREPARE)
+    await _gone_unseen(place, real)
+    await place.budget("blocked", minAvailable=1)
+    await place.ask(blocked)
+    await place.ask(gone)
+    request = await place.until_active(gone, PREPARE)
+    await place.report(request, activeInterceptorCompleted=True)
+    await place.until_complete(gone)
+    await place.until(lambda: _told_twice(place, blocked), "the refusal is told a second time")
+    await _compare(place, real, MANAGER)
+
+
+async def _gone_unseen(place: Place, real: RealCluster) -> None:
+    pod = await place.pod("unseen", PREPARE)
+    await place.ask(pod)
+    await place.until_active(pod, PREPARE)
+    for manager in real.managers:
+        assert manager.stop() == 0
+    await place.client.delete(PODS, "unseen", place.namespace)
+    await place.gone(pod)
+    real.start_managers()
+    assert reason(await place.until_complete(pod), "Complete") == "PodDeleted"
+
+
+async def _told_twice(place: Place, pod: Obj) -> bool:
+    found = await place.events(pod["metadata"]["uid"], "EvictionRefused")
+    return any(one.get("count", 1) > 1 for one in found)
+
+
+async def test_the_webhook_has_the_rights_that_it_uses(place: Place, real: RealCluster) -> None:
+    """All that it ever does: judge, and make, renew and publish its certificate."""
+    await place.ask(await place.pod("web", PREPARE))
+    assert real.webhook.stop() == 0
+    real.start_webhook("--host", "webhook.example.com")  # a name that the certificate does not have yet
+    await place.until(lambda: _renewed(real), "the certificate is renewed")
+    await _compare(place, real, WEBHOOK)
+
+
+async def _renewed(real: RealCluster) -> bool:
+    done = done_by(real, f"system:serviceaccount:{HOME}:{WEBHOOK}")
+    return any((one.verb, one.resource) == ("patch", "secrets") for one in done)
+
+
+async def _compare(place: Place, real: RealCluster, name: str) -> None:
+    done = done_by(real, f"system:serviceaccount:{HOME}:{name}")
+    assert refused(done) == set()
+    everywhere = await place.client.get(CLUSTERROLES, name)
+    at_home = await place.client.get(ROLES, name, HOME)
+    assert needless(rights_of(everywhere["rules"]), done) == set()
+    here = [one for one in done if one.namespace == HOME]
+    assert needless(rights_of(at_home["rules"]), here) == set()
