@@ -145,6 +145,22 @@ def test_a_leader_without_a_line_stops_before_the_other_starts(trouble: str, ske
     simulate(main)
 
 
+def test_one_attempt_that_hangs_does_not_cost_the_lead() -> None:
+    async def main(sim: Sim) -> None:
+        server = TinyServer()
+        a = Candidate(sim, server, "a")
+        await sim.clock.sleep(20.5)
+        a.line.state = "hangs"
+        await sim.clock.sleep(2)
+        a.line.state = "up"  # for new requests; the one under way got no answer
+        for _ in range(100):
+            await sim.clock.sleep(0.5)
+            assert a.elector.leading
+        await a.stop()
+
+    simulate(main)
+
+
 def test_a_lease_whose_record_changes_is_never_taken_whatever_its_time_says() -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()

@@ -142,10 +142,13 @@ class LeaderElector:
             await self._clock.sleep(self._timings.retry)
 
     async def _attempt(self) -> bool:
-        """Try once to get or renew the lease; trouble of any sort is a no."""
+        """Try once to get or renew the lease; trouble of any sort is a no.
+
+        An attempt that hangs leaves time for another: a connection may be dead while the server is well.
+        """
         began = self._clock.monotonic()
         try:
-            async with asyncio.timeout(self._timings.renew_deadline):
+            async with asyncio.timeout(self._timings.renew_deadline / 2):
                 written = await self._write_if_free()
         except (ApiError, TransportError, TimeoutError) as error:
             log.debug("%s: lease: %s", self._name, error)

@@ -1,0 +1,23 @@
+"""Sockets that notice when the other side is gone."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from vacate.client.sockets import QUIET, lively_socket
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_quiet_connection_is_asked_whether_it_lives(family: socket.AddressFamily) -> None:
+    with lively_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("localhost", 1))) as made:
+        assert made.family is family
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle = getattr(socket, "TCP_KEEPIDLE", None) or socket.TCP_KEEPALIVE
+        assert made.getsockopt(socket.IPPROTO_TCP, idle) == QUIET
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            unanswered = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert QUIET * 1000 < unanswered <= 60_000, "a write to nobody ends within a minute"
