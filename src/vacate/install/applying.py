@@ -145,8 +145,14 @@ def _missing(version: str) -> str:
 def _outcome(before: Obj | None, after: Obj) -> str:
     if before is None:
         return "created"
-    versions = (dig(one, "metadata", "resourceVersion") for one in (before, after))
-    return "unchanged" if len(set(versions)) == 1 else "configured"
+    return "unchanged" if _content(before) == _content(after) else "configured"
+
+
+def _content(obj: Obj) -> Obj:
+    """The object without the books that the API server keeps: noting who applied it is no change."""
+    books = ("resourceVersion", "managedFields")
+    meta = {key: value for key, value in obj["metadata"].items() if key not in books}
+    return {**obj, "metadata": meta, "status": None}
 
 
 def _is_established(definition: Obj | None) -> bool:
