@@ -30,7 +30,7 @@ from bench.evictionrequest_flow import (
     following,
     side_by_side,
 )
-from bench.evictionrequest_processes import manager, server, started, sum_of
+from bench.evictionrequest_processes import Started, manager, server, started, sum_of
 from bench.evictionrequest_stock import fill
 
 from vacate.api.objects import Obj
@@ -50,6 +50,7 @@ class Row:
     rate: float
     writes: float  # for each request
     events: float  # likewise
+    cpu: dict[str, float]  # seconds of each process, likewise
     busy: list[float]  # seconds of hand-overs while as many requests as can be are on their way
     alone: list[float]  # likewise, one request at a time
 
@@ -90,22 +91,31 @@ async def written(api: load.Api) -> tuple[float, float]:
     return sum_of(writes, name) - sum(aside), aside[0]
 
 
-async def through_the_process(kubeconfig: Path, interceptors: int, count: int) -> Row:
+Cast = dict[str, Started]
+"""Who takes part, by name."""
+
+
+def spent(cast: Cast) -> dict[str, float]:
+    return {name: one.cpu() for name, one in cast.items()}
+
+
+async def through_the_process(kubeconfig: Path, interceptors: int, count: int, cast: Cast) -> Row:
     async with connected(kubeconfig) as api:
         label = f"through-{interceptors}"
         pods = await make_pods(api, label, WARM_UP + count + ALONE, interceptors)
         async with following(api) as follower:
             await timed(api, follower, pods[:WARM_UP])
             follower.hand_overs.clear()
-            before = await written(api)
+            before, used = await written(api), spent(cast)
             rate = await timed(api, follower, pods[WARM_UP:-ALONE])
-            after = await written(api)
+            after, cpu = await written(api), spent(cast)
             writes, events = ((now - then) / count for now, then in zip(after, before, strict=True))
             busy, follower.hand_overs = follower.hand_overs, []
             if interceptors > 1:
                 for pod in pods[-ALONE:]:
                     await timed(api, follower, [pod])
-        return Row(interceptors, rate, writes, events, busy, follower.hand_overs)
+        each = {name: (cpu[name] - used[name]) / count for name in cast}
+        return Row(interceptors, rate, writes, events, each, busy, follower.hand_overs)
 
 
 async def bare(kubeconfig: Path, interceptors: int, count: int) -> float:
@@ -133,17 +143,19 @@ async def prepare(kubeconfig: Path) -> None:
 
 
 def flow(count: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as (_, kubeconfig):
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as (serving, kubeconfig):
         asyncio.run(prepare(kubeconfig))
         print(f"plain evictions/s {asyncio.run(plain(kubeconfig, count)):10,.0f}", flush=True)
         for number in INTERCEPTORS:
             limit = asyncio.run(bare(kubeconfig, number, count))
             with ExitStack() as stack:
-                stack.enter_context(manager(kubeconfig)).wait_ready()
+                managing = stack.enter_context(manager(kubeconfig))
+                managing.wait_ready()
+                cast = {"server": serving, "manager": managing.started}
                 if number:
-                    module = "bench.evictionrequest_interceptors"
-                    stack.enter_context(started("-m", module, str(kubeconfig), *names(number)))
-                row = asyncio.run(through_the_process(kubeconfig, number, count))
+                    command = ("-m", "bench.evictionrequest_interceptors", str(kubeconfig), *names(number))
+                    cast["interceptors"] = stack.enter_context(started(*command))
+                row = asyncio.run(through_the_process(kubeconfig, number, count, cast))
             show(row, limit)
 
 
@@ -152,7 +164,8 @@ def show(row: Row, limit: float) -> None:
         f"{row.interceptors} interceptors: requests/s {row.rate:7,.0f}   bare client {limit:7,.0f}   "
         f"x {row.rate / limit:.2f}   writes each {row.writes:.2f}, events {row.events:.2f}"
     )
-    for what, seconds in (("busy", row.busy), ("one at a time", row.alone)):
+    print("  CPU each:", ", ".join(f"{name} {cpu * 1e3:.2f} ms" for name, cpu in row.cpu.items()))
+    for what, seconds in (("all at once", row.busy), ("one at a time", row.alone)):
         if len(seconds) > 1:
             middle, late = statistics.median(seconds), statistics.quantiles(seconds, n=100)[98]
             print(f"  hand-over, {what}: median {middle * 1e3:.1f} ms, 99 of 100 below {late * 1e3:.1f} ms")
