@@ -81,3 +81,28 @@ def patched(obj: Obj, patch: Obj) -> Obj:
     result = apply_merge_patch(copy.deepcopy(obj), copy.deepcopy(patch))
     result["metadata"]["resourceVersion"] = str(int(obj["metadata"]["resourceVersion"]) + 1)
     return result
+
+
+GUARD = {"resourceVersion": "7"}
+THEIRS = condition(
+    "example.com/Saved", "Unknown", "Copying", "2026-03-01T11:00:00Z", "half", observedGeneration=3
+)
+MINE_TOO = condition("Other", "True", "Yes", "2026-03-01T11:00:00.000001Z")
+ASSIGNED = condition("InterceptorAssigned", "True", "FirstInterceptor", when(minutes=-5))
+INTERCEPTING = condition("Progressing", "True", "Intercepting", when(minutes=-5), "Asked.")
+BLOCKED = condition("Progressing", "False", "Blocked", when(minutes=-2), "Refused.")
+
+
+def at_work(**status: Any) -> Obj:
+    """The first of three is at work and has reported."""
+    given: Obj = {
+        "activeInterceptorName": FIRST,
+        "heartbeatTime": when(minutes=-1),
+        "message": "Copying.",
+        "conditions": [THEIRS, ASSIGNED, INTERCEPTING, MINE_TOO],
+    }
+    return request(FIRST, SECOND, LAST, **(given | status))
+
+
+def by_type(patch: Obj) -> dict[str, Obj]:
+    return {one["type"]: one for one in patch["status"]["conditions"]}

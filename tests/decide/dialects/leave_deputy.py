@@ -99,25 +99,30 @@ class Deputy:
 
     def _evict(self, obj: Obj, fates: Fates) -> None:
         pod = self.cached_pod
-        if pod is None or pod["metadata"]["uid"] != UID or fates.eviction == "fails":
+        if pod is None or pod["metadata"]["uid"] != UID:
             return
-        self.server.judge.evicts(obj, pod, self.now, self.watching_since)
+        self.server.judge.evicts(self.server.request, pod, self.now, self.watching_since)
+        if fates.eviction == "fails":
+            return
         if fates.eviction != "refused":
             self.server.evict()
         elif self.server.ours is not None:
             failed = process_of(read(obj)).failed_evictions + 1
             self.next_attempt = after_refusal(failed, self.now, fates.chance)
-            self._send(refusal_patch(read(obj), "später. " * fates.repeated, self.now), fates)
+            if self._send(refusal_patch(read(obj), "später. " * fates.repeated, self.now), fates):
+                self.server.judge.counts(obj, self.server.request)
 
-    def _send(self, patch: Obj, fates: Fates) -> None:
+    def _send(self, patch: Obj, fates: Fates) -> bool:
+        """Whether it was written down; the sender itself may not learn of it."""
         if fates.write == "is lost":
-            return
+            return False
         try:
             self.server.patch_status(patch)
         except Stale:
-            return
+            return False
         if fates.write == "arrives":
             self.seen_request = len(self.server.requests) - 1
+        return True
 
 
 def patch_of(request: EvictionRequest, action: Action, now: dt.datetime) -> Obj | None:

@@ -129,6 +129,10 @@ class Judge:
         tenth = dt.timedelta(seconds=obj["spec"]["heartbeatDeadlineSeconds"]) / 10
         assert now >= watching_since + tenth, "given up by someone who did not listen"
 
+    def counts(self, old: Obj, new: Obj) -> None:
+        """A refusal was written down."""
+        assert counter_of(new) == counter_of(old) + 1, "a refusal was not counted"
+
     def evicts(self, obj: Obj, pod: Obj | None, now: dt.datetime, watching_since: dt.datetime) -> None:
         """An eviction is posted, by the newest request and the pod as the decider sees it."""
         assert pod is not None

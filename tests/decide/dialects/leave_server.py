@@ -81,6 +81,12 @@ class Server:
         if not self._faults(new, subresource):
             self.requests.append(new)
 
+    def store(self, edit: Callable[[Obj], None]) -> None:
+        """A write that no admission saw: two servers that raced, or a webhook that was away."""
+        new = patched(self.request, {})
+        edit(new)
+        self.requests.append(new)
+
     def delete_request(self) -> None:
         """Someone wants the request gone; its finalizer keeps it."""
         try:

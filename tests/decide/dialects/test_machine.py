@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from decide.dialects.given import FIRST, LAST, SECOND, condition, pod
 from decide.dialects.leave_deputy import Deputy
-from decide.dialects.leave_judge import condition_of, counter_of, is_complete, theirs
+from decide.dialects.leave_judge import SKEW, condition_of, counter_of, deadline_of, is_complete, theirs
 from decide.dialects.leave_server import ANOTHER_UID, DEADLINE_SECONDS, Fates, Server, a_server
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
@@ -27,7 +27,7 @@ from vacate.decide.process.model import Hold, Settled
 
 pytestmark = pytest.mark.unit
 
-EXAMPLES = int(os.environ.get("VACATE_MACHINE_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("VACATE_MACHINE_EXAMPLES", "150"))
 NAMES = (FIRST, SECOND, LAST)
 SKEWS = st.sampled_from([-10.0, -3.2, 0.0, 0.000_001, 7.5, 10.0])
 AROUND_THE_DEADLINE = [DEADLINE_SECONDS + more for more in (-20, -10, -1, 0, 1, 10, 20)]
@@ -43,25 +43,37 @@ FATES = st.builds(
     chance=st.sampled_from([0.0, 0.5, 0.99]),
     repeated=st.sampled_from([1] * 8 + [10_000]),
 )
+WORLDS = st.tuples(
+    st.sampled_from([0, 1, 1, 2, 2, 3]),  # how many interceptors
+    st.sampled_from([True] * 15 + [False]),  # whether it passed admission
+    st.sampled_from([False, False, True]),  # whether its pod is a DaemonSet's
+    st.tuples(SKEWS, SKEWS),
+)
 WHICH = st.integers(0, 1)
 FEW = st.integers(0, 3)
+
+
+def grown(machine: Leaving) -> bool:
+    """What ends a process comes when there has been one: otherwise most runs are about ends."""
+    return len(machine.server.requests) > 5
 
 
 class Leaving(RuleBasedStateMachine):
     """One request, one pod, two controllers, and everyone else."""
 
-    @initialize(
-        count=st.integers(0, 3),
-        admitted=st.sampled_from([True] * 9 + [False]),
-        daemon=st.sampled_from([False] * 5 + [True]),
-        skews=st.tuples(SKEWS, SKEWS),
-    )
-    def begin(self, count: int, admitted: bool, daemon: bool, skews: tuple[float, float]) -> None:
-        self.daemon, self.admitted = daemon, admitted
-        self.server = a_server(NAMES[:count], admitted=admitted, daemon=daemon)
+    @initialize(world=WORLDS)
+    def begin(self, world: tuple[int, bool, bool, tuple[float, float]]) -> None:
+        count, self.admitted, self.daemon, skews = world
+        self.server = a_server(NAMES[:count], admitted=self.admitted, daemon=self.daemon)
         spans = [dt.timedelta(seconds=skew) for skew in skews]
         self.deputies = [Deputy(self.server, skew, self.server.now + skew) for skew in spans]
         self.over: Obj | None = None
+
+    @precondition(lambda self: self.over and self.server.ours is None)
+    @rule(world=WORLDS)
+    def another_request(self, world: tuple[int, bool, bool, tuple[float, float]]) -> None:
+        """This one is over and its pod is gone: the rest of the run is better spent on a new one."""
+        self.begin(world)
 
     # Time, controllers
 
@@ -90,7 +102,40 @@ class Leaving(RuleBasedStateMachine):
     def a_watch_breaks(self, which: int) -> None:
         self.deputies[which].lose_watch()
 
+    @rule(which=WHICH, fates=FATES)
+    def a_budget_wakes_a_request(self, which: int, fates: Fates) -> None:
+        self.deputies[which].next_attempt = None
+        self.a_controller_catches_up_and_acts(which, fates)
+
+    @rule(which=WHICH, times=st.integers(2, 4))
+    def a_budget_stays_shut(self, which: int, times: int) -> None:
+        for _ in range(times):
+            self.a_budget_wakes_a_request(which, Fates(eviction="refused"))
+
+    @rule(which=WHICH, seconds=SPANS, fates=FATES)
+    def a_controller_is_away_and_acts_as_soon_as_it_is_back(
+        self, which: int, seconds: float, fates: Fates
+    ) -> None:
+        self.time_passes(seconds)
+        self.a_controller_starts_anew(which, 0.0)
+        self.a_controller_acts(which, fates)
+
     # Interceptors
+
+    @rule(which=WHICH, skew=SKEWS)
+    def an_interceptor_has_done_its_part_at_once(self, which: int, skew: float) -> None:
+        self.a_controller_catches_up_and_acts(which, Fates())
+        self.an_interceptor_reports(skew, careful=True, finish=False, note=False)
+        self.an_interceptor_completes()
+        self.a_controller_catches_up_and_acts(which, Fates())
+
+    @rule(which=WHICH, fates=FATES)
+    def an_interceptor_reports_too_late_for_the_cache(self, which: int, fates: Fates) -> None:
+        deputy = self.deputies[which]
+        deputy.catch_up()
+        self.server.now = max(self.server.now, deadline_of(self.server.request) + SKEW)
+        self.an_interceptor_reports(0.0, careful=True, finish=False, note=False)
+        deputy.step(fates)
 
     @rule(skew=SKEWS, careful=st.booleans(), finish=st.booleans(), note=st.booleans())
     def an_interceptor_reports(self, skew: float, careful: bool, finish: bool, note: bool) -> None:
@@ -125,12 +170,27 @@ class Leaving(RuleBasedStateMachine):
         if not is_complete(self.server.request):
             self._write(lambda obj: obj["status"].update(conditions=theirs(obj)))
 
+    @rule(beside=st.sampled_from(["nothing", "nobody", "a deletion"]))
+    def a_race_stores_forbid(self, beside: str) -> None:
+        """Beside a deletion, or with nobody left who asks: admission would not let it pass."""
+        if not is_complete(self.server.request):
+            self.server.store(lambda obj: self._forbid(obj, beside))
+
+    def _forbid(self, obj: Obj, beside: str) -> None:
+        obj["status"]["evictionRequestCancellationPolicy"] = "Forbid"
+        if beside == "nobody":
+            obj["spec"]["requesters"] = []
+        if beside == "a deletion":
+            obj["metadata"]["deletionTimestamp"] = format_exact_time(self.server.now)
+
     # Requesters
 
+    @precondition(grown)
     @rule(names=st.sampled_from([[], ["a.example.com"], ["a.example.com", "b.example.com"]]))
     def requesters_join_and_leave(self, names: list[str]) -> None:
         self.server.change(lambda obj: obj["spec"].update(requesters=[{"name": name} for name in names]))
 
+    @precondition(grown)
     @rule()
     def the_request_is_deleted(self) -> None:
         if not is_complete(self.server.request):
@@ -138,11 +198,12 @@ class Leaving(RuleBasedStateMachine):
 
     # The pod
 
+    @precondition(grown)
     @rule(seconds=st.sampled_from([0, 30, 3600]))
     def someone_else_ends_the_pod(self, seconds: int) -> None:
         self.server.terminate(dt.timedelta(seconds=seconds))
 
-    @precondition(lambda self: self.server.ours)
+    @precondition(lambda self: self.server.ours and grown(self))
     @rule(phase=st.sampled_from(["Succeeded", "Failed", "Running"]))
     def the_pod_changes_its_phase(self, phase: str) -> None:
         changed = copy.deepcopy(self.server.ours)
@@ -151,7 +212,7 @@ class Leaving(RuleBasedStateMachine):
             changed["status"]["phase"] = phase
             self.server.show_pod(changed)
 
-    @precondition(lambda self: len(self.server.requests) > 6)
+    @precondition(grown)
     @rule(another=st.booleans())
     def the_pod_vanishes(self, another: bool) -> None:
         self.server.show_pod(None)
@@ -208,12 +269,13 @@ class Leaving(RuleBasedStateMachine):
             self._it_ends_when_nobody_objects()
 
     def _it_ends_when_the_pod_does(self) -> None:
-        deputy, _ = _fresh(self)
-        deputy.server.show_pod(None)
-        for _ in range(2):
-            deputy.catch_up()
-            deputy.step(Fates())
-        assert is_complete(deputy.server.request)
+        for following in (None, pod(ANOTHER_UID)):
+            deputy, _ = _fresh(self)
+            deputy.server.show_pod(following)
+            for _ in range(2):
+                deputy.catch_up()
+                deputy.step(Fates())
+            assert is_complete(deputy.server.request)
 
     def _it_ends_when_nobody_objects(self) -> None:
         """Silence on all sides: turns time out one by one, the pod is evicted and goes."""
@@ -248,7 +310,7 @@ def _wait_for(deputy: Deputy, hold: Hold) -> None:
 TestLeaving: Any = Leaving.TestCase
 TestLeaving.settings = settings(
     max_examples=EXAMPLES,
-    stateful_step_count=40,
+    stateful_step_count=50,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 )

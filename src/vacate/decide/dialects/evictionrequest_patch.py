@@ -115,7 +115,7 @@ def unadmitted_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
 
 
 def _cut(message: str) -> str:
-    """As much as a condition may say. Its limit counts bytes, that of the status characters."""
+    """As much as any server takes: some count characters, some bytes."""
     return message.encode(errors="replace")[:MAX_MESSAGE].decode(errors="ignore")
 
 
