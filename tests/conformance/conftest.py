@@ -24,7 +24,6 @@ OpenArm = Callable[[str], Awaitable[Arm]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alters_the_server: others of the same server would notice the case")
     config.addinivalue_line("markers", "without_arms(*arms, because): arms that cannot express the case")
 
 
