@@ -180,6 +180,8 @@ def stock(count: int) -> None:
                 with manager(kubeconfig) as one:
                     ready = one.wait_ready()
                     idle = one.wait_idle()
+                    if not one.leads:
+                        raise SystemExit("the manager lost its lease while it started")
                     process = one.started
                     print(
                         f"{attempt} with {count:,} open requests and {count:,} pods: "
