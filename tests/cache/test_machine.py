@@ -149,6 +149,18 @@ def test_a_server_that_keeps_saying_gone_is_not_pestered() -> None:
     assert again.phase is Phase.EMPTY
 
 
+def test_a_server_that_is_back_and_has_forgotten_is_asked_at_once() -> None:
+    position = CONNECTING
+    for _ in range(4):
+        position, _ = step(position, Failed(LOST))
+    opened, _ = step(position, Opened())
+    relisting, effects = step(opened, Failed(EXPIRED))
+    assert effects == STREAM_NOW
+    assert step(relisting, Failed(EXPIRED))[1] == (Pause(6),)
+    watching, _ = step(relisting, Events([END]))
+    assert (watching.failures, watching.expired) == (0, False)
+
+
 def test_pages_that_expire_are_replaced_by_one_answer_and_pages_come_back() -> None:
     all_at_once, effects = step(LISTING, Failed(EXPIRED))
     assert effects == (Forget(), FetchPage(0))

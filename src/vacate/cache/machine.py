@@ -50,6 +50,7 @@ class Position(Value, frozen=True):
     stream_lists: bool = True  # until the server has refused to stream a listing
     page_size: int = PAGE_SIZE  # 0 after a page's token had expired: then all in one answer
     progress: bool = False  # whether the open stream has brought anything
+    expired: bool = False  # whether a revision has expired since then, and all was asked for anew at once
 
 
 # Inputs: what happened.
@@ -195,6 +196,7 @@ def _page(position: Position, page: Page) -> Step:
         resource_version=page.resource_version,
         failures=0,
         page_size=PAGE_SIZE,
+        expired=False,
     )
     return listed, (
         Collect(page.items),
@@ -210,7 +212,7 @@ def _events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
     latest = events[-1].resource_version
     version = known if not latest or _is_told(latest, known) else latest
     changes = [one for one in events if one.type != BOOKMARK and not _is_told(one.resource_version, known)]
-    watching = replace(position, resource_version=version, failures=0, progress=True)
+    watching = replace(position, resource_version=version, failures=0, progress=True, expired=False)
     return watching, (Apply(changes, version), ReadStream())
 
 
@@ -228,7 +230,14 @@ def _initial_events(position: Position, events: Sequence[WatchEvent[Any]]) -> St
     if end is None:
         return position, (Amend(listed), ReadStream())
     version = events[end].resource_version
-    whole = replace(position, phase=Phase.WATCHING, resource_version=version, failures=0, progress=True)
+    whole = replace(
+        position,
+        phase=Phase.WATCHING,
+        resource_version=version,
+        failures=0,
+        progress=True,
+        expired=False,
+    )
     effects: tuple[Effect, ...] = (Amend(listed), Swap(version))
     if rest := events[end + 1 :]:
         whole, more = _events(whole, rest)
@@ -261,11 +270,15 @@ def _failed(position: Position, error: VacateError) -> Step:
 
 
 def _expired(position: Position) -> Step:
-    """List again: at once the first time, with a pause where that keeps happening."""
+    """List again: at once the first time, with a pause where that keeps happening.
+
+    A server that was away and is back has forgotten what its watchers remember. Whatever failed before, this
+    is an answer, and the state is wanted as soon as it can be had.
+    """
     empty = replace(position, phase=Phase.EMPTY)
-    if position.failures:
+    if position.expired:
         return _pause(empty)
-    return _start(replace(empty, failures=1))
+    return _start(replace(empty, failures=position.failures + 1, expired=True))
 
 
 def _pause(position: Position, error: VacateError | None = None) -> Step:
