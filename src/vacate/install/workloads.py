@@ -65,6 +65,9 @@ def webhook(settings: Settings) -> list[Obj]:
     ]
     container = _container("webhook", args, ports, settings)
     deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
+    # Keys may pass through a file on their way into OpenSSL; it must never lie on a disk.
+    memory = {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}
+    _mount(deployment, "tmp", "/tmp", memory, writable=True)  # noqa: S108  of the pod, not of this machine
     if given:
         _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET}})
     rules = [_rules(settings)] if settings.pod_rules else []
@@ -149,11 +152,13 @@ def _apart(marks: Obj) -> Obj:
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
 
 
-def _mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
+def _mount(deployment: Obj, name: str, path: str, source: Obj, *, writable: bool = False) -> None:
     pod = deployment["spec"]["template"]["spec"]
     pod.setdefault("volumes", []).append({"name": name, **source})
     container = pod["containers"][0]
-    container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, "readOnly": True})
+    container.setdefault("volumeMounts", []).append(
+        {"name": name, "mountPath": path, "readOnly": not writable}
+    )
 
 
 def _budget(name: str, settings: Settings) -> Obj:

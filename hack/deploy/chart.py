@@ -1,0 +1,215 @@
+"""The Helm chart: the same objects, with values where settings stand.
+
+Objects are rendered with marks in place of what a person may choose, and the marks become expressions. What
+is either there or not is rendered both ways, and the lines that differ become the branches of an `if`. So the
+chart says nothing that `vacate.install` does not say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import cast
+
+from vacate import __version__
+from vacate.api.objects import Obj
+from vacate.install.manifest import manifests
+from vacate.install.objects import parts
+from vacate.install.settings import DEFAULT_IMAGE, Certificates, FailurePolicy, Monitoring, Settings
+
+_MANAGERS, _WEBHOOKS = 770001, 770002
+_ALLOWED, _SECRET, _RULES, _GATES = "mark-allowed", "mark-pull-secret", "mark-rules", "mark-gates"
+_VALUES = {
+    "mark-image": ".Values.image",
+    "mark-pull-policy": ".Values.imagePullPolicy",
+    "mark-namespace": ".Release.Namespace",
+    "mark-of-requests": ".Values.failurePolicies.requests",
+    "mark-of-status": ".Values.failurePolicies.status",
+    "mark-of-pods": ".Values.failurePolicies.pods",
+    str(_MANAGERS): ".Values.manager.replicas",
+    str(_WEBHOOKS): ".Values.webhook.replicas",
+}
+_MARKED = Settings(
+    image="mark-image",
+    pull_policy="mark-pull-policy",
+    namespace="mark-namespace",
+    manager_replicas=_MANAGERS,
+    webhook_replicas=_WEBHOOKS,
+    request_failure_policy=cast("FailurePolicy", "mark-of-requests"),
+    status_failure_policy=cast("FailurePolicy", "mark-of-status"),
+    pod_failure_policy=cast("FailurePolicy", "mark-of-pods"),
+    allowed_interceptors=(_ALLOWED,),
+    definitions=False,
+)
+_KEEP = "helm.sh/resource-policy"
+Change = Callable[[Settings], Settings]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something that is there or not: when it is, and how to render it so."""
+
+    condition: str
+    on: Change
+
+
+def _monitoring(field: str) -> Change:
+    return lambda given: replace(given, monitoring=replace(given.monitoring, **{field: True}))
+
+
+SWITCHES = (
+    Switch(".Values.definitions", lambda given: replace(given, definitions=True)),
+    Switch(
+        'eq .Values.certificates "cert-manager"',
+        lambda given: replace(given, certificates=Certificates.CERT_MANAGER),
+    ),
+    Switch(".Values.podWebhooks", lambda given: replace(given, pod_webhooks=True)),
+    Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
+    Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
+    Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
+    Switch(".Values.networkPolicy", lambda given: replace(given, network_policy=True)),
+    Switch(".Values.monitoring.serviceMonitors", _monitoring("service_monitors")),
+    Switch(".Values.monitoring.alerts", _monitoring("alerts")),
+    Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
+)
+_ALL_OFF = replace(_MARKED, pod_webhooks=False, network_policy=False, monitoring=Monitoring())
+
+
+def chart_files() -> dict[str, str]:
+    """Every file of the chart by its path."""
+    everything = _ALL_OFF
+    for switch in SWITCHES:
+        everything = switch.on(everything)
+    files = {"Chart.yaml": _chart(), "values.yaml": VALUES}
+    for part in parts(everything):
+        text = _branches(part, _ALL_OFF, SWITCHES)
+        if part == "namespace":
+            text = _if(".Values.createNamespace", text, "")
+        files[f"templates/{part}.yaml"] = text
+    return files
+
+
+def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
+    """The last switch is the outermost, and each is told only where it makes a difference."""
+    if not switches:
+        return _template(_kept(parts(settings).get(part, [])))
+    *rest, switch = switches
+    off, on = _branches(part, settings, rest), _branches(part, switch.on(settings), rest)
+    return _folded(switch.condition, on.splitlines(True), off.splitlines(True))
+
+
+def _folded(condition: str, on: list[str], off: list[str]) -> str:
+    """Both texts as one: what is the same once, what differs in branches."""
+    made = []
+    for _, a, b, c, d in SequenceMatcher(None, off, on, autojunk=False).get_opcodes():
+        same, then, otherwise = off[a:b] == on[c:d], "".join(on[c:d]), "".join(off[a:b])
+        made.append(then if same else _if(condition, then, otherwise))
+    return "".join(made)
+
+
+def _if(condition: str, then: str, otherwise: str) -> str:
+    if not then:
+        return f"{{{{- if not ({condition}) }}}}\n{otherwise}{{{{- end }}}}\n"
+    branch = f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
+    return f"{{{{- if {condition} }}}}\n{then}{branch}{{{{- end }}}}\n"
+
+
+def _kept(objects: list[Obj]) -> list[Obj]:
+    """Helm must not remove the definition, and all requests with it, when the release goes."""
+    for obj in objects:
+        if obj["kind"] == "CustomResourceDefinition":
+            obj["metadata"]["annotations"][_KEEP] = "keep"
+    return objects
+
+
+def _template(objects: list[Obj]) -> str:
+    text = manifests(objects, width=float("inf")).replace("{{", '{{ "{{" }}')
+    text = _repeated(text)
+    for mark, value in _VALUES.items():
+        text = re.sub(rf": {mark}$", f": {{{{ {value} | quote }}}}", text, flags=re.MULTILINE)
+        text = text.replace(mark, f"{{{{ {value} }}}}")
+    # Numbers must stay numbers.
+    text = re.sub(r"(replicas: \{\{ \S+) \| quote", r"\1", text)
+    return text.replace(_GATES, "{{ .Values.featureGates }}")
+
+
+def _repeated(text: str) -> str:
+    """Lists of values: one line, or one part of a line, for each."""
+    each = "{{- range .Values.%s }}\n%s\n{{- end }}"
+    lines = []
+    for line in text.split("\n"):
+        if line.endswith(f"={_ALLOWED}"):
+            lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
+        elif line.endswith(f"name: {_SECRET}"):
+            lines.append(each % ("imagePullSecrets", line.replace(_SECRET, "{{ . | quote }}")))
+        elif line.strip() == _RULES:
+            indent = len(line) - len(line.lstrip())
+            lines.append(f'{{{{ .Values.podRules | trimSuffix "\\n" | indent {indent} }}}}')
+        else:
+            within = "{{ range .Values.allowedInterceptors }}, ''{{ . }}''{{ end }}"
+            quoted = line.replace(f", ''{_ALLOWED}''", within)
+            lines.append(quoted.replace(f", '{_ALLOWED}'", within.replace("''", "'")))
+    return "\n".join(lines)
+
+
+def _chart() -> str:
+    return f"""\
+apiVersion: v2
+name: vacate
+description: A control plane for how Kubernetes pods leave
+type: application
+version: {__version__}
+appVersion: {__version__}
+kubeVersion: ">=1.33.0-0"
+"""
+
+
+VALUES = f"""\
+# Image of manager and webhook.
+image: {DEFAULT_IMAGE}
+imagePullPolicy: IfNotPresent
+# Names of Secrets for pulling it.
+imagePullSecrets: []
+
+manager:
+  replicas: 2
+webhook:
+  replicas: 2
+
+# Who makes the webhook's certificate: self or cert-manager.
+certificates: self
+
+# Names of interceptors that are allowed although they end in k8s.io.
+allowedInterceptors: []
+
+# Rules by which new pods register interceptors, as a text of YAML.
+podRules: ""
+
+# Features to open or close, as NAME=BOOL,…
+featureGates: ""
+
+# What becomes of writes while the webhook is away: Fail or Ignore.
+failurePolicies:
+  requests: Fail
+  status: Ignore
+  pods: Ignore
+
+# Check the annotations of pods that register interceptors.
+podWebhooks: true
+
+networkPolicy: true
+
+# The definition of EvictionRequests. It stays when the release is uninstalled.
+definitions: true
+
+# Helm makes namespaces itself (--create-namespace), but without the labels for pod security.
+createNamespace: false
+
+# Needs the Prometheus operator.
+monitoring:
+  serviceMonitors: false
+  alerts: false
+  dashboard: false
+"""
