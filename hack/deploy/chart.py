@@ -79,16 +79,31 @@ _ALL_OFF = replace(_MARKED, pod_webhooks=False, network_policy=False, monitoring
 
 def chart_files() -> dict[str, str]:
     """Every file of the chart by its path."""
-    everything = _ALL_OFF
-    for switch in SWITCHES:
-        everything = switch.on(everything)
+    everything = _with(SWITCHES)
     files = {"Chart.yaml": _chart(), "values.yaml": VALUES}
     for part in parts(everything):
-        text = _branches(part, _ALL_OFF, SWITCHES)
+        text = _branches(part, _ALL_OFF, _relevant(part))
         if part == "namespace":
             text = _if(".Values.createNamespace", text, "")
         files[f"templates/{part}.yaml"] = text
     return files
+
+
+def _with(switches: Sequence[Switch]) -> Settings:
+    made = _ALL_OFF
+    for switch in switches:
+        made = switch.on(made)
+    return made
+
+
+def _relevant(part: str) -> list[Switch]:
+    """The switches that change the part, with all the others off or on."""
+    found = []
+    for switch in SWITCHES:
+        others = _with([one for one in SWITCHES if one is not switch])
+        if any(parts(given).get(part) != parts(switch.on(given)).get(part) for given in (_ALL_OFF, others)):
+            found.append(switch)
+    return found
 
 
 def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
