@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -15,7 +15,7 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.standing import is_terminating, is_turn_of
+from vacate.sdk.standing import is_newer, is_terminating, is_turn_of
 from vacate.sdk.work import Work
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ class Desk:
         self._deps = deps
         self._slots = asyncio.Semaphore(interceptor.concurrency)
         self._open: dict[Key, tuple[Work, asyncio.Task[None]]] = {}  # begun or waiting, and not yet over
+        # Turns that are over, each with the request as it was when that was seen: caches may be behind.
+        self._known: dict[Key, EvictionRequest] = {}
         self.look_again: Callable[[Key], None] = lambda key: None
 
     def __len__(self) -> int:
@@ -51,6 +53,14 @@ class Desk:
         self._open[key] = (work, task)
         task.add_done_callback(lambda done: self._over(key, work, done))
 
+    def is_old(self, key: Key, request: EvictionRequest | None) -> bool:
+        """Whether the request is from before the end of a turn on it, which the cache has yet to learn of."""
+        known = self._known.get(key)
+        if known is not None and request is not None and not is_newer(request, known):
+            return True
+        self._known.pop(key, None)
+        return False
+
     async def close(self) -> None:
         """Cancel all handlers and wait until they are gone. Turns are kept, for the next start."""
         tasks = [task for _, task in self._open.values()]
@@ -69,6 +79,7 @@ class Desk:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s: %s: the machinery failed", self._interceptor.name, key, exc_info=error)
         if work.ledger.ended is not None:
+            self._known[key] = work.ledger.request
             self.look_again(key)  # a new request of the same name may have come meanwhile
 
 
@@ -87,9 +98,13 @@ class TurnReconciler:
         if work is not None:
             # A request that left the cache may have lost its labels only: the server knows.
             work.ledger.see(request if request is not None else await work.ledger.read())
-        elif request is not None and is_turn_of(request, self._name) and not is_terminating(request):
+        elif not self._desk.is_old(key, request) and _is_open(request, self._name):
             self._desk.begin(key, request)
         return Done()
+
+
+def _is_open(request: EvictionRequest | None, name: str) -> TypeGuard[EvictionRequest]:
+    return request is not None and is_turn_of(request, name) and not is_terminating(request)
 
 
 class InterceptorController(Controller):

@@ -1,0 +1,72 @@
+"""A program whose watch has fallen silent: what it has done itself it does not try again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage
+from vacate.client.transport import Transport
+from vacate.sdk import Interceptor, Leave
+from vacate.wire.message import Request, Response, Stream
+
+pytestmark = pytest.mark.sim
+
+BACKUP, CACHE = "backup.example.com", "cache.example.com"
+
+
+class HardOfHearing:
+    """A link whose watches tell nothing for a while, and whose writes of status are counted."""
+
+    def __init__(self) -> None:
+        self.hears = asyncio.Event()
+        self.hears.set()
+        self.status_writes = 0
+        self._link: Transport | None = None
+
+    def __call__(self, link: Transport) -> HardOfHearing:
+        self._link = link
+        return self
+
+    async def send(self, request: Request) -> Response:
+        assert self._link is not None
+        self.status_writes += request.path.endswith("/status")
+        answer = await self._link.send(request)
+        return answer if isinstance(answer.body, bytes) else replace(answer, body=self._gated(answer.body))
+
+    async def aclose(self) -> None:
+        assert self._link is not None
+        await self._link.aclose()
+
+    async def _gated(self, chunks: Stream) -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in chunks:
+                await self.hears.wait()
+                yield chunk
+        finally:
+            await chunks.aclose()
+
+
+def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim_seed: int) -> None:
+    async def body(stage: Stage) -> None:
+        link, called = HardOfHearing(), []
+
+        async def back_up(leave: Leave) -> None:
+            called.append(leave.name)
+            link.hears.clear()
+
+        await stage.program(Interceptor(BACKUP, back_up), through=link)
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().ask("web")
+        await stage.until_active(CACHE)
+        written = link.status_writes
+        await stage.clock.sleep(60)
+        assert link.status_writes == written
+        link.hears.set()
+        await stage.clock.sleep(60)
+        assert (link.status_writes, called) == (written, [BACKUP])
+
+    on_stage(body, sim_seed)
