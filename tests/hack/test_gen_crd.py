@@ -22,9 +22,8 @@ CRD = yaml.safe_load((ROOT / "deploy/crds/evictionrequests.yaml").read_text())
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 
 
-@pytest.mark.parametrize("script", ["gen_crd.py", "gen_fields.py"])
-def test_what_is_committed_is_what_the_generators_write(script: str) -> None:
-    command = [sys.executable, str(ROOT / "hack" / script), "--verify"]
+def test_what_is_committed_is_what_the_generator_writes() -> None:
+    command = [sys.executable, str(ROOT / "hack" / "gen_fields.py"), "--verify"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
 

@@ -1,0 +1,174 @@
+"""Install, upgrade and uninstall on a real API server: no object lost, nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.arms import MERGE_PATCH, Answer, Obj
+from support.arms_kube import KUBECONFIG, KubeArm
+from support.crd_steps import A, B, complete, named, request, status, turn
+from support.definitions import installed, until
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import NAMESPACES
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
+from vacate.install import Monitoring, Settings, objects
+from vacate.install.applying import Installer, existing
+from vacate.install.definition import definition
+from vacate.install.kinds import kind_of, path_of
+from vacate.install.names import MUTATING
+from vacate.install.removing import Uninstaller
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+
+OLD = Path(__file__).parents[1] / "install/schemas-0.1.0/evictionrequests.yaml"
+COLLECTION = KIND.collection_path("default")
+
+
+class Place:
+    """A cluster, a namespace for Vacate in it, and what the commands said."""
+
+    def __init__(self, client: Client, arm: KubeArm, namespace: str) -> None:
+        self.client, self.arm, self.said = client, arm, list[str]()
+        # Nobody runs pods or webhooks here: requests must not wait for them.
+        self.settings = Settings(namespace=namespace, webhook_url="https://127.0.0.1:1")
+
+    async def install(self, wanted: Sequence[Obj] | None = None) -> list[str]:
+        self.said.clear()
+        installer = Installer(self.client, SystemClock(), self.said.append)
+        await installer.install(wanted if wanted is not None else objects(self.settings))
+        return self.said
+
+    async def uninstall(self, *, definitions: bool) -> list[str]:
+        self.said.clear()
+        remover = Uninstaller(self.client, SystemClock(), self.said.append)
+        await remover.uninstall(self.settings.namespace, definitions=definitions)
+        return self.said
+
+    async def there(self, found: Sequence[Obj]) -> list[str]:
+        kept = [obj for obj in found if await existing(self.client, obj) is not None]
+        # Without its controller a namespace stays for ever on its way out.
+        return [path_of(obj) for obj in kept if kind_of(obj) != NAMESPACES]
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    kubeconfig = Path(os.environ[KUBECONFIG])
+    client = Client(HttpTransport(load_cluster([kubeconfig]), SystemClock()), user_agent="test")
+    arm = KubeArm(kubeconfig)
+    here = Place(client, arm, f"vacate-{system_entropy().uid()[:8]}")
+    try:
+        yield here
+    finally:
+        with contextlib.suppress(ConfigError):
+            await here.uninstall(definitions=True)
+        await client.aclose()
+        await arm.aclose()
+
+
+async def test_install_twice_and_uninstall(place: Place) -> None:
+    said = await place.install()
+    assert {line.rpartition(" ")[2] for line in said} == {"created"}
+    assert len(said) == len(objects(place.settings))
+    assert {line.rpartition(" ")[2] for line in await place.install()} == {"unchanged"}
+
+    removed = await place.uninstall(definitions=False)
+    assert removed[0].startswith("mutatingwebhookconfiguration")
+    assert removed[1].startswith("validatingwebhookconfiguration")
+    assert any("kept, with no EvictionRequests" in line for line in removed)
+    assert await place.there(objects(place.settings)) == [path_of(definition())]
+
+    await place.uninstall(definitions=True)
+    assert await place.there(objects(place.settings)) == []
+
+
+async def test_an_upgrade_keeps_what_others_wrote(place: Place) -> None:
+    await place.install()
+    hooks = next(obj for obj in objects(place.settings) if obj["metadata"]["name"] == MUTATING)
+    found = await existing(place.client, hooks)
+    assert found is not None
+    for hook in found["webhooks"]:
+        hook["clientConfig"]["caBundle"] = "LS0tCg=="
+    change = {"metadata": {"labels": {"team": "ours"}}, "webhooks": found["webhooks"]}
+    await place.client.patch(kind_of(hooks), MUTATING, change)
+
+    await place.install()
+    kept = await existing(place.client, hooks)
+    assert kept is not None
+    assert kept["metadata"]["labels"] == {"team": "ours"}
+    assert [hook["clientConfig"]["caBundle"] for hook in kept["webhooks"]] == ["LS0tCg=="] * len(
+        kept["webhooks"]
+    )
+
+
+async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
+    await place.install([definition()])
+    made = (await place.arm.call("POST", COLLECTION, body=request())).ok(201)
+    said = await place.uninstall(definitions=False)
+    assert any("kept, with 1 EvictionRequest; --crds" in line for line in said)
+    path = KIND.object_path(made["metadata"]["name"], "default")
+    (await place.arm.call("GET", path)).ok()
+    said = await place.uninstall(definitions=True)
+    assert any("goes, with 1 EvictionRequest" in line for line in said)
+
+
+async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Place) -> None:
+    watched = Settings(namespace=place.settings.namespace, monitoring=Monitoring.everything())
+    with pytest.raises(ConfigError, match=r"monitoring.coreos.com/v1: install the Prometheus operator first"):
+        await place.install(objects(watched))
+    assert place.said == []
+
+
+async def test_upgrade_from_the_schema_of_0_1_0(place: Place) -> None:
+    """Requests of every stage, written under the old definition, are there under the new one and go on."""
+    arm, old = place.arm, yaml.safe_load(OLD.read_text())
+    interceptors = {"interceptors": named(A, B)}
+    stories = {
+        "new": ({}, []),
+        "active": (interceptors, [turn(B, -60)]),
+        "completed": (interceptors, [turn(B, -60), status(activeInterceptorCompleted=True)]),
+        "blocked": ({}, [status(podEvictionStatus={"failedAPIEvictionCounter": 7})]),
+        "forbid": ({}, [status(evictionRequestCancellationPolicy="Forbid")]),
+        "complete": ({}, [complete()]),
+        # What the rules of today would refuse to a new one, and the old definition did not.
+        "odd": ({"requesters": named("Not_A_Name")}, [status(heartbeatTime="2026-01-01T00:00:00Z")]),
+    }
+    async with installed(arm, old):
+        before = {}
+        for name, (spec, steps) in stories.items():
+            made = (await arm.call("POST", COLLECTION, body=request(**spec))).ok(201)
+            path = KIND.object_path(made["metadata"]["name"], "default")
+            for step in steps:
+                made = (await _patch(arm, f"{path}/status", step)).ok()
+            before[name] = (path, made)
+        said = await place.install([definition()])
+        assert said == [f"customresourcedefinition.apiextensions.k8s.io/{KIND.resource} configured"]
+        await until(lambda: _refuses(arm))
+        for name, (path, made) in before.items():
+            assert (await arm.call("GET", path)).ok() == made, name
+            (await _patch(arm, path, {"metadata": {"labels": {"still": "writable"}}})).ok()
+        (await _patch(arm, f"{before['active'][0]}/status", status(heartbeatTime=None))).refused(
+            422, "Invalid"
+        )
+        (await _patch(arm, f"{before['completed'][0]}/status", turn(A, 0))).ok()
+        (await _patch(arm, f"{before['new'][0]}/status", complete("Cancelled"))).ok()
+
+
+async def _patch(arm: KubeArm, path: str, step: Obj) -> Answer:
+    return await arm.call("PATCH", path, body=step, content_type=MERGE_PATCH)
+
+
+async def _refuses(arm: KubeArm) -> bool:
+    """Whether the rules of the new definition are in force."""
+    wrong = request(requesters=[])
+    return (await arm.call("POST", COLLECTION, body=wrong, query={"dryRun": "All"})).failed
