@@ -1,4 +1,4 @@
-"""The definition with no webhook beside it: it refuses what it should, and what is open then is in the docs."""
+"""The definition with no webhook beside it: what it refuses, and what is open then, as the docs say."""
 
 from __future__ import annotations
 

@@ -162,7 +162,8 @@ STATUSES = (
     Case("a turn ends before the request", status(**{_NAME: None}),
          (f"status.{_NAME}: Required value: may not be unset before the request is complete",),
          spec=_TWO, before=(turn(B, -60),)),
-    Case("the end within a turn that goes on", status(conditions=[condition("Complete", reason="PodDeleted")]),
+    Case("the end within a turn that goes on",
+         status(conditions=[condition("Complete", reason="PodDeleted")]),
          (f"status.{_NAME}: Forbidden: must be unset when the request is complete",),
          spec=_TWO, before=(turn(B, -60),)),
     Case("a turn that begins completed", turn(B, 0, **{_DONE: True}),
@@ -198,15 +199,15 @@ STATUSES = (
     Case("an end that is none", status(conditions=[condition("Complete", "False", "PodDeleted")]),
          ('status.conditions[0].status: Invalid value: Unsupported value, supported values: "True"',)),
     Case("an end of another kind", complete("Bored"),
-         ("status.conditions[0].reason: Invalid value: Unsupported value, supported values: "
-          '"Cancelled", "PodDeleted", "PodTerminated"',)),
+         (("status.conditions[0].reason: Invalid value: Unsupported value, supported values: "
+          '"Cancelled", "PodDeleted", "PodTerminated"'),)),
     Case("a reason that is no word", status(conditions=[condition(reason="not a word")]),
          ("status.conditions[0].reason: Invalid value: must be a word in CamelCase",)),
     Case("a type that is no name", status(conditions=[condition("not a name")]),
          ("status.conditions[0].type: Invalid value: must be a qualified name",)),
     Case("97 conditions of others", status(conditions=[condition(f"C{number}") for number in range(97)]),
-         ("status.conditions: Invalid value: must have at most 96 items beside Complete, Admitted, "
-          "InterceptorAssigned, Progressing",)),
+         (("status.conditions: Invalid value: must have at most 96 items beside Complete, Admitted, "
+          "InterceptorAssigned, Progressing"),)),
     Case("a message after the end", status(message="late"), (f"status: {_OVER}",), before=(complete(),)),
     Case("the end undone", status(conditions=[]), (f"status: {_OVER}",), before=(complete(),)),
     Case("a status cleared after the end", {"status": None}, (f"status: {_OVER}",), before=(complete(),)),

@@ -46,7 +46,7 @@ def asking(user: str) -> list[Obj]:
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
     """Wait for what a server tells nobody."""
     async with asyncio.timeout(seconds):
-        while not await holds():
+        while not await holds():  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.05)
 
 

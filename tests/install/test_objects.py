@@ -1,0 +1,220 @@
+"""What is rendered: complete, narrow, and unable to lock a cluster out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from vacate.api.objects import Obj
+from vacate.cli.main import cli
+from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES
+from vacate.install import Certificates, Monitoring, Settings, objects
+from vacate.install.definition import definition
+from vacate.install.kinds import kind_of, path_of
+from vacate.install.names import MANAGER, WEBHOOK
+from vacate.install.removing import removable
+from vacate.install.settings import FailurePolicy
+
+pytestmark = pytest.mark.unit
+
+RULES = "rules: []"
+EVERYTHING = Settings(pod_rules=RULES, monitoring=Monitoring.everything())
+VARIANTS = {
+    "defaults": Settings(),
+    "everything": EVERYTHING,
+    "cert-manager": replace(EVERYTHING, certificates=Certificates.CERT_MANAGER),
+    "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
+}
+METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
+
+
+def of_kind(kind: str, settings: Settings = EVERYTHING) -> list[Obj]:
+    return [obj for obj in objects(settings) if obj["kind"] == kind]
+
+
+def hooks(settings: Settings = EVERYTHING) -> dict[str, Obj]:
+    found = [*of_kind("MutatingWebhookConfiguration", settings)]
+    found += of_kind("ValidatingWebhookConfiguration", settings)
+    return {hook["name"]: hook for one in found for hook in one["webhooks"]}
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_every_object_is_there_once_and_of_a_known_kind(settings: Settings) -> None:
+    found = objects(settings)
+    assert len({path_of(obj) for obj in found}) == len(found)
+    assert found == objects(settings)
+    json.dumps(found)
+    for obj in found:
+        assert kind_of(obj).namespaced == ("namespace" in obj["metadata"]), obj
+
+
+def test_what_others_need_comes_first_and_webhooks_last() -> None:
+    kinds = [obj["kind"] for obj in objects(EVERYTHING)]
+    assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
+    assert kinds[-2:] == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_whatever_was_installed_can_be_removed_and_webhooks_go_first(settings: Settings) -> None:
+    found = [path_of(obj) for obj in removable(settings.namespace)]
+    assert {path_of(obj) for obj in objects(settings)} <= set(found)
+    assert len(found) == len(set(found))
+    assert [path.split("/")[4] for path in found[:2]] == [
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ]
+    assert found[-1].endswith(f"/namespaces/{settings.namespace}")
+
+
+def test_only_writes_of_requests_fail_closed() -> None:
+    closed = {name for name, hook in hooks().items() if hook["failurePolicy"] == "Fail"}
+    assert closed == {
+        "evictionrequests.mutate.vacate.dev",
+        "evictionrequests.validate.vacate.dev",
+        "deletion.evictionrequests.validate.vacate.dev",
+    }
+    for name in closed:
+        resources = [rule["resources"] for rule in hooks()[name]["rules"]]
+        assert resources == [["evictionrequests"]]
+
+
+def test_failure_policies_can_be_chosen() -> None:
+    ignore, fail = FailurePolicy.IGNORE, FailurePolicy.FAIL
+    chosen = replace(
+        EVERYTHING, request_failure_policy=ignore, status_failure_policy=fail, pod_failure_policy=fail
+    )
+    before, after = hooks(), hooks(chosen)
+    assert all(before[name]["failurePolicy"] != after[name]["failurePolicy"] for name in before)
+
+
+@pytest.mark.parametrize("name", hooks())
+def test_every_webhook_is_narrow_quick_and_without_side_effects(name: str) -> None:
+    hook = hooks()[name]
+    assert hook["matchConditions"]
+    assert hook["timeoutSeconds"] <= 10
+    assert hook["sideEffects"] == "None"
+    assert hook["admissionReviewVersions"] == ["v1"]
+    for rule in hook["rules"]:
+        assert "*" not in json.dumps(rule)
+
+
+def test_no_webhook_sees_pods_of_the_system_or_of_its_own_namespace() -> None:
+    about_pods = [hook for hook in hooks().values() if hook["rules"][0]["resources"] == ["pods"]]
+    assert len(about_pods) == 2
+    for hook in about_pods:
+        (expression,) = hook["namespaceSelector"]["matchExpressions"]
+        assert expression["operator"] == "NotIn"
+        assert {"kube-system", "vacate-system"} <= set(expression["values"])
+
+
+def test_without_rules_no_new_pod_is_sent_to_the_webhook() -> None:
+    assert "pods.mutate.vacate.dev" not in hooks(Settings())
+    assert not [name for name in hooks(Settings(pod_webhooks=False)) if name.startswith("pods")]
+
+
+def test_a_webhook_outside_is_reached_by_its_address() -> None:
+    outside = VARIANTS["outside"]
+    for hook in hooks(outside).values():
+        assert hook["clientConfig"]["url"].startswith("https://10.0.0.1:9443/")
+        assert hook["clientConfig"]["caBundle"] == "UEVN"
+    assert not of_kind("Deployment", outside)
+    assert not of_kind("NetworkPolicy", outside)
+
+
+@pytest.mark.parametrize("name", [MANAGER, WEBHOOK])
+def test_processes_need_no_privilege_and_survive_a_node(name: str) -> None:
+    (deployment,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == name]
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["spec"]["replicas"] == 2
+    assert pod["affinity"]["podAntiAffinity"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["livenessProbe"]
+    assert container["readinessProbe"]
+    assert container["resources"]["requests"]
+    (budget,) = [one for one in of_kind("PodDisruptionBudget") if one["metadata"]["name"] == name]
+    assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_the_arguments_of_processes_are_options_of_the_commands(settings: Settings) -> None:
+    for deployment in of_kind("Deployment", replace(settings, allowed_interceptors=("a.k8s.io",))):
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        name, *args = container["args"]
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {arg.partition("=")[0] for arg in args} <= known, args
+
+
+def test_no_role_has_more_than_names() -> None:
+    for role in [*of_kind("ClusterRole"), *of_kind("Role")]:
+        for rule in role["rules"]:
+            assert "*" not in itertools.chain(*rule.values()), role["metadata"]["name"]
+
+
+def test_secrets_and_leases_are_only_those_at_home() -> None:
+    everywhere = {
+        one for role in of_kind("ClusterRole") for rule in role["rules"] for one in rule["resources"]
+    }
+    assert not everywhere & {"secrets", "leases", "configmaps"}
+    for role in of_kind("Role"):
+        named = [rule for rule in role["rules"] if rule["verbs"] != ["create"]]
+        assert all(rule["resourceNames"] for rule in named)
+
+
+def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
+    aggregated: dict[str, Any] = {}
+    for role in of_kind("ClusterRole"):
+        marks = [key for key in role["metadata"]["labels"] if key.startswith("rbac.")]
+        aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
+    assert aggregated == {
+        "vacate-manager": [], "vacate-webhook": [], "vacate-interceptor": [],
+        "vacate-requester": ["edit"], "vacate-viewer": ["view"],
+    }  # fmt: skip
+
+
+def test_with_cert_manager_the_webhook_may_touch_no_secret_and_no_configuration() -> None:
+    settings = VARIANTS["cert-manager"]
+    rules = [rule for role in of_kind("ClusterRole", settings) for rule in role["rules"]]
+    assert not [rule for rule in rules if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
+    assert [role["metadata"]["name"] for role in of_kind("Role", settings)] == [MANAGER]
+    for one in of_kind("MutatingWebhookConfiguration", settings):
+        assert one["metadata"]["annotations"] == {
+            "cert-manager.io/inject-ca-from": "vacate-system/vacate-webhook"
+        }
+
+
+def test_names_of_kubernetes_and_those_allowed_are_in_the_definition() -> None:
+    text = json.dumps(definition(["mine.k8s.io"]))
+    assert all(f"'{name}'" in text for name in [*ALLOWED_KUBERNETES_NAMES, "mine.k8s.io"])
+    assert "mine.k8s.io" not in json.dumps(definition())
+
+
+def test_alerts_and_dashboard_speak_of_metrics_that_exist() -> None:
+    (alerts,) = of_kind("PrometheusRule")
+    expressions = [rule["expr"] for group in alerts["spec"]["groups"] for rule in group["rules"]]
+    (board,) = of_kind("ConfigMap", Settings(monitoring=Monitoring(dashboard=True)))
+    panels = json.loads(board["data"]["vacate.json"])["panels"]
+    expressions += [target["expr"] for panel in panels for target in panel["targets"]]
+    found = set(re.findall(r"\b(?:vacate|evictionrequest|workqueue|leader)_\w+", " ".join(expressions)))
+    for metric in found:
+        assert metric.removesuffix("_bucket") in METRICS_PAGE, metric
+    assert {
+        "vacate_evictions_total",
+        "workqueue_depth",
+        "evictionrequest_controller_active_interceptor",
+    } <= found
