@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.tiny_server import TinyServer
-from vacate.api.kinds import CONFIGMAPS, PODS
+from vacate.api.kinds import CONFIGMAPS, EVENTS, PODS
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client
@@ -17,7 +17,7 @@ from vacate.clock import Clock
 from vacate.errors import ConfigError, TooManyRequests
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leader import LeadershipLost
-from vacate.runtime.pace import LONGEST_WISH, READS, Pace, PacedTransport
+from vacate.runtime.pace import LONGEST_WISH, MUCH, PATIENCE_OF_EVENTS, READS, Pace, PacedTransport
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
@@ -103,6 +103,43 @@ def test_watches_take_no_part_in_the_rate() -> None:
             async with client.watch(PODS) as watch:
                 await watch.open()
         assert since(start, server.times) == [0.0] * 6
+
+    simulate(main)
+
+
+class Slow(Counter):
+    """Answers after half a minute, but Events at once."""
+
+    async def send(self, request: Request) -> Response:
+        if "events" not in request.path:
+            await self._clock.sleep(30)
+        return await super().send(request)
+
+
+@pytest.mark.parametrize(("others", "waits"), [(0, 0.0), (MUCH - 1, 0.0), (MUCH, PATIENCE_OF_EVENTS)])
+def test_events_give_way_while_much_is_under_way_but_not_for_long(others: int, waits: float) -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Slow(sim.clock)
+        client = paced(sim, server)
+        reading = asyncio.create_task(read(client, others))
+        await sim.clock.sleep(1)
+        await client.create(EVENTS, {"metadata": {"name": "x"}}, "default")
+        await client.patch(EVENTS, "x", {"count": 2}, "default")
+        assert since(start, server.times) == pytest.approx([1 + waits, 1 + 2 * waits])
+        await reading
+
+    simulate(main)
+
+
+def test_events_go_as_soon_as_it_is_calm() -> None:
+    async def main(sim: Sim) -> None:
+        start, server = sim.clock.monotonic(), Slow(sim.clock)
+        client = paced(sim, server)
+        reading = asyncio.create_task(read(client, MUCH))
+        await sim.clock.sleep(29.5)
+        await client.create(EVENTS, {"metadata": {"name": "x"}}, "default")
+        assert since(start, [sim.clock.monotonic()]) == pytest.approx([30.0])
+        await reading
 
     simulate(main)
 

@@ -7,10 +7,15 @@ who shares the transport asks for anything until the time that it named is over.
 A read is then tried again in place: a listing of many pages must not start anew for one page. A write goes
 back to the caller with its error: what was decided before the pause may be wrong after it, and a work queue
 looks again. Watches are neither counted nor held by the rate, since they are few and wait by themselves.
+
+Events give way to everything else that the process does: they wait while much is under way, though never for
+long, so that under pressure they are few, and afterwards complete as far as their buffer reaches.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
 from dataclasses import dataclass
 
@@ -25,6 +30,12 @@ READS = 5
 
 LONGEST_WISH = 30.0
 """Seconds; a server that asks for more is asked again after so many."""
+
+MUCH = 4
+"""So many requests under way are much: an Event waits until there are fewer."""
+
+PATIENCE_OF_EVENTS = 1.0
+"""Seconds that an Event waits at most."""
 
 _BUDGET = b"DisruptionBudget"  # the cause by which a refused eviction differs from a busy server
 
@@ -60,9 +71,31 @@ class PacedTransport:
         self._clock = clock
         self._bucket = (pace or Pace()).bucket()
         self._quiet_until = -math.inf  # the server asked for nothing before that moment
+        self._under_way = 0  # requests that were sent and not answered, Events and open watches aside
+        self._calm = asyncio.Event()  # set exactly while that is not much
+        self._calm.set()
 
     async def send(self, request: Request) -> Response:
         """Carry the request when its turn has come."""
+        if _is_event(request):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_OF_EVENTS):
+                    await self._calm.wait()
+            return await self._persist(request)
+        self._count(1)
+        try:
+            return await self._persist(request)
+        finally:
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        self._under_way += more
+        if self._under_way < MUCH:
+            self._calm.set()
+        else:
+            self._calm.clear()
+
+    async def _persist(self, request: Request) -> Response:
         attempts = READS if request.method == "GET" else 1
         while True:
             await self._turn(request)
@@ -86,6 +119,12 @@ class PacedTransport:
                 await self._clock.sleep(wait)
         while (left := self._quiet_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
+
+
+def _is_event(request: Request) -> bool:
+    """Whether it writes an Event: `…/events` to create one, `…/events/NAME` to count on."""
+    place = {"POST": -1, "PATCH": -2}.get(request.method)
+    return place is not None and request.path.split("/")[place] == "events"
 
 
 def _wished_pause(response: Response) -> float | None:

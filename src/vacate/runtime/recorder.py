@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import logging
 from collections import deque
 
@@ -48,7 +49,8 @@ class EventRecorder:
         self._clock = clock
         self._entropy = entropy
         self._correlator = Correlator(component, host, entropy)
-        self._notes: deque[EventNote] = deque()  # not yet written, oldest first, at most BUFFER
+        # Not yet written, oldest first, at most BUFFER; each with what both clocks showed.
+        self._notes: deque[tuple[EventNote, dt.datetime, float]] = deque()
         self._more = asyncio.Event()  # set exactly while there are notes
         self._settled = asyncio.Event()  # set while nothing is to be written, or nobody is there to take it
         self._settled.set()
@@ -69,7 +71,7 @@ class EventRecorder:
         if len(self._notes) >= BUFFER:
             self._dropped += 1
             return
-        self._notes.append(note)
+        self._notes.append((note, self._clock.now(), self._clock.monotonic()))
         self._more.set()
         self._settled.clear()
 
@@ -93,8 +95,7 @@ class EventRecorder:
     async def flush(self) -> None:
         """Write all that waits."""
         while self._notes:
-            note = self._notes.popleft()
-            written = self._correlator.observe(note, self._clock.now(), self._clock.monotonic())
+            written = self._correlator.observe(*self._notes.popleft())
             if written is None or not await self._write(written):
                 self._dropped += 1
         self._more.clear()
