@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
@@ -19,12 +18,20 @@ from support.eviction_real import RealCluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.errors import AlreadyExists, InternalError, TransportError
+from vacate.errors import (
+    AlreadyExists,
+    InternalError,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    TransportError,
+)
 from vacate.sdk import Fate, Interceptor, Leave
 
 FIRST, SECOND = "first.example.com", "second.example.com"
 PODS_IN_ALL, AT_ONCE = 100, 12
 LEFT = ("PodTerminated", "PodDeleted")
+PASSING = (TransportError, InternalError, ServiceUnavailable, Timeout, TooManyRequests)
 T = TypeVar("T")
 
 
@@ -33,7 +40,7 @@ async def insisting(call: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await call()
-        except (TransportError, InternalError):
+        except PASSING:
             await asyncio.sleep(0.2)
 
 
@@ -111,17 +118,6 @@ class Interceptors:
         self.asked.setdefault(leave.pod.metadata.uid, []).append(leave.name)
 
 
-@asynccontextmanager
-async def under_way(evictions: Evictions) -> AsyncIterator[None]:
-    """All evictions during the block, and their end after it."""
-    task = asyncio.create_task(evictions.run())
-    try:
-        yield
-        await task
-    finally:
-        task.cancel()
-
-
 async def another_api_server(real: RealCluster) -> None:
     real.plane.kill_api_server()
     await asyncio.sleep(1)
@@ -147,7 +143,8 @@ async def another_webhook(real: RealCluster) -> None:
 async def test_a_hundred_evictions_through_every_trouble(place: Place, real: RealCluster) -> None:
     evictions, interceptors = Evictions(place), Interceptors(place)
     await evictions.populate()
-    async with asyncio.timeout(300), place.serving(*interceptors.both), under_way(evictions):
+    async with asyncio.timeout(300), place.serving(*interceptors.both), asyncio.TaskGroup() as group:
+        group.create_task(evictions.run())
         await evictions.until_over(15)
         await another_api_server(real)
         await evictions.until_over(40)
