@@ -127,7 +127,7 @@ def test_without_the_kind_it_waits_says_so_and_begins_when_the_kind_comes(
             await world.sim.clock.sleep(60)
             told = manager.parts.not_ready()
             assert told.startswith("the cluster does not serve evictionrequests.evictionrequest.coordination")
-            assert "kubectl apply -f deploy/crds/evictionrequests.yaml" in told
+            assert "vacate install" in told
             assert heard(world, verb="list", resource="evictionrequests") <= 7
             world.server.gates = FeatureGates()
             await world.restart_server()
@@ -137,7 +137,7 @@ def test_without_the_kind_it_waits_says_so_and_begins_when_the_kind_comes(
     apart(body, gates=CLOSED)
     assert [record.message for record in caplog.records].count(
         "waiting: the cluster does not serve evictionrequests.evictionrequest.coordination.k8s.io: "
-        "install it with kubectl apply -f deploy/crds/evictionrequests.yaml"
+        "install it with vacate install"
     ) == 1
 
 

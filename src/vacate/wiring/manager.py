@@ -22,7 +22,6 @@ from vacate.wiring.parts import Surroundings, part_deps
 
 LEASE = "vacate-manager"
 GATE = "EvictionRequestAPI"
-CRD = "deploy/crds/evictionrequests.yaml"
 COMPONENT = "evictionrequest-controller"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -123,9 +122,7 @@ class ManagerParts:
 
 def _in_the_way(error: VacateError) -> str:
     if isinstance(error, NotFound):
-        return (
-            f"the cluster does not serve {EVICTIONREQUESTS.resource}: install it with kubectl apply -f {CRD}"
-        )
+        return f"the cluster does not serve {EVICTIONREQUESTS.resource}: install it with vacate install"
     if isinstance(error, Forbidden):
         return f"the manager may not read {EVICTIONREQUESTS.resource}: {error}"
     return str(error)

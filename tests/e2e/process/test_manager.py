@@ -71,7 +71,7 @@ def test_it_evicts_shows_its_health_and_gives_its_lease_back(cluster: ClusterPro
 def test_a_cluster_without_the_kind_is_waited_for(tmp_path: Path) -> None:
     closed = ("--feature-gates", "EvictionRequestAPI=false", "--nodes", "0")
     with running_cluster(tmp_path / "dir", *closed) as without, managing(without.kubeconfig) as manager:
-        until(lambda: "kubectl apply -f deploy/crds/evictionrequests.yaml" in manager.get("/readyz")[1])
+        until(lambda: "vacate install" in manager.get("/readyz")[1])
         assert manager.get("/readyz")[0] == 500
         assert manager.get("/healthz")[0] == 200
         assert "the cluster does not serve evictionrequests" in manager.output
