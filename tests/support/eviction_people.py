@@ -88,5 +88,6 @@ def unused(rights: Iterable[Right], done: list[Call]) -> set[Right]:
 
 
 def refused(done: list[Call]) -> set[tuple[str, str]]:
-    """What a user was not allowed to do, and tried."""
-    return {(call.verb, call.resource) for call in done if call.forbidden}
+    """What a user tried and was never allowed to do; a new API server has yet to read its roles."""
+    allowed = {(call.verb, call.resource) for call in done if not call.forbidden}
+    return {(call.verb, call.resource) for call in done if call.forbidden} - allowed

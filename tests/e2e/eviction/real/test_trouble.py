@@ -191,7 +191,8 @@ def nothing_is_evicted_twice(real: RealCluster, evictions: Evictions) -> None:
     assert set(accepted.values()) == {1}
     assert len(accepted) >= PODS_IN_ALL - AT_ONCE
     refused = Counter(one.code for one in asked if one.code != 201)
-    assert not set(refused) - {0, 404, 409, 500, 503, 504}, refused
+    # A new API server knows neither roles (403) nor all that it serves (404) in its first moments.
+    assert not set(refused) - {0, 403, 404, 409, 500, 503, 504}, refused
 
 
 def uid_of(eviction: dict[str, Any]) -> str:
