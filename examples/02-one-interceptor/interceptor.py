@@ -12,7 +12,7 @@ async def back_up(leave: Leave) -> None:
     await leave.report(f"Backing {pod} up", expected_finish=timedelta(seconds=2))
     for part in range(1, 5):
         await asyncio.sleep(0.5)  # in place of the work
-        print(f"{pod}: {part} of 4 parts are safe")
+        print(f"{pod}: {part} of 4 parts are safe", flush=True)
 
 
 run_interceptors(back_up)

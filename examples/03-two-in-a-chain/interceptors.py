@@ -9,16 +9,16 @@ from vacate.sdk import Finished, Leave, interceptor, run_interceptors
 async def move_traffic(leave: Leave) -> Finished:
     for share in (100, 50, 0):
         await leave.report(f"{share} % of the traffic still comes here")
-        print(f"traffic: {share} %")
+        print(f"traffic: {share} %", flush=True)
         await asyncio.sleep(0.3)  # in place of the work
     return leave.finished("no traffic any more")
 
 
 @interceptor("archive.example.com", label_selector="app=shop")
 async def keep_logs(leave: Leave) -> None:
-    print("archive: the logs are kept")
+    print("archive: the logs are kept", flush=True)
     await leave.evict()
-    print("archive: the pod is evicted")
+    print("archive: the pod is evicted", flush=True)
 
 
 run_interceptors(move_traffic, keep_logs)

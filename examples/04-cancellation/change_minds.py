@@ -15,8 +15,8 @@ with Requester("example.vacate.dev") as requester:
                 break
         try:
             if requester.withdraw(request):
-                print(f"requester: {pod} need not leave any more")
+                print(f"requester: {pod} need not leave any more", flush=True)
         except CancellationForbidden as error:
-            print(f"requester: {error}")
+            print(f"requester: {error}", flush=True)
         result = requester.wait(request)
-        print(f"{pod}: {result.message}")
+        print(f"{pod}: {result.message}", flush=True)

@@ -7,21 +7,21 @@ from vacate.sdk import Cancellation, Leave, interceptor, run_interceptors
 
 @interceptor("polite.example.com", cancellation=Cancellation.ALLOW)
 async def notify_users(leave: Leave) -> None:
-    print("polite: users are told that the chat will close")
+    print("polite: users are told that the chat will close", flush=True)
     await leave.report("Users finish their talk")
     try:
         await asyncio.sleep(3600)  # in place of their talk
     except asyncio.CancelledError:
-        print(f"polite: users are told that it stays open after all: {leave.ended}")
+        print(f"polite: users are told that it stays open after all: {leave.ended}", flush=True)
         raise
 
 
 @interceptor("strict.example.com", cancellation=Cancellation.FORBID)
 async def close_books(leave: Leave) -> None:
-    print("strict: the books are being closed, which cannot be undone")
+    print("strict: the books are being closed, which cannot be undone", flush=True)
     await leave.report("Closing the books")
     await asyncio.sleep(5)  # in place of the work
-    print("strict: the books are closed")
+    print("strict: the books are closed", flush=True)
 
 
 run_interceptors(notify_users, close_books)

@@ -6,10 +6,10 @@ cd "$(dirname "$0")"
 kubectl create namespace vacate-example-04
 in_example() { kubectl --namespace vacate-example-04 "$@"; }
 
-python -u interceptors.py &
+python interceptors.py &
 interceptors=$!
 trap 'kill $interceptors; kubectl delete namespace vacate-example-04 --wait=false' EXIT
 in_example apply -f pods.yaml
 in_example wait --for=condition=Ready pod/chat pod/ledger --timeout=60s
-python -u change_minds.py vacate-example-04
+python change_minds.py vacate-example-04
 in_example get pods

@@ -12,8 +12,8 @@ in_example wait --for=condition=Ready pod/worker --timeout=60s
 
 # Simulated nodes run no containers: the program of the pod runs here, with what it would find in its environment.
 POD_UID=$(in_example get pod worker -o jsonpath='{.metadata.uid}') POD_NAMESPACE=vacate-example-05 \
-    python -u worker.py &
+    python worker.py &
 worker=$!
-python -u ../01-plain-eviction/evict.py worker vacate-example-05
+python ../01-plain-eviction/evict.py worker vacate-example-05
 kill "$worker"  # what a node does when the pod's grace begins
 wait "$worker"

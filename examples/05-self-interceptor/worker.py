@@ -14,9 +14,9 @@ def work() -> None:
     job = 0
     while not leaving.is_set():
         job += 1
-        print(f"job {job} begins")
+        print(f"job {job} begins", flush=True)
         time.sleep(1)  # in place of the work
-        print(f"job {job} is done")
+        print(f"job {job} is done", flush=True)
     idle.set()
 
 
@@ -26,10 +26,10 @@ def finish(leave: PlainLeave) -> None:
     leaving.set()
     while not idle.is_set():
         leave.sleep(0.1)
-    print("all jobs are done, the pod may go")
+    print("all jobs are done, the pod may go", flush=True)
     leave.evict()
 
 
 threading.Thread(target=work, daemon=True).start()
 run_interceptors(finish, namespace=os.environ["POD_NAMESPACE"])
-print("ended by a signal")
+print("ended by a signal", flush=True)
