@@ -29,8 +29,8 @@ async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) ->
     opened = time.monotonic()
     await place.client.patch(PODDISRUPTIONBUDGETS, "tight", {"spec": {"minAvailable": 0}}, place.namespace)
     over = await place.until_complete(pod)
-    # By now the next attempt by itself is at least ten seconds away: it was the budget that woke it.
-    assert time.monotonic() - opened < 8, "the budget has opened, and nobody was woken"
+    # The next attempt by itself was eight to ten seconds away: it was the budget that woke it.
+    assert time.monotonic() - opened < 6, "the budget has opened, and nobody was woken"
     assert reason(over, "Complete") in LEFT
     assert _refusals(over) >= refusals
     await place.gone(pod)
