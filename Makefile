@@ -13,7 +13,7 @@ SEEDS ?= 5000
 PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube kube-up kube-down test-kube differential
+.PHONY: help setup demo test test-fast sim lint format lock clean kube kube-up kube-down test-kube differential rules
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-fast: $(STAMP) ## Run only the pure and the simulated tests
 
 sim: $(STAMP) ## Tell stories of leaves under faults in virtual time (SEEDS=n); failing seeds are kept
 	@PYTHONPATH=tests $(BIN)/python -m support.leaves.run --seeds $(SEEDS)
+
+rules: $(STAMP) ## Take out each rule in turn and see its tests fail (a quarter of an hour)
+	@$(BIN)/python -m hack.rules.check --workers 2
 
 kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
 	@$(BIN)/python -m hack.kubelab.obtain
