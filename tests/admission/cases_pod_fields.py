@@ -18,7 +18,12 @@ _SEARCH = (
     r" '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')"
 )
 _MANY = ",".join(['"a"'] * 33)
-_VOLUMES = {"spec.volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "persistentVolumeClaim": {"claimName": "c"}}]}
+_VOLUMES = {
+    "spec.volumes": [
+        {"name": "v", "emptyDir": {}},
+        {"name": "w", "persistentVolumeClaim": {"claimName": "c"}},
+    ]
+}
 _EXIT = {"operator": "In", "values": [1]}
 _NOT_EPHEMERAL = "Forbidden: cannot be set for an Ephemeral Container"
 _MIRROR = {"metadata.annotations[kubernetes.io/config.mirror]": "x", "spec.nodeName": "node-1"}
@@ -171,7 +176,12 @@ _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
 def _from(rule: str, source: dict[str, Any], fault: str) -> Broken:
-    return Broken(f"Pod/spec.volumes[].{rule}", PODS, {"spec.volumes": [{"name": "v", **source}]}, f"spec.volumes[0].{fault}")
+    return Broken(
+        f"Pod/spec.volumes[].{rule}",
+        PODS,
+        {"spec.volumes": [{"name": "v", **source}]},
+        f"spec.volumes[0].{fault}",
+    )
 
 
 SOURCES: Cases = (

@@ -43,9 +43,7 @@ class KeyPair:
         )
 
 
-def new_authority(
-    name: str, now: dt.datetime, lifetime: dt.timedelta = AUTHORITY_LIFETIME
-) -> KeyPair:
+def new_authority(name: str, now: dt.datetime, lifetime: dt.timedelta = AUTHORITY_LIFETIME) -> KeyPair:
     """A certificate authority that vouches for itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -1,7 +1,7 @@
 """A stored value and its two other forms: a dict of its own, and the bytes that a client gets.
 
-A stored value carries no `kind` and `apiVersion`: items of most lists have none on the wire either, and single
-objects get them put in front (`whole`).
+A stored value carries no `kind` and `apiVersion`: items of most lists have none on the wire either;
+single objects get them put in front (`whole`).
 """
 
 from __future__ import annotations
