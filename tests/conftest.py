@@ -6,6 +6,10 @@ import os
 
 import pytest
 
+from support.groups import pytest_collection_modifyitems
+
+__all__ = ["pytest_collection_modifyitems"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="run seeded tests with this seed only")
