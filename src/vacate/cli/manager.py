@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import click
 
 from vacate.cli.params import namespace_name
 from vacate.cli.run import run_until_signalled
+from vacate.cli.serving import gates_option, health_options, kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
-from vacate.features import FeatureGates, parse_feature_gates
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.leader import LeaseTimings
 from vacate.runtime.pace import Pace
 from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 from vacate.wiring.parts import Surroundings
-
-
-def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
-    return parse_feature_gates(value)
 
 
 def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseTimings:
@@ -36,8 +32,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
 
 
 @click.command()
-@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@kubeconfig_options
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
@@ -60,28 +55,8 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     metavar="SECONDS,SECONDS,SECONDS",
     help="How long others wait for a silent leader; when it stops by itself; how often it renews.",
 )
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65535),
-    default=8085,
-    show_default=True,
-    help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
-)
-@click.option(
-    "--metrics-address",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
-)
-@click.option(
-    "--feature-gates",
-    "gates",
-    default="",
-    callback=_gates,
-    metavar="NAME=BOOL,…",
-    help="Open or close features.",
-)
+@health_options(8085)
+@gates_option
 @click.option(
     "--qps",
     type=click.FloatRange(min=0),
@@ -117,8 +92,7 @@ def manager(
     Works with any cluster that serves EvictionRequests. A cluster started by `vacate up` has the controller
     inside already, unless it was started with --no-evictions.
     """
-    level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    log_to_stderr(verbose=verbose)
     settings = ManagerSettings(gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst))
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))

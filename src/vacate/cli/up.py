@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ import click
 
 from vacate.cli.banner import show_up
 from vacate.cli.run import run_until_signalled
+from vacate.cli.serving import allowed_option, gates_option, log_to_stderr
 from vacate.errors import ConfigError
-from vacate.features import FeatureGates, parse_feature_gates
+from vacate.features import FeatureGates
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
 from vacate.wiring.local import LocalCluster, LocalSettings
@@ -45,10 +45,6 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     return value.expanduser()
 
 
-def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
-    return parse_feature_gates(value)
-
-
 @click.command()
 @click.option(
     "--dir",
@@ -69,14 +65,7 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
 @click.option(
     "--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many simulated nodes."
 )
-@click.option(
-    "--feature-gates",
-    "gates",
-    default="",
-    callback=_gates,
-    metavar="NAME=BOOL,…",
-    help="Open or close features.",
-)
+@gates_option
 @click.option("--pod-start", type=_SECONDS, default=1.0, show_default=True, help="Seconds until a pod runs.")
 @click.option(
     "--pod-ready", type=_SECONDS, default=0.0, show_default=True, help="Seconds from then until ready."
@@ -90,13 +79,7 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     show_default=True,
     help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
 )
-@click.option(
-    "--allow-interceptor",
-    "allowed",
-    multiple=True,
-    metavar="NAME",
-    help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
-)
+@allowed_option
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
 def up(
     folder: Path,
@@ -115,8 +98,7 @@ def up(
     API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
     process. For laptops, tests and demonstrations: it has no containers and no network between pods.
     """
-    level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    log_to_stderr(verbose=verbose)
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
     settings = LocalSettings(
         folder, port, nodes, gates, behaviour, evictions=evictions, allowed_interceptors=allowed

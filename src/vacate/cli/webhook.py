@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import logging
 from pathlib import Path
 from typing import Any
 
 import click
 
-from vacate.cli.params import namespace_name, span_between, subdomain
+from vacate.cli.params import namespace_name, span_between
 from vacate.cli.run import run_until_signalled
+from vacate.cli.serving import (
+    PORT,
+    allowed_option,
+    gates_option,
+    health_options,
+    kubeconfig_options,
+    log_to_stderr,
+)
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.features import FeatureGates, parse_feature_gates
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.wiring.health import HealthServer
 from vacate.wiring.parts import Surroundings
 from vacate.wiring.webhook import SERVICE, WebhookParts, WebhookSettings
 
-_PORT = click.IntRange(0, 65535)
-
-
-def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
-    return parse_feature_gates(value)
-
 
 @click.command()
-@click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@kubeconfig_options
 @click.option(
-    "--port", type=_PORT, default=9443, show_default=True, help="HTTPS port for reviews; 0 takes any."
+    "--port", type=PORT, default=9443, show_default=True, help="HTTPS port for reviews; 0 takes any."
 )
 @click.option(
     "--address",
@@ -78,36 +78,9 @@ def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureG
     metavar="FILE",
     help="Rules by which new pods are annotated. Changes are noticed.",
 )
-@click.option(
-    "--allow-interceptor",
-    "allowed",
-    type=subdomain,
-    multiple=True,
-    metavar="NAME",
-    help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
-)
-@click.option(
-    "--feature-gates",
-    "gates",
-    default="",
-    callback=_gates,
-    metavar="NAME=BOOL,…",
-    help="Open or close features.",
-)
-@click.option(
-    "--metrics-port",
-    type=_PORT,
-    default=8086,
-    show_default=True,
-    help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
-)
-@click.option(
-    "--metrics-address",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
-)
+@allowed_option
+@gates_option
+@health_options(8086)
 @click.option(
     "--shutdown-delay",
     "delay",
@@ -143,8 +116,7 @@ def webhook(
     """
     if self_signed == (cert_dir is not None):
         raise click.UsageError("give either --self-signed or --cert-dir: reviews come over TLS")
-    level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    log_to_stderr(verbose=verbose)
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     settings = _settings(cert_dir, **chosen)
     run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
