@@ -94,7 +94,7 @@ def test_scale(k: Kubectl) -> None:
     k("scale deployment web --current-replicas=7 --replicas=1").failed("Expected replicas to be 7, was 3")
     k("scale deployment web --replicas=0").ok()
     k("wait --for=delete pod -l app=web --timeout=20s").ok()
-    k.until("get deployment web", lambda ran: ran.row("web")["READY"] == "0/0")  # its controller is told later
+    k.until("get deployment web", lambda ran: ran.row("web")["READY"] == "0/0")
 
 
 def test_set_image_and_friends(k: Kubectl) -> None:
