@@ -52,7 +52,6 @@ REMOVAL = 10.0
 """Seconds that an old request may take to go before its finalizers are named."""
 
 _CONFLICTS = 20
-_LOOK_AGAIN = 0.5
 
 
 class Requester:
@@ -220,16 +219,25 @@ class Requester:
         if request.metadata.deletion_timestamp is None:
             with contextlib.suppress(NotFound):
                 await self.client.delete(EVICTIONREQUESTS, where.uid, where.namespace, uid=uid)
-        ends = self.clock.monotonic() + REMOVAL
-        while (found := await self._get(where)) is not None and found.metadata.uid == uid:
-            if self.clock.monotonic() >= ends:
-                held = ", ".join(found.metadata.finalizers) or "nothing that it names"
-                message = (
-                    f"an earlier request for pod {pod_name(found)} is over and cannot be replaced: "
-                    f"it is held by the finalizers {held}"
-                )
-                raise HeldByFinalizers(message, found.metadata.finalizers)
-            await self.clock.sleep(_LOOK_AGAIN)
+        found = await self._get(where)
+        if found is None or found.metadata.uid != uid:
+            return
+        try:
+            async with asyncio.timeout(REMOVAL):
+                await self._see_gone(uid, where)
+        except TimeoutError:
+            held = ", ".join(found.metadata.finalizers) or "nothing that it names"
+            message = (
+                f"an earlier request for pod {pod_name(found)} is over and cannot be replaced: "
+                f"it is held by the finalizers {held}"
+            )
+            raise HeldByFinalizers(message, found.metadata.finalizers) from None
+
+    async def _see_gone(self, uid: str, where: Where) -> None:
+        args = (where.namespace, where.uid, self.clock, self.entropy)
+        async with watched(self.client, EVICTIONREQUESTS, EvictionRequest, *args) as one:
+            while (found := one.current) is not None and found.metadata.uid == uid:
+                await one.change(one.changes)
 
     async def _where(self, ref: Ref, namespace: str) -> Where:
         """Where the request is; NotFound where the pod of that name is gone."""
