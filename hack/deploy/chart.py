@@ -112,7 +112,20 @@ def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
         return _template(_kept(parts(settings).get(part, [])))
     *rest, switch = switches
     off, on = _branches(part, settings, rest), _branches(part, switch.on(settings), rest)
-    return _folded(switch.condition, on.splitlines(True), off.splitlines(True))
+    return _folded(switch.condition, _pieces(on), _pieces(off))
+
+
+def _pieces(text: str) -> list[str]:
+    """Lines; but what stands between `if` and its `end` is one piece, or a branch could cut it in two."""
+    made: list[str] = []
+    depth = 0
+    for line in text.splitlines(True):
+        if depth:
+            made[-1] += line
+        else:
+            made.append(line)
+        depth += line.startswith(("{{- if ", "{{- range ")) - line.startswith("{{- end ")
+    return made
 
 
 def _folded(condition: str, on: list[str], off: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 import pytest
 
+from support.certificates import Authority
 from vacate.api.objects import Obj
 from vacate.cli.main import cli
 from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES
@@ -21,6 +23,9 @@ from vacate.install.kinds import kind_of, path_of
 from vacate.install.names import MANAGER, WEBHOOK
 from vacate.install.removing import removable
 from vacate.install.settings import FailurePolicy
+from vacate.metrics import Metrics
+from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.tls import ServedCertificate
 
 pytestmark = pytest.mark.unit
 
@@ -147,6 +152,29 @@ def test_processes_need_no_privilege_and_survive_a_node(name: str) -> None:
     assert container["resources"]["requests"]
     (budget,) = [one for one in of_kind("PodDisruptionBudget") if one["metadata"]["name"] == name]
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+
+
+def test_the_webhook_goes_on_until_nobody_sends_reviews_any_more() -> None:
+    found = of_kind("Deployment", Settings())
+    (deployment,) = [one for one in found if one["metadata"]["name"] == WEBHOOK]
+    pod = deployment["spec"]["template"]["spec"]
+    command = cli.get_command(click.Context(cli), "webhook")
+    assert command is not None
+    chosen = command.make_context("webhook", pod["containers"][0]["args"][1:]).params
+    assert chosen["delay"].total_seconds() == 5
+    needed = (chosen["delay"] + chosen["grace"]).total_seconds()
+    assert pod["terminationGracePeriodSeconds"] >= needed + 5
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_nothing_can_be_written_into_a_pod(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even keys on their way into OpenSSL: they pass through memory."""
+    for deployment in of_kind("Deployment", settings):
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert all(mount["readOnly"] for mount in container.get("volumeMounts", []))
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    pair = Authority().issue("hook")
+    ServedCertificate(WebhookMetrics(Metrics().registry)).use(pair.certificate, pair.key)
 
 
 @pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)

@@ -17,6 +17,9 @@ from vacate.install.names import (
 )
 from vacate.install.settings import Certificates, Settings
 
+# A Service learns by and by that a pod is going: until then reviews still come, and must be answered.
+_DELAY_SECONDS = 5
+_GRACE_SECONDS = 30  # of the pod: the delay, what is under way (ten seconds), and room to spare
 _CERTIFICATES, _RULES, _RULES_FILE = "/etc/vacate/tls", "/etc/vacate/rules", "rules.yaml"
 
 
@@ -55,6 +58,7 @@ def webhook(settings: Settings) -> list[Obj]:
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
         f"--cert-dir={_CERTIFICATES}" if given else "--self-signed",
+        f"--shutdown-delay={_DELAY_SECONDS}s",
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
         *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
         *_gates(settings),
@@ -65,9 +69,6 @@ def webhook(settings: Settings) -> list[Obj]:
     ]
     container = _container("webhook", args, ports, settings)
     deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
-    # Keys may pass through a file on their way into OpenSSL; it must never lie on a disk.
-    memory = {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}
-    _mount(deployment, "tmp", "/tmp", memory, writable=True)  # noqa: S108  of the pod, not of this machine
     if given:
         _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET}})
     rules = [_rules(settings)] if settings.pod_rules else []
@@ -102,11 +103,11 @@ def _deployment(name: str, replicas: int, container: Obj, settings: Settings) ->
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "affinity": {"podAntiAffinity": _apart(marks)},
-        "terminationGracePeriodSeconds": 30,
-        "containers": [container],
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
     }
     if settings.pull_secrets:
         spec["imagePullSecrets"] = [{"name": one} for one in settings.pull_secrets]
+    spec["containers"] = [container]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -152,13 +153,11 @@ def _apart(marks: Obj) -> Obj:
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
 
 
-def _mount(deployment: Obj, name: str, path: str, source: Obj, *, writable: bool = False) -> None:
+def _mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
     pod = deployment["spec"]["template"]["spec"]
     pod.setdefault("volumes", []).append({"name": name, **source})
     container = pod["containers"][0]
-    container.setdefault("volumeMounts", []).append(
-        {"name": name, "mountPath": path, "readOnly": not writable}
-    )
+    container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, "readOnly": True})
 
 
 def _budget(name: str, settings: Settings) -> Obj:
