@@ -57,10 +57,10 @@ class RealCluster:
     def audit_log(self) -> Path:
         return self.plane.layout.audit_log
 
-    def install(self) -> str:
+    def install(self, *options: str) -> str:
         """What the command printed."""
         url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager")
-        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url)
+        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url, *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from support.audit import Call
 from support.eviction_people import Right, done_by, person, refused, rights_of, unused
-from support.eviction_place import Place, reason, run_vacate
+from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
 from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, PODS, ROLES
 from vacate.api.objects import Obj
 from vacate.client.client import Client
+from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install.names import INTERCEPTOR, MANAGER, REQUESTER, VIEWER, WEBHOOK
 from vacate.sdk import Interceptor, Leave, Requester
@@ -22,6 +24,11 @@ PREPARE = "prepare.example.com"
 DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
 LEFT = ("PodTerminated", "PodDeleted")
+RULES = """
+rules:
+  - namespaceSelector: {matchExpressions: [{key: no-such-label, operator: DoesNotExist}]}
+    interceptors: [{name: ruled.example.com, priority: 5}]
+"""
 
 
 async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: RealCluster) -> None:
@@ -169,13 +176,39 @@ async def _told_twice(place: Place, pod: Obj) -> bool:
     return any(one.get("count", 1) > 1 for one in found)
 
 
-async def test_the_webhook_has_the_rights_that_it_uses(place: Place, real: RealCluster) -> None:
-    """All that it ever does: judge, and make, renew and publish its certificate."""
-    await place.ask(await place.pod("web", PREPARE))
-    assert real.webhook.stop() == 0
-    real.start_webhook("--host", "webhook.example.com")  # a name that the certificate does not have yet
-    await place.until(lambda: _renewed(real), "the certificate is renewed")
-    await _compare(place, real, WEBHOOK)
+async def test_the_webhook_has_the_rights_that_it_uses(
+    place: Place, real: RealCluster, tmp_path: Path
+) -> None:
+    """All that it ever does: judge, look up namespaces, and make, renew and publish its certificate."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    real.install("--pod-rules", str(rules))
+    try:
+        assert real.webhook.stop() == 0
+        # A name that the certificate does not have yet.
+        real.start_webhook("--host", "webhook.example.com", "--rules", str(rules))
+        await place.until(lambda: _renewed(real), "the certificate is renewed")
+        await place.until(lambda: _ruled(place), "a new pod is annotated by rule")
+        await place.ask(await place.pod("web", PREPARE))
+        await _compare(place, real, WEBHOOK)
+    finally:
+        real.install()
+        real.webhook.kill()
+        real.start_webhook()
+
+
+async def test_a_webhook_without_rules_may_not_read_namespaces(place: Place, real: RealCluster) -> None:
+    assert real.webhook.running
+    role = await place.client.get(CLUSTERROLES, WEBHOOK)
+    assert "namespaces" not in {right.resource for right in rights_of(role["rules"])}
+
+
+async def _ruled(place: Place) -> bool:
+    """Whether the rule is in force: an API server follows a new configuration by and by."""
+    name = f"ruled-{system_entropy().uid()[:8]}"
+    pod = await place.client.create(PODS, pod_body(name), place.namespace)
+    await place.client.delete(PODS, name, place.namespace, grace_period_seconds=0)
+    return any("ruled.example.com" in key for key in pod["metadata"].get("annotations", {}))
 
 
 async def _renewed(real: RealCluster) -> bool:
