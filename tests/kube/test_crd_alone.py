@@ -20,7 +20,7 @@ from vacate.admission.types import Context
 from vacate.api.identity import User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import Kind
-from vacate.api.structural import fill_defaults, prune, structural_schema
+from vacate.api.structural import structure
 from vacate.features import FeatureGates
 from vacate.install.definition import definition
 
@@ -98,9 +98,8 @@ def fields_as_admission(case: Case) -> list[str]:
 def told_by_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
     """The fields in which the webhook's strategy, the same as the embedded server's, sees faults."""
     new = copy.deepcopy(new)
-    schema = structural_schema(KIND)
-    prune(schema, new)
-    fill_defaults(schema, new)
+    structure(KIND).prune(new)
+    structure(KIND).fill_defaults(new)
     strategy, ctx = strategy_for(KIND), everything_allowed(subresource)
     if old is None:
         return {fault.path for fault in strategy.validate(new, ctx)}

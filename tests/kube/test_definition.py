@@ -15,7 +15,7 @@ from support.arms import MERGE_PATCH, Answer, Obj
 from support.arms_kube import KUBECONFIG, KubeArm
 from support.definitions import installed
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.structural import fill_defaults, prune, structural_faults, structural_schema
+from vacate.api.structural import structure
 from vacate.entropy import system_entropy
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
@@ -87,9 +87,8 @@ async def test_it_refuses_statuses_in_our_words(real: KubeArm) -> None:
     path = KIND.object_path(made["metadata"]["name"], "default", "status")
     for name, status in WRONG_STATUSES.items():
         answer = await real.call("PATCH", path, body={"status": status}, content_type=MERGE_PATCH)
-        schema = structural_schema(KIND)["properties"]["status"]
         full = {**made["status"], **status}
-        assert told(answer) == sorted(str(one) for one in structural_faults(schema, full, "status")), name
+        assert told(answer) == sorted(str(one) for one in structure(KIND).status_faults(full)), name
 
 
 def told(answer: Answer) -> list[str]:
@@ -99,9 +98,9 @@ def told(answer: Answer) -> list[str]:
 
 def ours(wanted: Obj) -> list[str]:
     obj = copy.deepcopy(wanted)
-    prune(structural_schema(KIND), obj)
-    fill_defaults(structural_schema(KIND), obj)
-    return sorted(str(one) for one in structural_faults(structural_schema(KIND), {**obj, "metadata": {}}))
+    structure(KIND).prune(obj)
+    structure(KIND).fill_defaults(obj)
+    return sorted(str(one) for one in structure(KIND).faults({**obj, "metadata": {}}))
 
 
 async def test_defaults_pruning_and_columns(real: KubeArm) -> None:

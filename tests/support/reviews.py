@@ -15,7 +15,7 @@ from support.embedded import ADMIN, Embedded
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
-from vacate.api.structural import fill_defaults, prune, structural_schema
+from vacate.api.structural import structure
 from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.client.client import Client
 from vacate.client.inprocess import InProcessTransport
@@ -130,6 +130,6 @@ def seen(obj: Obj | None, kind: Kind) -> Obj | None:
         return None
     made = {"apiVersion": kind.api_version, "kind": kind.kind, **copy.deepcopy(obj)}
     if kind is EVICTIONREQUESTS:
-        prune(structural_schema(kind), made)
-        fill_defaults(structural_schema(kind), made)
+        structure(kind).prune(made)
+        structure(kind).fill_defaults(made)
     return made

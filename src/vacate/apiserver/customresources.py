@@ -15,7 +15,7 @@ from vacate.api import field, protobuf, status
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.schema import table
-from vacate.api.structural import structural_schema
+from vacate.api.structural import structure
 from vacate.apiserver.codec import Unreadable
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
@@ -25,7 +25,6 @@ from vacate.apiserver.registry import Registry
 from vacate.errors import ApiError, BadRequest, UnsupportedMedia
 from vacate.wire.message import Response
 
-_ROOT = ("apiVersion", "kind", "metadata")
 _MOST_WARNINGS = 10
 _LONGEST = 256
 _WRITING = ("POST", "PUT", "PATCH")
@@ -108,23 +107,7 @@ def unknown_fields(kind: Kind, obj: Any) -> list[str]:
     known = table().structs["meta.v1.ObjectMeta"].fields
     meta = obj.get("metadata")
     found = [f"metadata.{key}" for key in meta if key not in known] if isinstance(meta, dict) else []
-    rest = {key: value for key, value in obj.items() if key not in _ROOT}
-    return sorted(found) + sorted(_unknown(structural_schema(kind), rest, ""))
-
-
-def _unknown(schema: Obj, value: Any, path: str) -> list[str]:
-    if isinstance(value, list) and "items" in schema:
-        return [
-            one for i, item in enumerate(value) for one in _unknown(schema["items"], item, f"{path}[{i}]")
-        ]
-    if not isinstance(value, dict) or "properties" not in schema:
-        return []
-    found: list[str] = []
-    for key, item in value.items():
-        where = f"{path}.{key}" if path else key
-        inner = schema["properties"].get(key)
-        found += [where] if inner is None else _unknown(inner, item, where)
-    return found
+    return sorted(found) + sorted(structure(kind).unknown(obj))
 
 
 def _parsed(body: bytes) -> Any:

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from vacate.api import schema
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.structural import fill_defaults, prune, structural_faults, structural_schema
+from vacate.api.structural import structural_schema, structure
 
 pytestmark = pytest.mark.unit
 
 SCHEMA = structural_schema(EVICTIONREQUESTS)
+STRUCTURE = structure(EVICTIONREQUESTS)
 Obj = dict[str, Any]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
@@ -28,7 +29,7 @@ VALUES = st.recursive(
 
 
 def faults(obj: Any) -> list[str]:
-    return [str(fault) for fault in structural_faults(SCHEMA, obj)]
+    return [str(fault) for fault in STRUCTURE.faults(obj)]
 
 
 def test_unknown_fields_and_nulls_go() -> None:
@@ -36,7 +37,7 @@ def test_unknown_fields_and_nulls_go() -> None:
         "kind": "K", "metadata": {"x": 1}, "y": 1,
         "spec": {"type": None, "z": {}, "requesters": [{"name": "a", "b": 1}], "heartbeatDeadlineSeconds": 600.0},
     }  # fmt: skip
-    prune(SCHEMA, obj)
+    STRUCTURE.prune(obj)
     assert obj == {
         "kind": "K",
         "metadata": {"x": 1},
@@ -47,13 +48,13 @@ def test_unknown_fields_and_nulls_go() -> None:
 
 def test_defaults_come_where_nothing_was_said() -> None:
     obj: Obj = {"spec": {"type": "Hard"}}
-    fill_defaults(SCHEMA, obj)
+    STRUCTURE.fill_defaults(obj)
     assert obj["spec"] == {"type": "Hard", "heartbeatDeadlineSeconds": 1800}
     assert obj["status"] == {"message": "", "evictionRequestCancellationPolicy": "Allow"}
     obj["status"]["message"] = "mine"
     assert "default" in SCHEMA["properties"]["status"]
     again: Obj = {"spec": {}}
-    fill_defaults(SCHEMA, again)
+    STRUCTURE.fill_defaults(again)
     assert again["status"] == {"message": "", "evictionRequestCancellationPolicy": "Allow"}
 
 
@@ -110,11 +111,11 @@ def test_lists_and_numbers(fields: Obj, said: list[str]) -> None:
 
 
 def test_a_part_of_an_object_is_told_by_its_own_path() -> None:
-    found = structural_faults(SCHEMA["properties"]["status"], {"message": 5}, "status")
+    found = STRUCTURE.status_faults({"message": 5})
     assert list(map(str, found)) == [
         'status.message: Invalid value: "integer": message in body must be of type string: "integer"'
     ]
-    found = structural_faults(SCHEMA["properties"]["status"], 7, "status")
+    found = STRUCTURE.status_faults(7)
     assert str(found[0]) == 'status: Invalid value: "integer":  in body must be of type object: "integer"'
 
 
@@ -122,12 +123,12 @@ def test_a_part_of_an_object_is_told_by_its_own_path() -> None:
 @given(VALUES)
 def test_no_value_is_too_odd(value: Any) -> None:
     obj = copy.deepcopy(value)
-    prune(SCHEMA, obj)
-    fill_defaults(SCHEMA, obj)
-    assert all(str(fault) for fault in structural_faults(SCHEMA, obj))
+    STRUCTURE.prune(obj)
+    STRUCTURE.fill_defaults(obj)
+    assert all(str(fault) for fault in STRUCTURE.faults(obj))
     once = copy.deepcopy(obj)
-    prune(SCHEMA, obj)
-    fill_defaults(SCHEMA, obj)
+    STRUCTURE.prune(obj)
+    STRUCTURE.fill_defaults(obj)
     assert obj == once
 
 

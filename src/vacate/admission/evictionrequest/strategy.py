@@ -18,7 +18,7 @@ from vacate.admission.types import Context, Traits
 from vacate.api import status as refusals
 from vacate.api.field import Fault, FieldError
 from vacate.api.objects import Obj, dig, metadata, name_of
-from vacate.api.structural import fill_defaults, structural_faults, structural_schema
+from vacate.api.structural import structure
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
 
 _TRAITS = Traits(unconditional_update=False)
@@ -58,7 +58,7 @@ class EvictionRequestStrategy(KindStrategy):
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What the schema says where the author says nothing."""
-        fill_defaults(structural_schema(self.kind), obj)
+        structure(self.kind).fill_defaults(obj)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Rights first; then everything that the pod decides."""
@@ -97,11 +97,8 @@ class EvictionRequestStrategy(KindStrategy):
 
     def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema, and then the step, if it can be read."""
-        schema = structural_schema(self.kind)["properties"]["status"]
-        return [
-            *step,
-            *status.status_faults(new, old, structural_faults(schema, new.get("status"), "status"), ctx),
-        ]
+        found = structure(self.kind).status_faults(new.get("status"))
+        return [*step, *status.status_faults(new, old, found, ctx)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Whoever may delete the pod may cancel, unless an interceptor has forbidden it."""
@@ -118,7 +115,7 @@ class EvictionRequestStrategy(KindStrategy):
             raise refusals.forbidden(self.kind, name_of(obj), why)
 
     def _schema_faults(self, obj: Obj) -> list[FieldError]:
-        return structural_faults(structural_schema(self.kind), {**obj, "metadata": {}})
+        return structure(self.kind).faults({**obj, "metadata": {}})
 
     def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
         """Once the field is filled in nobody can tell who did it: the one fault that is looked for here."""

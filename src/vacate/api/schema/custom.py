@@ -11,14 +11,14 @@ from vacate.api.schema.faults import faults_of
 from vacate.api.schema.normal import normalise_struct
 from vacate.api.schema.scan import CLEAN, WRONG, scanner
 from vacate.api.schema.table import table
-from vacate.api.structural import prune, structural_schema
+from vacate.api.structural import structure
 
 _METADATA = "meta.v1.ObjectMeta"
 
 
 def settle_custom(kind: Kind, obj: Obj) -> list[str]:
     """Check and normalise metadata, prune what is unknown; what is wrong with metadata, in Go's words."""
-    prune(structural_schema(kind), obj)
+    structure(kind).prune(obj)
     meta = obj.get("metadata")
     if meta is None:
         obj.pop("metadata", None)

@@ -42,6 +42,11 @@ def is_time(text: str) -> bool:
     return True
 
 
+def limits_of_integer(schema: Obj) -> tuple[int | None, int | None]:
+    """The least and the largest number, where there are such."""
+    return schema.get("minimum"), schema.get("maximum", _LARGEST.get(schema.get("format", "")))
+
+
 def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
     wanted, given = schema["type"], _TYPES[type(value)]
     if wanted != given:
@@ -86,8 +91,7 @@ def _of_string(schema: Obj, value: str, path: str) -> Iterator[FieldError]:
 
 
 def _of_integer(schema: Obj, value: int, path: str) -> Iterator[FieldError]:
-    least = schema.get("minimum")
-    most = schema.get("maximum", _LARGEST.get(schema.get("format", "")))
+    least, most = limits_of_integer(schema)
     if least is not None and value < least:
         yield invalid(path, value, f"{path} in body should be greater than or equal to {least}")
     if most is not None and value > most:
