@@ -43,10 +43,13 @@ async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response
     if media_type(call.request.headers.get("Content-Type", "")) == protobuf.MEDIA_TYPE:
         raise UnsupportedMedia(_NOT_TYPED)
     directive = call.request.query.get("fieldValidation") or "Warn"
-    sent = _sent(call)
+    sent = _parsed(call.request.body)
     if call.request.method != "PATCH" and isinstance(sent, dict):
         _check_identity(call, sent)
     unknown = unknown_fields(call.kind, sent)
+    if unknown and call.request.method == "PATCH":
+        # A null in a patch takes something away, whatever it is, and only the rest would be stored.
+        unknown = unknown_fields(call.kind, apply_merge_patch({}, sent))
     if unknown and directive == "Strict":
         raise _refusal(registry, call, unknown)
     response = await verb(registry, call)
@@ -67,14 +70,6 @@ def _check_identity(call: Call, obj: Obj) -> None:
     if said != kind.kind:
         fault = field.invalid("kind", said, f"must be {kind.kind}")
         raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [fault])
-
-
-def _sent(call: Call) -> Any:
-    """What the client would have stored; a null in a merge patch takes something away."""
-    body = _parsed(call.request.body)
-    if call.request.method == "PATCH" and isinstance(body, dict):
-        return apply_merge_patch({}, body)
-    return body
 
 
 def _warning(unknown: list[str]) -> dict[str, str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from aiohttp import HttpVersion10, HttpVersion11, web
+from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.apiserver import respond
@@ -17,6 +18,7 @@ from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
 from vacate.wire.message import Peer, Request, Response
 
 Handle = Callable[[Request], Awaitable[Response]]
+Body = TypeVar("Body", bytes, bytearray)
 
 
 class Edge:
@@ -117,20 +119,29 @@ async def _body(incoming: web.BaseRequest, limits: Limits) -> bytes:
     if (incoming.content_length or 0) > limits.body_bytes:
         raise _too_large(limits)
     await _encourage(incoming)
-    chunks = []
-    size = 0
     try:
+        if incoming.content.is_eof():  # all of it is there already, as most often
+            return _limited(incoming.content.read_nowait(), limits)
         async with asyncio.timeout(limits.body_seconds):
-            async for chunk in incoming.content.iter_any():
-                size += len(chunk)
-                if size > limits.body_bytes:
-                    raise _too_large(limits)
-                chunks.append(chunk)
+            return await _read_on(incoming.content, limits)
     except TimeoutError:
         raise Timeout("Timeout: request did not complete within the allotted timeout") from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("the body of the request is not valid HTTP") from None
-    return b"".join(chunks)
+
+
+async def _read_on(content: StreamReader, limits: Limits) -> bytes:
+    body = bytearray()
+    async for chunk in content.iter_any():
+        body += chunk
+        _limited(body, limits)
+    return bytes(body)
+
+
+def _limited(body: Body, limits: Limits) -> Body:
+    if len(body) > limits.body_bytes:
+        raise _too_large(limits)
+    return body
 
 
 async def _encourage(incoming: web.BaseRequest) -> None:

@@ -68,6 +68,7 @@ class ApiServer:
         self._metrics = metrics
         self._measure = Measure(metrics)
         self._kinds = served_kinds(registry.gates)
+        self._served = frozenset(self._kinds)
         self._groups = frozenset(kind.group for kind in self._kinds)
 
     async def handle(self, request: Request) -> Response:
@@ -124,7 +125,7 @@ class ApiServer:
         kind = address.kind
         if address.group not in self._groups:
             return respond.nowhere()
-        if kind is None or kind not in self._kinds:
+        if kind is None or kind not in self._served:
             raise errors.NotFound(_UNKNOWN, details={})
         if request.method == "HEAD":
             raise _not_allowed()
