@@ -34,13 +34,20 @@ class ControlPlane:
     """One control plane in one folder. Started once; `stop` may be called at any time, also twice."""
 
     def __init__(
-        self, programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False
+        self,
+        programs: Path,
+        folder: Path,
+        *,
+        controllers: bool = True,
+        audit: bool = False,
+        address: str = "",  # of a node whose pods really run, and reach the API server there
     ) -> None:
         self.layout = Layout(folder)
         self.ports = free_ports()
         self._programs = programs
         self._controllers = controllers
         self._audit = audit
+        self._node_address = address
         self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     @property
@@ -94,7 +101,7 @@ class ControlPlane:
     def begin_api_server(self) -> None:
         """Start a new one in its place, without waiting until it answers."""
         place = self._place()
-        self._begin(API_SERVER, flags.api_server(self.layout, self.ports, audit=self._audit))
+        self._begin(API_SERVER, self._api_server())
         self._children[place] = self._children.pop()
 
     def api_server_failure(self) -> str:
@@ -106,17 +113,21 @@ class ControlPlane:
 
     def _start(self) -> None:
         layout, ports = self.layout, self.ports
-        write_papers(layout, ports.api)
+        there = self._node_address
+        write_papers(layout, ports.api, [there, flags.KUBERNETES_SERVICE] if there else ())
         layout.logs.mkdir(parents=True, exist_ok=True)
         layout.audit_policy.write_text(json.dumps(flags.AUDIT_POLICY))
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
-        api_server = flags.api_server(layout, ports, audit=self._audit)
-        self._run(API_SERVER, api_server, self._probe(ports.api, "readyz"))
-        manager = flags.controller_manager(layout, ports, everything=self._controllers)
+        self._run(API_SERVER, self._api_server(), self._probe(ports.api, "readyz"))
+        everything, containers = self._controllers, bool(there)
+        manager = flags.controller_manager(layout, ports, everything=everything, containers=containers)
         self._run("kube-controller-manager", manager, self._probe(ports.controllers, "healthz"))
         if self._controllers:
             scheduler = flags.scheduler(layout, ports)
             self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
+
+    def _api_server(self) -> list[str]:
+        return flags.api_server(self.layout, self.ports, audit=self._audit, address=self._node_address)
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
         self._wait(name, self._begin(name, arguments), probe)

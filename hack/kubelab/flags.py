@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
-# They want a network, a cloud or containers, and there is none: no pod trusts an authority that it is given.
+SERVICE_NETWORK, KUBERNETES_SERVICE = "10.96.0.0/16", "10.96.0.1"
+# They want a cloud, or networks between nodes, and there is none.
 _CONTROLLERS_OFF = (
-    "root-ca-certificate-publisher-controller",
     "node-ipam-controller",
     "service-lb-controller",
     "node-route-controller",
     "cloud-node-lifecycle-controller",
 )
+# Without containers no pod trusts an authority that it is given.
+_FOR_CONTAINERS = "root-ca-certificate-publisher-controller"
 # Fills the roles `view`, `edit` and `admin`, which API servers have from the start.
 _OF_THE_API = "clusterrole-aggregation-controller"
 
@@ -71,6 +73,11 @@ class Layout:
         return self.pki / "service-account.crt"
 
     @property
+    def kubelet_client(self) -> Path:
+        """Certificate and key with which the API server asks kubelets for logs."""
+        return self.pki / "admin.pem"
+
+    @property
     def audit_policy(self) -> Path:
         """What is written down of requests."""
         return self.root / "audit-policy.json"
@@ -110,23 +117,21 @@ AUDIT_POLICY = {
 """Who asked for what, and how it was answered."""
 
 
-def api_server(layout: Layout, ports: Ports, *, audit: bool = False) -> list[str]:
-    """Default admission but for ServiceAccount: no tokens are mounted into pods on paper."""
+def api_server(layout: Layout, ports: Ports, *, audit: bool = False, address: str = "") -> list[str]:
+    """On loopback for pods on paper, or at the address of a node whose pods really run."""
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
         *(written if audit else ()),
+        *(_for_containers(layout, address) if address else _ON_PAPER),
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
-        f"--bind-address={HOST}", f"--secure-port={ports.api}", f"--advertise-address={HOST}",
+        f"--secure-port={ports.api}",
         f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
         f"--client-ca-file={layout.authority}",
-        "--authorization-mode=RBAC",
         "--allow-privileged=true",  # as everywhere
-        "--disable-admission-plugins=ServiceAccount",
         f"--service-account-issuer=https://{HOST}:{ports.api}",
         f"--service-account-key-file={layout.service_account_public}",
         f"--service-account-signing-key-file={layout.service_account_key}",
-        "--service-cluster-ip-range=10.96.0.0/16",
-        "--endpoint-reconciler-type=none",
+        f"--service-cluster-ip-range={SERVICE_NETWORK}",
         # Many cases in little time, from one user: what is tested is not how the server queues them.
         "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
         "--max-mutating-requests-inflight=0",
@@ -134,9 +139,30 @@ def api_server(layout: Layout, ports: Ports, *, audit: bool = False) -> list[str
     ]  # fmt: skip
 
 
-def controller_manager(layout: Layout, ports: Ports, *, everything: bool = True) -> list[str]:
-    """All default controllers that make sense without containers and networks, or those of the API alone."""
-    controllers = ",".join(["*", *(f"-{name}" for name in _CONTROLLERS_OFF)]) if everything else _OF_THE_API
+# Default admission but for ServiceAccount: no tokens are mounted into pods on paper.
+_ON_PAPER = (
+    f"--bind-address={HOST}", f"--advertise-address={HOST}", "--endpoint-reconciler-type=none",
+    "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+)  # fmt: skip
+
+
+def _for_containers(layout: Layout, address: str) -> list[str]:
+    return [
+        "--bind-address=0.0.0.0", f"--advertise-address={address}",
+        "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+        f"--kubelet-certificate-authority={layout.authority}",
+        f"--kubelet-client-certificate={layout.kubelet_client}",
+        f"--kubelet-client-key={layout.kubelet_client}",
+        "--kubelet-preferred-address-types=InternalIP",
+    ]  # fmt: skip
+
+
+def controller_manager(
+    layout: Layout, ports: Ports, *, everything: bool = True, containers: bool = False
+) -> list[str]:
+    """All default controllers that make sense on one machine, or those of the API alone."""
+    off = _CONTROLLERS_OFF if containers else (_FOR_CONTAINERS, *_CONTROLLERS_OFF)
+    controllers = ",".join(["*", *(f"-{name}" for name in off)]) if everything else _OF_THE_API
     return [
         *_part(layout, "kube-controller-manager", ports.controllers),
         f"--controllers={controllers}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from hack.kubelab.flags import HOST, Layout
 
 from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER
@@ -15,15 +17,21 @@ PARTS = {"": ADMIN, "kube-controller-manager": CONTROLLER_MANAGER, "kube-schedul
 """Whose kubeconfigs are written; the administrator's has no prefix."""
 
 
-def write_papers(layout: Layout, api_port: int) -> None:
-    """Everything that the programs read when they start."""
+def write_papers(layout: Layout, api_port: int, hosts: Sequence[str] = ()) -> None:
+    """Everything that the programs read when they start; `hosts` are further names of this machine."""
     pki = Pki(layout.pki, SystemClock())
-    pki.server()
+    pki.server(hosts)
     # Tokens are signed by a key of its own; who holds a certificate with it does not matter.
     signer = pki.client("service-account", "service-account")
     write_private(layout.service_account_key, signer.key_pem)
     write_private(layout.service_account_public, signer.certificate_pem)
-    for name, peer in PARTS.items():
+    write_kubeconfigs(layout, api_port, PARTS)
+
+
+def write_kubeconfigs(layout: Layout, api_port: int, parts: Mapping[str, Peer]) -> None:
+    """One for every part, under its name."""
+    pki = Pki(layout.pki, SystemClock())
+    for name, peer in parts.items():
         write_kubeconfig(layout.kubeconfig(name), _entry(pki, name or "admin", peer, api_port))
 
 

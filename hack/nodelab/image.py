@@ -1,0 +1,143 @@
+"""Vacate's image, built from its Containerfile by a real builder, with no registry.
+
+    python -m hack.nodelab.image        prints the archive
+
+The image that the Containerfile starts from is made of the distribution's packages under the same name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from hack.kubelab.children import end_group, start_child
+from hack.kubelab.release import KubeError
+from hack.nodelab import pip_settings
+from hack.nodelab.archive import Image, write_archive
+from hack.nodelab.kept import kept
+from hack.nodelab.preconditions import TOOLS, check
+from hack.nodelab.packages import root_of
+from hack.nodelab.rooms import Room, enter
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+IMAGE = "localhost/vacate:smoke"
+BASE = "localhost/python:3.11-slim"
+ARCHIVE = "vacate.tar"
+GIVEN = "VACATE_NODE_ARCHIVE"
+"""Names an archive that has the image already, under the same name; then nothing is built."""
+
+_SOURCES = ("Containerfile", "requirements/runtime.lock", "pyproject.toml", "README.md", "LICENSE", "src")
+_PYTHON = ("python3-venv", "python3-pip")
+_LAST_LINES = 40
+
+
+def vacate_archive() -> Path:
+    """The image as an OCI archive; built where a source has changed since."""
+    if given := os.environ.get(GIVEN):
+        return Path(given).resolve()
+    check()
+    tools, python = root_of("tools", TOOLS), root_of("python", _PYTHON)
+    key = _digest([tools.name, python.name])
+    return kept("image", key, lambda folder: _build(folder, tools, python)) / ARCHIVE
+
+
+def _digest(more: list[str]) -> str:
+    summed = hashlib.sha256("\n".join([__file__, *more]).encode())
+    for file in _files():
+        summed.update(f"{file.relative_to(REPOSITORY)}\0".encode() + file.read_bytes())
+    return summed.hexdigest()[:12]
+
+
+def _files() -> list[Path]:
+    named = [REPOSITORY / name for name in _SOURCES]
+    found = [one for path in named for one in (path.rglob("*") if path.is_dir() else [path])]
+    return sorted(one for one in found if one.is_file() and "__pycache__" not in one.parts)
+
+
+def _build(folder: Path, tools: Path, python: Path) -> None:
+    print("  building Vacate's image", file=sys.stderr, flush=True)
+    base = folder / "base.tar"
+    _make_base(python, base)
+    with tempfile.TemporaryDirectory(prefix="vacate-image-") as place:
+        words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
+        said = folder / "log"
+        with said.open("wb") as log:
+            child = start_child([*words, place, str(tools), str(folder)], cwd=REPOSITORY, stdout=log)
+            try:
+                code = child.wait()
+            finally:
+                end_group(child)
+    if code:
+        last = said.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+        raise KubeError("\n".join(["the image cannot be built:", *last]))
+    base.unlink()
+
+
+def _make_base(python: Path, target: Path) -> None:
+    """Under the name of the published one: Python as `python`, its tools, and a shell."""
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    link = python / "usr/bin/python"
+    if not link.exists():
+        link.symlink_to("python3")
+    write_archive(Image(BASE, ["python3"], {"PATH": path}), python, target)
+
+
+def build_inside(place: Path, tools: Path, folder: Path) -> None:
+    """The build itself, in namespaces of its own."""
+    room = Room(place)
+    room.furnish(tools)
+    room.share(REPOSITORY)
+    room.share(folder, writable=True)
+    settings = pip_settings.told()
+    (room.root / "pip.conf").write_text(pip_settings.as_file(settings))
+    mounts = ["/pip.conf:/etc/pip.conf:ro"]
+    for path in pip_settings.named_paths(settings):
+        copy = Path("/given") / path.relative_to("/")
+        _bring(room, path, copy)
+        mounts.append(f"{copy}:{path}:ro")
+    for name in ("resolv.conf", "hosts"):
+        (room.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
+    for words in _buildah(folder, mounts):
+        subprocess.run(room.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
+
+
+def _bring(room: Room, path: Path, under: Path) -> None:
+    here = room.inside(under)
+    here.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cp", "-rL", path, here], check=True)
+
+
+def _buildah(folder: Path, mounts: list[str]) -> list[list[str]]:
+    store = ["buildah", "--storage-driver=vfs", f"--root={folder}/store", "--runroot=/run/store"]
+    volumes = [f"--volume={one}" for one in mounts]
+    return [
+        [*store, "pull", f"oci-archive:{folder}/base.tar"],
+        [*store, "build", "--isolation=chroot", "--network=host", "--pull-never", *volumes,
+         f"--tag={IMAGE}", f"--file={REPOSITORY}/Containerfile", str(REPOSITORY)],
+        [*store, "push", IMAGE, f"oci-archive:{folder}/{ARCHIVE}:{IMAGE}"],
+        ["rm", "-rf", f"{folder}/store"],
+    ]  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    """Only what leads to the network; settings of pip are in its file."""
+    passed = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    return passed | {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root", "TMPDIR": "/tmp"}
+
+
+def main() -> None:
+    try:
+        if sys.argv[1:2] == ["inside"]:
+            build_inside(*map(Path, sys.argv[2:5]))
+        else:
+            print(vacate_archive())
+    except KubeError as error:
+        sys.exit(f"image: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The first process of the namespaces: it makes the cluster, and everything in it ends with it.
+
+    python -m hack.nodelab.inside PLACE TOOLS PROGRAMS ARCHIVE LOGS -- [COMMAND…]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hack.kubelab.children import start_child
+from hack.kubelab.control_plane import ControlPlane
+from hack.kubelab.obtain import ASSETS
+from hack.kubelab.release import KubeError
+from hack.nodelab.cgroups import mount_groups
+from hack.nodelab.image import IMAGE as VACATE_IMAGE
+from hack.nodelab.network import set_up_network
+from hack.nodelab.node import Node
+from hack.nodelab.rooms import Room, mount
+from hack.nodelab.settings import NODE_ADDRESS
+from hack.nodelab.small_images import write_small_images
+
+KUBECONFIG = "VACATE_NODE_KUBECONFIG"
+IMAGE = "VACATE_NODE_IMAGE"
+PROCESS = "VACATE_NODE_PROCESS"
+_LOOK_SECONDS = 0.2
+
+
+def be_first() -> int:
+    """Fork, and bury all that dies in the namespaces; the other process comes back from here as 0."""
+    worker = os.fork()
+    if worker == 0:
+        return 0
+    while True:
+        dead, status = os.wait()
+        if dead == worker:
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def work(place: Path, tools: Path, programs: Path, archive: Path, logs: str, command: list[str]) -> int:
+    """Start the cluster, run the command in it, and hand its exit code on."""
+    mount("-t", "sysfs", "sysfs", "/sys")
+    mount_groups()
+    set_up_network()
+    room = Room(place)
+    room.furnish(tools)
+    plane = ControlPlane(programs, place / "plane", address=NODE_ADDRESS)
+    try:
+        plane.start()
+        node = Node(room, programs, plane)
+        images = write_small_images(tools, _inside(plane, "images"))
+        shutil.copy(archive, images[0].parent / archive.name)
+        node.start([*images, images[0].parent / archive.name])
+        return _attend(plane, node, command, _environment(plane, programs))
+    finally:
+        if logs and plane.layout.logs.exists():
+            shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
+
+
+def _inside(plane: ControlPlane, name: str) -> Path:
+    folder = plane.layout.root / name
+    folder.mkdir()
+    return folder
+
+
+def _attend(plane: ControlPlane, node: Node, command: list[str], environment: dict[str, str]) -> int:
+    """Run the command, or wait for ever; KubeError where a program of the cluster ends meanwhile."""
+    child: subprocess.Popen[bytes] | None = None
+    if command:
+        child = start_child(command, env=environment, stdout=None, stderr=None)
+    else:
+        _explain(environment)
+    while child is None or child.poll() is None:
+        if broken := plane.ended():
+            raise KubeError(f"{broken} has ended by itself:\n{plane.last_words(broken)}")
+        if broken := node.ended():
+            raise KubeError(f"{broken} has ended by itself:\n{node.last_words(broken)}")
+        time.sleep(_LOOK_SECONDS)
+    return child.returncode
+
+
+def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
+    path = f"{programs}:{os.environ.get('PATH', '')}"
+    there = {KUBECONFIG: str(plane.kubeconfig), "KUBECONFIG": str(plane.kubeconfig)}
+    return os.environ | there | {ASSETS: str(programs), IMAGE: VACATE_IMAGE, "PATH": path}
+
+
+def _explain(environment: dict[str, str]) -> None:
+    told = " ".join(f"{name}={environment[name]}" for name in ("KUBECONFIG", "PATH"))
+    print("A cluster with one node that runs containers is ready. From another terminal:\n")
+    print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {told} kubectl get nodes\n")
+    print("Ctrl-C removes it.", flush=True)
+
+
+def main() -> None:
+    be_first()
+    place, tools, programs, archive = map(Path, sys.argv[1:5])
+    try:
+        sys.exit(work(place, tools, programs, archive, sys.argv[5], sys.argv[7:]))
+    except KubeError as error:
+        sys.exit(f"node: {error}")
+
+
+if __name__ == "__main__":
+    main()

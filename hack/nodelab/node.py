@@ -1,0 +1,131 @@
+"""A node that runs containers: containerd, a kubelet and a kube-proxy beside a control plane."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hack.kubelab.children import start_child
+from hack.kubelab.control_plane import ControlPlane
+from hack.kubelab.health import Probe
+from hack.kubelab.papers import write_kubeconfigs
+from hack.kubelab.release import KubeError
+from hack.nodelab import settings
+from hack.nodelab.rooms import Room, mount
+
+from vacate.apiserver.bootstrap import identities
+from vacate.wire.message import Peer
+
+_START_SECONDS = 120.0
+_POLL_SECONDS = 0.1
+_LOG_LINES = 40
+# They want a file system that an overlay can write to.
+_IN_MEMORY = ("var/lib/containerd", "var/lib/kubelet", "var/log", "run", "tmp")
+
+
+class Node:
+    """The programs run in the room; they are children of the process that starts them."""
+
+    def __init__(self, room: Room, programs: Path, plane: ControlPlane) -> None:
+        self._room = room
+        self._programs = programs
+        self._plane = plane
+        self._papers = _papers(plane)
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, images: Sequence[Path]) -> None:
+        """Return when the node is ready for pods; KubeError with the end of a log where it will not be."""
+        self._prepare()
+        self._begin("containerd", ["containerd"])
+        self._wait("containerd", self._containerd_failure)
+        for image in images:
+            self._control_containers("images", "import", str(image))
+        plane = self._plane
+        parts = {"kubelet": identities.node(settings.NODE), "kube-proxy": Peer("system:kube-proxy")}
+        write_kubeconfigs(plane.layout, plane.ports.api, parts)
+        config = self._write("kubelet.json", json.dumps(settings.kubelet(self._papers)))
+        self._begin(
+            "kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._papers)
+        )
+        config = self._write("proxy.json", json.dumps(settings.proxy(self._papers)))
+        self._begin("kube-proxy", [str(self._programs / "kube-proxy"), f"--config={config}"])
+        health = Probe(f"http://127.0.0.1:{settings.PROXY_HEALTH_PORT}/healthz")
+        self._wait("kube-proxy", health.failure)
+        self._wait("kubelet", lambda: "" if plane.ready_nodes() else "the node is not ready")
+
+    def ended(self) -> str:
+        """The name of a program that has ended by itself, or nothing."""
+        return next((name for name, child in self._children.items() if child.poll() is not None), "")
+
+    def last_words(self, name: str) -> str:
+        """The end of a program's log."""
+        lines = self._log(name).read_text(errors="replace").splitlines()
+        return "\n".join([f"--- {name}", *lines[-_LOG_LINES:]])
+
+    def _prepare(self) -> None:
+        room = self._room
+        for name in _IN_MEMORY:
+            source = room.place / "memory" / name
+            source.mkdir(parents=True)
+            (room.root / name).mkdir(parents=True, exist_ok=True)
+            mount("--bind", source, room.root / name)
+        room.share(self._programs)
+        room.share(self._plane.layout.root, writable=True)
+        self._write("etc/containerd/config.toml", settings.CONTAINERD)
+        self._write("etc/cni/net.d/10-pods.conflist", json.dumps(settings.POD_NETWORKS))
+        self._write("etc/resolv.conf", "")
+        for name, value in settings.KERNEL_SETTINGS.items():
+            said = self._write(f"kernel-settings/{name}", f"{value}\n")
+            mount("--bind", room.inside(said), room.root / "proc/sys" / name)
+
+    def _write(self, name: str, text: str) -> Path:
+        path = Path("/") / name
+        here = self._room.inside(path)
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.write_text(text)
+        return path
+
+    def _begin(self, name: str, words: Sequence[str]) -> None:
+        with self._log(name).open("ab") as log:
+            child = start_child(self._room.command(words), stdout=log, env=_ENVIRONMENT)
+        self._children[name] = child
+
+    def _wait(self, name: str, failure: Callable[[], str]) -> None:
+        end = time.monotonic() + _START_SECONDS
+        while said := failure():
+            if broken := self.ended():
+                raise KubeError(f"{broken} has ended:\n{self.last_words(broken)}")
+            if time.monotonic() > end:
+                raise KubeError(f"{name} is not ready in time: {said}\n{self.last_words(name)}")
+            time.sleep(_POLL_SECONDS)
+
+    def _containerd_failure(self) -> str:
+        try:
+            self._control_containers("version")
+        except KubeError as error:
+            return str(error)
+        return ""
+
+    def _control_containers(self, *arguments: str) -> None:
+        words = self._room.command(["ctr", "--namespace=k8s.io", *arguments])
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=_START_SECONDS, check=False, env=_ENVIRONMENT
+        )
+        if done.returncode:
+            raise KubeError(f"ctr {' '.join(arguments)}: {done.stderr.strip()}")
+
+    def _log(self, name: str) -> Path:
+        return self._plane.layout.logs / f"{name}.log"
+
+
+_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root"}
+
+
+def _papers(plane: ControlPlane) -> settings.Papers:
+    layout = plane.layout
+    return settings.Papers(
+        layout.authority, layout.server, layout.kubeconfig("kubelet"), layout.kubeconfig("kube-proxy")
+    )

@@ -1,0 +1,71 @@
+"""A room: namespaces of its own, in which a folder of packages is the root of what runs there.
+
+All that is written goes to memory and is gone with the room; the folder of packages stays as it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+_SECONDS = 60.0
+
+
+def enter(*, network: bool) -> list[str]:
+    """The words before a command that give it namespaces of its own; all in it dies with the first process."""
+    more = ["--net", "--uts", "--ipc", "--cgroup"] if network else []
+    return [
+        "unshare", "--mount", "--pid", *more,
+        "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
+    ]  # fmt: skip
+
+
+class Room:
+    """Used inside of the namespaces. `place` is an empty folder; the root of the room will be below it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.root = place / "root"
+
+    def furnish(self, packages: Path) -> None:
+        """Make the root: the packages, over which all writes go to memory."""
+        mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", self.place)
+        for name in ("root", "upper", "work"):
+            (self.place / name).mkdir()
+        layers = f"lowerdir={packages},upperdir={self.place / 'upper'},workdir={self.place / 'work'}"
+        mount("-t", "overlay", "-o", layers, "overlay", self.root)
+        for name in ("/proc", "/sys", "/dev"):
+            mount("--rbind", name, self.inside(Path(name)))
+
+    def share(self, path: Path, *, writable: bool = False) -> None:
+        """Something of the machine, under the same name."""
+        here = self.inside(path)
+        if path.is_dir():
+            here.mkdir(parents=True, exist_ok=True)
+        else:
+            here.parent.mkdir(parents=True, exist_ok=True)
+            here.touch()
+        mount("--bind", path, here)
+        if not writable:
+            mount("-o", "remount,bind,ro", here)
+
+    def inside(self, path: Path) -> Path:
+        """What the path is called outside of the room."""
+        return self.root / path.relative_to("/")
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """A command as it is run in the room."""
+        return ["chroot", str(self.root), *words]
+
+
+def mount(*arguments: str | Path) -> None:
+    """The machine's mount."""
+    run("mount", *arguments)
+
+
+def run(*words: str | Path) -> None:
+    """A short command that must succeed; its complaint is in the error."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    if done.returncode:
+        raise OSError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")

@@ -1,0 +1,78 @@
+"""Run a command beside a cluster with one node that really runs containers; all of it goes away with it.
+
+    python -m hack.nodelab.session [--logs FOLDER] [-- COMMAND…]
+
+The command runs in the namespaces of the cluster and finds KUBECONFIG (the administrator's),
+VACATE_NODE_IMAGE (Vacate's image, which the node has) and kubectl in its environment. Without a command
+the cluster waits for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from hack.kubelab.obtain import obtain
+from hack.kubelab.programs import missing_programs
+from hack.kubelab.release import NODE, KubeError
+from hack.nodelab.image import REPOSITORY, vacate_archive
+from hack.nodelab.packages import root_of
+from hack.nodelab.preconditions import TOOLS, check, missing
+
+_CLEAR_SECONDS = 60.0
+
+
+def session(command: list[str], logs: Path | None) -> int:
+    """The exit code of the command."""
+    check()
+    programs = _programs()
+    archive = vacate_archive()
+    given = [str(root_of("tools", TOOLS)), str(programs), str(archive), str(logs or ""), "--", *command]
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "hack.nodelab.keeper", *given],
+        stdin=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY,
+    )  # fmt: skip
+    try:
+        return keeper.wait()
+    finally:
+        assert keeper.stdin is not None
+        keeper.stdin.close()
+        keeper.wait(_CLEAR_SECONDS)
+
+
+def _programs() -> Path:
+    programs = obtain()
+    if lacking := missing_programs(programs, NODE):
+        raise KubeError(f"{programs} has no {', '.join(lacking)}")
+    return programs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--logs", type=Path, help="keep the logs of the programs in this folder")
+    parser.add_argument("--possible", action="store_true", help="only say what is missing here, if anything")
+    parser.add_argument("command", nargs="*")
+    options = parser.parse_args()
+    if options.possible:
+        sys.exit(missing() or 0)
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        sys.exit(session(options.command, options.logs and options.logs.resolve()))
+    except KubeError as error:
+        sys.exit(f"node: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

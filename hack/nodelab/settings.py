@@ -1,0 +1,131 @@
+"""What the programs of a node are told. Nothing is started here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+NODE = "node-1"
+NODE_INTERFACE, NODE_ADDRESS = "node0", "192.0.2.1"
+POD_INTERFACE, POD_NETWORK = "cni0", "10.244.0.0/24"
+CLUSTER_DNS = "10.96.0.10"  # nobody answers there: addresses are enough
+PAUSE, BUSYBOX = "localhost/pause:smoke", "localhost/busybox:smoke"
+CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+KUBELET_PORT, KUBELET_HEALTH_PORT, PROXY_HEALTH_PORT = 10250, 10248, 10256
+
+# What a kubelet sets for the whole machine when it starts. It finds these values set, in its own view only.
+KERNEL_SETTINGS = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1_000_000,
+    "kernel/keys/root_maxbytes": 25_000_000,
+}
+
+CONTAINERD = f"""\
+version = 2
+[grpc]
+address = "{CONTAINERD_SOCKET}"
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "{PAUSE}"
+# Without the capability to lower it, containers die in their first moment.
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/usr/lib/cni"
+conf_dir = "/etc/cni/net.d"
+"""
+
+POD_NETWORKS: dict[str, Any] = {
+    "cniVersion": "1.0.0",
+    "name": "pods",
+    "plugins": [
+        {
+            "type": "bridge",
+            "bridge": POD_INTERFACE,
+            "isGateway": True,
+            "hairpinMode": True,  # a pod may be its own Service's endpoint
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": POD_NETWORK}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        }
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Papers:
+    """Files that the programs of the node read."""
+
+    authority: Path
+    server: Path
+    kubelet: Path
+    proxy: Path
+
+
+def kubelet(papers: Papers) -> dict[str, Any]:
+    """Everything is evicted by Vacate or not at all: the kubelet's own reasons are off."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": NODE_ADDRESS,
+        "port": KUBELET_PORT,
+        "healthzPort": KUBELET_HEALTH_PORT,
+        "tlsCertFile": str(papers.server),
+        "tlsPrivateKeyFile": str(papers.server),
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(papers.authority)},
+        },
+        "authorization": {"mode": "Webhook"},
+        "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
+        "cgroupDriver": "cgroupfs",
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": [],
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "oomScoreAdj": 0,
+        "clusterDNS": [CLUSTER_DNS],
+        "clusterDomain": "cluster.local",
+        "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
+        "imageGCHighThresholdPercent": 100,
+        "registerNode": True,
+        # A change of a pod is written at once, and a mounted object is read again soon.
+        "syncFrequency": "10s",
+        "nodeStatusUpdateFrequency": "4s",
+    }
+
+
+def proxy(papers: Papers) -> dict[str, Any]:
+    """Services by nftables; limits that are the machine's and not this network's stay untouched."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "nftables",
+        "clientConnection": {"kubeconfig": str(papers.proxy)},
+        "hostnameOverride": NODE,
+        "clusterCIDR": POD_NETWORK,
+        "healthzBindAddress": f"127.0.0.1:{PROXY_HEALTH_PORT}",
+        "metricsBindAddress": "127.0.0.1:10249",
+        "oomScoreAdj": 0,
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
+    }
+
+
+def kubelet_command(program: Path, config: Path, papers: Papers) -> list[str]:
+    """The kubelet's command line."""
+    return [
+        str(program), f"--config={config}", f"--kubeconfig={papers.kubelet}",
+        f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}", "--v=2",
+    ]  # fmt: skip
