@@ -13,7 +13,7 @@ SEEDS ?= 5000
 PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube kube-up kube-down test-kube differential rules
+.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube differential rules
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ rules: $(STAMP) ## Take out each rule in turn and see its tests fail (a quarter 
 
 kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
 	@$(BIN)/python -m hack.kubelab.obtain
+
+peers: $(STAMP) ## Obtain Helm, cert-manager and Prometheus (built once, in minutes) and print their folder
+	@$(BIN)/python -m hack.kubelab.peers
 
 kube-up: $(STAMP) ## Start a real control plane with simulated nodes
 	@$(BIN)/python -m hack.kubelab.up up

@@ -13,7 +13,8 @@ from hack.kubelab.children import end_group, start_child
 from hack.kubelab.golang import Go, install_go
 from hack.kubelab.programs import check_versions
 from hack.kubelab.progress import Progress
-from hack.kubelab.release import MODULE, PROGRAMS, KubeError, Release, built_name
+from hack.kubelab.recipe import Recipe
+from hack.kubelab.release import KubeError
 
 _LAST_LINES = 30
 
@@ -21,8 +22,8 @@ _LAST_LINES = 30
 class Build:
     """One build below `work`. Nothing outside of it is written: not even the user's module cache."""
 
-    def __init__(self, release: Release, go: Go, work: Path, progress: Progress) -> None:
-        self._release = release
+    def __init__(self, recipe: Recipe, go: Go, work: Path, progress: Progress) -> None:
+        self._recipe = recipe
         self._go = go
         self._work = work
         self._progress = progress
@@ -61,22 +62,33 @@ class Build:
             done += not line.startswith(("go:", "#"))
             self._progress.step("packages compiled:", min(done, total), total)
 
-        arguments = ["build", "-v", "-trimpath", "-ldflags", self._release.link_flags()]
+        arguments = ["build", "-v", "-trimpath", "-ldflags", self._recipe.link_flags()]
         self._run([*arguments, "-o", f"{built}/", "tool"], heard, subprocess.DEVNULL)
 
     def _collect(self, built: Path) -> Path:
         ready = self._work / "ready"
         ready.mkdir()
-        for program in PROGRAMS:
-            shutil.move(built / built_name(program), ready / program)
-        check_versions(ready, self._release)
+        for program in self._recipe.programs:
+            shutil.move(built / self._recipe.built_name(program), ready / program)
+        for name, (module, folder) in self._recipe.files.items():
+            shutil.copytree(self._source(module) / folder, ready / name)
+        check_versions(ready, self._recipe)
         return ready
+
+    def _source(self, module: str) -> Path:
+        """Where the files of a module are, as they were downloaded."""
+        listed = self._work / "source"
+        with listed.open("w") as out:
+            self._run(["list", "-m", "-f", "{{.Dir}}", module], lambda _: None, out.fileno())
+        return Path(listed.read_text().strip())
 
     def _run(self, arguments: Sequence[str], heard: Callable[[str], None], out: int) -> None:
         """Run Go, handing on what it says; KubeError with its last words where it fails."""
         last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
         command = [str(self._program), *arguments]
-        child = start_child(command, cwd=MODULE, env=self._environment(), stdout=out, stderr=subprocess.PIPE)
+        child = start_child(
+            command, cwd=self._recipe.module, env=self._environment(), stdout=out, stderr=subprocess.PIPE
+        )
         try:
             assert child.stderr is not None
             for raw in child.stderr:
@@ -96,7 +108,7 @@ class Build:
         return kept | {
             "CGO_ENABLED": "0",
             "GOCACHE": str(work / "cache"),
-            "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
+            "GOFLAGS": f"-mod=readonly -modcacherw -buildvcs=false -tags={self._recipe.tags}",
             "GOMODCACHE": str(work / "modules"),
             "GOPROXY": self._proxy(),
             "GOTMPDIR": str(work / "tmp"),

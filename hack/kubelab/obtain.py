@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -23,7 +23,8 @@ from hack.kubelab.build import Build
 from hack.kubelab.golang import Go, choose_go
 from hack.kubelab.programs import given_folder, missing_programs
 from hack.kubelab.progress import Progress
-from hack.kubelab.release import KubeError, Release, architecture, pinned_release
+from hack.kubelab.recipe import Recipe
+from hack.kubelab.release import PROGRAMS, KubeError, architecture, pinned_release
 
 ASSETS = "KUBEBUILDER_ASSETS"
 CACHE = "VACATE_KUBE_CACHE"
@@ -35,17 +36,21 @@ def obtain(environment: Mapping[str, str] = os.environ, progress: Progress | Non
     """The folder with the programs, made where it does not exist yet."""
     if given := environment.get(ASSETS):
         return given_folder(Path(given))
-    release, progress = pinned_release(), progress or Progress()
-    go = choose_go(release.oldest_go)
+    return built(pinned_release(), environment, progress)
+
+
+def built(
+    recipe: Recipe, environment: Mapping[str, str] = os.environ, progress: Progress | None = None
+) -> Path:
+    """The folder with what the recipe gives, from the cache or built into it."""
+    go, shown = choose_go(recipe.oldest_go), progress or Progress()
 
     def make(work: Path) -> Path:
-        progress.say(
-            f"Building Kubernetes {release.kubernetes} and etcd {release.etcd} with Go {go.version}:"
-        )
-        progress.say("  several minutes and 4 GB of disk, once; the next time it takes a moment")
-        return Build(release, go, work, progress).run()
+        shown.say(f"Building {recipe.title} with Go {go.version}:")
+        shown.say("  several minutes and 4 GB of disk, once; the next time it takes a moment")
+        return Build(recipe, go, work, shown).run()
 
-    return cached(cache_folder(environment), cache_key(release, go), make)
+    return cached(cache_folder(environment), cache_key(recipe, go), make, recipe.programs)
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -56,19 +61,19 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(base).expanduser() / "vacate" / "kube"
 
 
-def cache_key(release: Release, go: Go) -> str:
+def cache_key(recipe: Recipe, go: Go) -> str:
     """Other sources, another machine or another compiler give another folder."""
-    return f"{release.kubernetes}-etcd-{release.etcd}-{architecture()}-go{go.version}-{release.digest}"
+    return f"{recipe.slug}-{architecture()}-go{go.version}-{recipe.digest}"
 
 
-def cached(cache: Path, key: str, make: Make) -> Path:
+def cached(cache: Path, key: str, make: Make, programs: Sequence[str] = PROGRAMS) -> Path:
     """The folder of that key, made by one caller while the others wait."""
     kept = cache / key
-    if not missing_programs(kept):
+    if not missing_programs(kept, programs):
         return kept
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache):
-        if missing_programs(kept):
+        if missing_programs(kept, programs):
             _discard_unfinished(cache)
             _make(cache, kept, make)
     return kept

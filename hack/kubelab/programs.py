@@ -1,4 +1,4 @@
-"""A folder with the programs of a control plane: is everything there, and does it run?"""
+"""A folder with programs: is everything there, and does it run?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack.kubelab.release import CONTROL_PLANE, PROGRAMS, VERSION_ARGUMENTS, KubeError, Release
+from hack.kubelab.recipe import Recipe
+from hack.kubelab.release import CONTROL_PLANE, PROGRAMS, KubeError
 
 
 def missing_programs(folder: Path, programs: Sequence[str] = PROGRAMS) -> list[str]:
@@ -26,17 +27,17 @@ def given_folder(folder: Path) -> Path:
     return folder.resolve()
 
 
-def check_versions(folder: Path, release: Release) -> None:
+def check_versions(folder: Path, recipe: Recipe) -> None:
     """Run every program once; KubeError where one does not run or is of another release."""
-    for program in PROGRAMS:
-        said, expected = says_version(folder / program), release.version_of(program)
+    for program in recipe.programs:
+        said = says_version(folder / program, recipe.version_arguments(program))
+        expected = recipe.version_of(program)
         if expected not in said.split():
             raise KubeError(f"{program} should be {expected}, and says: {said.strip()}")
 
 
-def says_version(program: Path) -> str:
+def says_version(program: Path, arguments: Sequence[str]) -> str:
     """What a program prints about its version."""
-    arguments = VERSION_ARGUMENTS.get(program.name, ("--version",))
     try:
         ran = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:

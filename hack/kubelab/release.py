@@ -5,21 +5,20 @@ The versions are those of `hack/kube/go.mod`: there is no second place to change
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+from hack.kubelab.recipe import read_module
 
 MODULE = Path(__file__).resolve().parent.parent / "kube"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 NODE = ("kubelet", "kube-proxy")  # only for a node that runs containers
 PROGRAMS = CONTROL_PLANE + NODE
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_REQUIRED = re.compile(r"^\s*(?:require )?(?P<module>\S+) (?P<version>v\d\S*)", re.MULTILINE)
-_OLDEST_GO = re.compile(r"^go (\d+)\.(\d+)", re.MULTILINE)
 _BUILT_AS = {"etcd": "server"}  # Go names a program after the last folder of its package that is no version
-VERSION_ARGUMENTS = {"kubectl": ("version", "--client")}
 
 
 class KubeError(Exception):
@@ -35,9 +34,32 @@ class Release:
     oldest_go: tuple[int, int]
     digest: str
 
+    module: ClassVar = MODULE
+    programs: ClassVar = PROGRAMS
+    tags: ClassVar = ""
+    files: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return f"Kubernetes {self.kubernetes} and etcd {self.etcd}"
+
+    @property
+    def slug(self) -> str:
+        """The same at the beginning of a folder's name."""
+        return f"{self.kubernetes}-etcd-{self.etcd}"
+
+    def built_name(self, program: str) -> str:
+        """The name under which `go build` leaves a program."""
+        return _BUILT_AS.get(program, program)
+
     def version_of(self, program: str) -> str:
         """The version that a program must print."""
         return self.etcd.removeprefix("v") if program == "etcd" else self.kubernetes
+
+    def version_arguments(self, program: str) -> Sequence[str]:
+        """How it is asked for it."""
+        return ("version", "--client") if program == "kubectl" else ("--version",)
 
     def link_flags(self) -> str:
         """Without these the programs say that they are v0.0.0, and clients complain."""
@@ -55,17 +77,9 @@ class Release:
 
 def pinned_release(module: Path = MODULE) -> Release:
     """What `go.mod` pins."""
-    text = (module / "go.mod").read_text()
-    required = {one["module"]: one["version"] for one in _REQUIRED.finditer(text)}
-    oldest = _OLDEST_GO.search(text)
-    assert oldest is not None
-    digest = hashlib.sha256(text.encode() + (module / "go.sum").read_bytes()).hexdigest()[:12]
-    return Release(
-        required["k8s.io/kubernetes"],
-        required["go.etcd.io/etcd/server/v3"],
-        (int(oldest[1]), int(oldest[2])),
-        digest,
-    )
+    found = read_module(module)
+    kubernetes, etcd = found.required["k8s.io/kubernetes"], found.required["go.etcd.io/etcd/server/v3"]
+    return Release(kubernetes, etcd, found.oldest_go, found.digest)
 
 
 def architecture(machine: str = "") -> str:
@@ -78,8 +92,3 @@ def architecture(machine: str = "") -> str:
         raise KubeError(
             f"no Kubernetes is built for {machine}, only for {known}; set KUBEBUILDER_ASSETS"
         ) from None
-
-
-def built_name(program: str) -> str:
-    """The name under which `go build` leaves a program."""
-    return _BUILT_AS.get(program, program)
