@@ -12,6 +12,9 @@ SEED ?=
 SEEDS ?= 5000
 PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 
+# Many tests start processes: without compiled files each would compile all of the sources again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube differential rules
 
