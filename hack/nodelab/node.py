@@ -77,6 +77,7 @@ class Node:
         self._write("etc/containerd/config.toml", settings.CONTAINERD)
         self._write("etc/cni/net.d/10-pods.conflist", json.dumps(settings.POD_NETWORKS))
         self._write("etc/resolv.conf", "")
+        self._write("etc/hosts", "127.0.0.1 localhost\n")
         for name, value in settings.KERNEL_SETTINGS.items():
             said = self._write(f"kernel-settings/{name}", f"{value}\n")
             mount("--bind", room.inside(said), room.root / "proc/sys" / name)
