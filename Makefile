@@ -60,7 +60,8 @@ kube-down: $(STAMP) ## Remove what kube-up started
 
 # Without controllers, as the embedded server of the conformance body; the stories start a whole one.
 test-kube: $(STAMP) ## Run conformance, stories and kubectl on a real control plane (T, K)
-	@$(BIN)/python -m hack.kubelab.session --without-controllers -- \
+	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
+		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube tests/e2e/kubectl tests/e2e/eviction,$(T))
 
 # make differential N=5000

@@ -1,35 +1,22 @@
-"""The Helm chart renders the objects of `vacate install --print`, with whatever values.
-
-Always by a renderer for the few constructs that the chart uses; by Helm itself where HELM names its program.
-"""
+"""The Helm chart, rendered by Helm, has the objects of `vacate install --print`, with whatever values."""
 
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from support.gotemplate import render
+from support.helm import CHART, Helm, Values, helm_or_reason
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.kinds import path_of
 from vacate.install.settings import FailurePolicy
 
-pytestmark = pytest.mark.unit
-
-CHART = Path(__file__).parents[2] / "deploy/helm/vacate"
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
-Values = dict[str, Any]
-Renderer = Callable[[Values, str, Path], list[Obj]]
-
 CASES: dict[str, tuple[Values, Settings]] = {
     "defaults": ({}, Settings()),
     "another namespace": ({}, Settings(namespace="elsewhere")),
@@ -79,44 +66,41 @@ CASES: dict[str, tuple[Values, Settings]] = {
 }
 
 
-def by_subset(values: Values, namespace: str, _folder: Path) -> list[Obj]:
-    given = _merged(yaml.safe_load((CHART / "values.yaml").read_text()), values)
-    texts = [render(path.read_text(), given, namespace) for path in sorted(CHART.glob("templates/*.yaml"))]
-    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj]
+@pytest.fixture
+def helm(tmp_path: Path) -> Helm:
+    program, reason = helm_or_reason()
+    if program is None:
+        pytest.skip(reason)
+    return Helm(program, tmp_path)
 
 
-def by_helm(values: Values, namespace: str, folder: Path) -> list[Obj]:
-    file = folder / "values.yaml"
-    file.write_text(yaml.safe_dump(values))
-    command = [os.environ["HELM"], "template", "vacate", str(CHART), "-n", namespace, "-f", str(file)]
-    command += ["--kube-version", "1.36.0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [obj for obj in yaml.safe_load_all(done.stdout) if obj]
+@pytest.mark.process
+def test_helm_has_nothing_to_say_against_the_chart(helm: Helm) -> None:
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
 
 
-RENDERERS = [by_subset, *([by_helm] if os.environ.get("HELM") else [])]
-
-
-@pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.__name__)
+@pytest.mark.process
 @pytest.mark.parametrize("case", CASES)
-def test_the_chart_has_the_objects_of_the_settings(case: str, renderer: Renderer, tmp_path: Path) -> None:
+def test_the_chart_has_the_objects_of_the_settings(case: str, helm: Helm) -> None:
     values, settings = CASES[case]
-    found = renderer({**values, "createNamespace": True}, settings.namespace, tmp_path)
+    found = helm.template({**values, "createNamespace": True}, settings.namespace)
     assert _by_path(found) == _by_path(_kept(objects(settings)))
 
 
-def test_helm_makes_the_namespace_unless_it_is_told_not_to(tmp_path: Path) -> None:
-    kinds = [obj["kind"] for obj in by_subset({}, "x", tmp_path)]
+@pytest.mark.process
+def test_helm_makes_the_namespace_unless_it_is_told_not_to(helm: Helm) -> None:
+    kinds = [obj["kind"] for obj in helm.template({}, "x")]
     assert "Namespace" not in kinds
     assert "Deployment" in kinds
 
 
+@pytest.mark.unit
 def test_the_chart_is_of_this_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 
+@pytest.mark.unit
 def test_every_value_is_used() -> None:
     """Each case gives other objects than the defaults, so that no value is without effect."""
     defaults = _by_path(objects(Settings()))
@@ -138,11 +122,3 @@ def _kept(found: list[Obj]) -> list[Obj]:
         if obj["kind"] == "CustomResourceDefinition":
             obj["metadata"]["annotations"]["helm.sh/resource-policy"] = "keep"
     return found
-
-
-def _merged(base: Values, over: Values) -> Values:
-    made = dict(base)
-    for key, value in over.items():
-        old = made.get(key)
-        made[key] = _merged(old, value) if isinstance(value, dict) and isinstance(old, dict) else value
-    return made

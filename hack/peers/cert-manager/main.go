@@ -1,6 +1,6 @@
-// Program cert-manager runs the controllers of cert-manager that a self-signed certificate needs, and its
-// CA injector. cert-manager's own programs are not published as Go modules; their parts are, and all that
-// does the work here is theirs, with the defaults of their programs.
+// Program cert-manager runs the controllers of cert-manager that certificates of an authority inside of the
+// cluster need, and its CA injector. cert-manager's own programs are not published as Go modules; their parts
+// are, and all that does the work here is theirs, with the defaults of their programs.
 package main
 
 import (
@@ -32,6 +32,7 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/selfsigned"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/issuing"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/keymanager"
@@ -40,6 +41,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/revisionmanager"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/trigger"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/issuers"
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 )
 
