@@ -71,6 +71,24 @@ BAD = {
     "an unknown gate": (["--feature-gates", "Nope=true"], "unknown feature gate 'Nope'"),
     "an unknown policy": (["--pod-failure-policy", "Maybe"], "'Maybe' is not one of"),
     "an interceptor that is no name": (["--allow-interceptor", "a' || true || 'b"], "RFC 1123"),
+    "an interceptor with a newline": (["--allow-interceptor", "a.k8s.io\n"], "RFC 1123"),
+    "an interceptor without a name": (["--allow-interceptor", ""], "must not be empty"),
+    "a secret with a newline": (["--pull-secret", "a\nb: c"], "RFC 1123"),
+    "a namespace with a newline": (["-n", "vacate\n"], "RFC 1123"),
+    "a namespace that is too long": (["-n", "a" * 64], "63"),
+    "a namespace that is a path": (["-n", "../default"], "RFC 1123"),
+    "an image that ends in a newline": (["--image", "a:b\n"], "is no image"),
+    "an image that is a template": (["--image", "{{ .Values.x }}"], "is no image"),
+    "an image that is an option": (["--image", "--self-signed"], "is no image"),
+    "an image that is too long": (["--image", "a" * 2000], "is no image"),
+    "an address with a newline": (["--webhook-url", "https://x:1\n"], "write https://HOST:PORT"),
+    "an address with a space": (["--webhook-url", "https://a b:1"], "write https://HOST:PORT"),
+    "an address with a name that is none": (["--webhook-url", "https://-:1"], "write https://HOST:PORT"),
+    "gates in two lines": (["--feature-gates", "EvictionRequestAPI=true\n--x"], "EvictionRequestAPI"),
+    "no time to wait": (["--wait=0s"], "does not lie between"),
+    "a wait that is no time": (["--wait=soon"], "is no span of time"),
+    "to print and to wait": (["--wait"], "give one of them"),
+    "to print and to look": (["--dry-run"], "give one of them"),
     "cert-manager outside": (
         ["--webhook-url", "https://x:1", "--certificates", "cert-manager"],
         "is for a webhook in the cluster",
@@ -88,9 +106,16 @@ def test_bad_options_are_one_clear_error(args: list[str], said: str) -> None:
     assert isinstance(result.exception, VacateError | SystemExit)
 
 
+BOMB = b"a: &a [x, x]\n" + b"".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n".encode() for i in range(24)
+)
 FILES = {
     "no certificate": ("--ca-file", b"hello", "holds no certificate"),
     "rules that are no text": ("--pod-rules", b"\xff\xfe", "is no text"),
+    "rules that are no YAML": ("--pod-rules", b"rules: [\n", "is no YAML"),
+    "rules that are a bomb": ("--pod-rules", BOMB, "--pod-rules"),
+    "rules with a tag": ("--pod-rules", b"rules: !!python/object/apply:os.system [id]\n", "--pod-rules"),
+    "rules in two documents": ("--pod-rules", b"rules: []\n---\nrules: []\n", "--pod-rules"),
     "no rules": ("--pod-rules", b"", "has no rules"),
     "rules of another shape": ("--pod-rules", b"rules: 5", "Expected `array`"),
     "rules that are too long": ("--pod-rules", b"#" * 1_000_000, "larger than"),
@@ -104,6 +129,16 @@ def test_bad_files_are_one_clear_error(option: str, content: bytes, said: str, t
     error = run(option, str(file)).exception
     assert isinstance(error, VacateError)
     assert said in str(error)
+
+
+def test_gates_are_written_without_the_space_around_them() -> None:
+    wanted = objects(Settings(feature_gates="EvictionRequestAPI=true"))
+    assert printed("--feature-gates", " EvictionRequestAPI=true ,\n") == wanted
+
+
+@pytest.mark.parametrize("url", ["https://[::1]:9443", "https://hook.example.com", "https://10.0.0.1:1/"])
+def test_addresses_of_webhooks(url: str) -> None:
+    assert printed("--webhook-url", url) == objects(Settings(webhook_url=url.rstrip("/")))
 
 
 def test_an_authority_goes_into_the_configurations(tmp_path: Path) -> None:

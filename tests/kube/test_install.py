@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from support.arms import MERGE_PATCH, Answer, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
+from support.arms_kube import KubeArm
 from support.crd_steps import A, B, complete, named, request, status, turn
 from support.definitions import installed, until
+from support.kube_install import Place, installing
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import NAMESPACES
-from vacate.client.client import Client
-from vacate.client.http import HttpTransport
-from vacate.client.kubeconfig import load_cluster
-from vacate.clock import SystemClock
-from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.applying import Installer, existing
+from vacate.install.calls import existing
 from vacate.install.definition import definition
 from vacate.install.kinds import kind_of, path_of
 from vacate.install.names import MUTATING
-from vacate.install.removing import Uninstaller
+from vacate.install.removing import removable
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
 
@@ -35,45 +28,10 @@ OLD = Path(__file__).parents[1] / "install/schemas-0.1.0/evictionrequests.yaml"
 COLLECTION = KIND.collection_path("default")
 
 
-class Place:
-    """A cluster, a namespace for Vacate in it, and what the commands said."""
-
-    def __init__(self, client: Client, arm: KubeArm, namespace: str) -> None:
-        self.client, self.arm, self.said = client, arm, list[str]()
-        # Nobody runs pods or webhooks here: requests must not wait for them.
-        self.settings = Settings(namespace=namespace, webhook_url="https://127.0.0.1:1")
-
-    async def install(self, wanted: Sequence[Obj] | None = None) -> list[str]:
-        self.said.clear()
-        installer = Installer(self.client, SystemClock(), self.said.append)
-        await installer.install(wanted if wanted is not None else objects(self.settings))
-        return self.said
-
-    async def uninstall(self, *, definitions: bool) -> list[str]:
-        self.said.clear()
-        remover = Uninstaller(self.client, SystemClock(), self.said.append)
-        await remover.uninstall(self.settings.namespace, definitions=definitions)
-        return self.said
-
-    async def there(self, found: Sequence[Obj]) -> list[str]:
-        kept = [obj for obj in found if await existing(self.client, obj) is not None]
-        # Without its controller a namespace stays for ever on its way out.
-        return [path_of(obj) for obj in kept if kind_of(obj) != NAMESPACES]
-
-
 @pytest.fixture
 async def place() -> AsyncIterator[Place]:
-    kubeconfig = Path(os.environ[KUBECONFIG])
-    client = Client(HttpTransport(load_cluster([kubeconfig]), SystemClock()), user_agent="test")
-    arm = KubeArm(kubeconfig)
-    here = Place(client, arm, f"vacate-{system_entropy().uid()[:8]}")
-    try:
-        yield here
-    finally:
-        with contextlib.suppress(ConfigError):
-            await here.uninstall(definitions=True)
-        await client.aclose()
-        await arm.aclose()
+    async with installing() as place:
+        yield place
 
 
 async def test_install_twice_and_uninstall(place: Place) -> None:
@@ -89,7 +47,10 @@ async def test_install_twice_and_uninstall(place: Place) -> None:
     assert await place.there(objects(place.settings)) == [path_of(definition())]
 
     await place.uninstall(definitions=True)
-    assert await place.there(objects(place.settings)) == []
+    assert await place.there(removable(place.settings.namespace)) == []
+    assert await place.uninstall(definitions=True) == [
+        f"nothing of Vacate is in this cluster, or in its namespace {place.settings.namespace}"
+    ]
 
 
 async def test_an_upgrade_keeps_what_others_wrote(place: Place) -> None:
@@ -112,7 +73,7 @@ async def test_an_upgrade_keeps_what_others_wrote(place: Place) -> None:
 
 
 async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
-    await place.install([definition()])
+    await place.apply([definition()])
     made = (await place.arm.call("POST", COLLECTION, body=request())).ok(201)
     said = await place.uninstall(definitions=False)
     assert any("kept, with 1 EvictionRequest; --crds" in line for line in said)
@@ -125,7 +86,7 @@ async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
 async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Place) -> None:
     watched = Settings(namespace=place.settings.namespace, monitoring=Monitoring.everything())
     with pytest.raises(ConfigError, match=r"monitoring.coreos.com/v1: install the Prometheus operator first"):
-        await place.install(objects(watched))
+        await place.install(watched)
     assert place.said == []
 
 
@@ -151,7 +112,7 @@ async def test_upgrade_from_the_schema_of_0_1_0(place: Place) -> None:
             for step in steps:
                 made = (await _patch(arm, f"{path}/status", step)).ok()
             before[name] = (path, made)
-        said = await place.install([definition()])
+        said = await place.apply([definition()])
         assert said == [f"customresourcedefinition.apiextensions.k8s.io/{KIND.resource} configured"]
         await until(lambda: _refuses(arm))
         for name, (path, made) in before.items():

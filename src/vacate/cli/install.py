@@ -2,51 +2,89 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import sys
 from typing import Any
 
 import click
 
+from vacate.cli.exits import INTERRUPTED, TIMED_OUT
 from vacate.cli.install_options import install_options, own_namespace, settings_of
-from vacate.cli.reach import Reach, connected
-from vacate.cli.run import run_until_signalled
+from vacate.cli.params import span_between
+from vacate.cli.reach import Cluster, Reach, connected
+from vacate.cli.run import Work, run_until_signalled
+from vacate.cli.serving import kubeconfig_options
+from vacate.decide.dialects.story_words import span
+from vacate.entropy import system_entropy
 from vacate.install import objects
-from vacate.install.applying import Installer
+from vacate.install.applying import Installer, Way
 from vacate.install.manifest import manifests
 from vacate.install.removing import Uninstaller
+from vacate.install.rollout import Rollout
 from vacate.install.settings import DEFAULT_NAMESPACE, Settings
 
-_kubeconfig = click.option(
-    "--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG."
-)
-_context = click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+_A_DAY = 86400.0
 
 
 @click.command()
 @click.option(
     "--print", "print_only", is_flag=True, help="Print all objects as YAML instead; no cluster is asked."
 )
-@_kubeconfig
-@_context
+@click.option("--dry-run", is_flag=True, help="Let the API server say what would change, and change nothing.")
+@click.option(
+    "--wait",
+    type=span_between(1.0, _A_DAY),
+    is_flag=False,
+    flag_value="5m",
+    metavar="[SPAN]",
+    help="Return when all of it is ready, or fail after that time; 5m where none is given.",
+)
+@click.option(
+    "--prune/--no-prune",
+    default=True,
+    show_default=True,
+    help="Remove what an earlier installation had and this one has not.",
+)
+@kubeconfig_options
 @install_options
-def install(print_only: bool, kubeconfig: str, context: str, **chosen: Any) -> None:
+def install(
+    print_only: bool,
+    dry_run: bool,
+    wait: dt.timedelta | None,
+    prune: bool,
+    kubeconfig: str,
+    context: str,
+    **chosen: Any,
+) -> None:
     """Install Vacate into a cluster, or upgrade it there.
 
     Definition, roles, manager, webhook and admission, in the order in which they need each other. Doing it
     again changes only what differs; what others wrote into the objects stays, and so do all
     EvictionRequests. Needs Kubernetes 1.33 or newer, and an administrator.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage, 4 not ready in time, 130 interrupted.
     """
+    if ((dry_run or print_only) and wait is not None) or (dry_run and print_only):
+        raise click.UsageError("--print, --dry-run and --wait: give one of them")
     settings = settings_of(**chosen)
     if print_only:
         click.echo(manifests(objects(settings)), nl=False)
         return
+    left: list[str] = []
 
     async def work() -> None:
         async with connected(Reach(kubeconfig, context)) as cluster:
-            await Installer(cluster.client, cluster.clock, click.echo).install(objects(settings))
+            way = Way(dry_run=dry_run, prune=prune)
+            installer = Installer(cluster.client, cluster.clock, system_entropy(), click.echo, way)
+            await installer.install(settings)
+            if wait is not None:
+                left.extend(await _ready(cluster, settings, wait))
 
-    if run_until_signalled(work):
-        raise click.ClickException("interrupted; the same command goes on where it was")
-    _say_what_is_next(settings)
+    _run(work)
+    if left:
+        _complain(left, wait)
+    if not dry_run:
+        _say_what_is_next(settings, ready=wait is not None)
 
 
 @click.command()
@@ -62,8 +100,7 @@ def install(print_only: bool, kubeconfig: str, context: str, **chosen: Any) -> N
 @click.option(
     "--crds", is_flag=True, help="Remove the definition as well, and every EvictionRequest with it."
 )
-@_kubeconfig
-@_context
+@kubeconfig_options
 def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None:
     """Remove Vacate from a cluster.
 
@@ -73,18 +110,35 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
 
     async def work() -> None:
         async with connected(Reach(kubeconfig, context)) as cluster:
-            uninstaller = Uninstaller(cluster.client, cluster.clock, click.echo)
+            uninstaller = Uninstaller(cluster.client, cluster.clock, system_entropy(), click.echo)
             await uninstaller.uninstall(namespace, definitions=crds)
 
+    _run(work)
+
+
+def _run(work: Work) -> None:
     if run_until_signalled(work):
-        raise click.ClickException("interrupted; the same command goes on where it was")
+        click.echo("Interrupted. The same command goes on where it was.", err=True)
+        sys.exit(INTERRUPTED)
 
 
-def _say_what_is_next(settings: Settings) -> None:
-    if settings.deploys_webhook:
-        click.echo(
-            f"Installed. Ready when both are: kubectl -n {settings.namespace} rollout status "
-            "deployment/vacate-manager deployment/vacate-webhook"
-        )
-    else:
+async def _ready(cluster: Cluster, settings: Settings, longest: dt.timedelta) -> list[str]:
+    rollout = Rollout(cluster.client, cluster.clock, system_entropy(), settings, click.echo)
+    return await rollout.wait(longest.total_seconds())
+
+
+def _complain(left: list[str], longest: dt.timedelta | None) -> None:
+    for line in left:
+        click.echo(f"error: {line}", err=True)
+    waited = "" if longest is None else f" after {span(longest)}"
+    click.echo(f"Installed, and not ready{waited}; the same command goes on waiting.", err=True)
+    sys.exit(TIMED_OUT)
+
+
+def _say_what_is_next(settings: Settings, *, ready: bool) -> None:
+    if not settings.deploys_webhook:
         click.echo(f"Installed. The webhook is expected at {settings.webhook_url}")
+    elif ready:
+        click.echo("Installed, and ready.")
+    else:
+        click.echo("Installed. The same command with --wait returns when it is ready.")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import click
 from cryptography import x509
@@ -31,6 +30,9 @@ _IMAGE = re.compile(
     r"[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
     r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?"
 )
+_ADDRESS = re.compile(
+    r"https://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)(:(?P<port>[0-9]{1,5}))?/?"
+)
 _LONGEST_FILE = 900_000  # what fits into a ConfigMap, with room for the rest of it
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _POLICY = click.Choice([policy.value for policy in FailurePolicy])
@@ -54,12 +56,8 @@ def image_reference(text: str) -> str:
 
 def base_url(text: str) -> str:
     """https://HOST:PORT and nothing behind it."""
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme == "https" and parts.hostname and (parts.port or 443) > 0
-    except ValueError:
-        good = False
-    if not good or parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found["port"] or 443) < 65536:
         raise click.BadParameter(f"{text[:80]!r} is no address of a webhook; write https://HOST:PORT")
     return text.rstrip("/")
 
@@ -146,7 +144,7 @@ def settings_of(
         ca_bundle=_authority(ca_file),
         certificates=Certificates(certificates),
         allowed_interceptors=allowed,
-        feature_gates=feature_gates,
+        feature_gates=",".join(filter(None, map(str.strip, feature_gates.split(",")))),
         request_failure_policy=FailurePolicy(request_failure_policy),
         status_failure_policy=FailurePolicy(status_failure_policy),
         pod_failure_policy=FailurePolicy(pod_failure_policy),

@@ -1,77 +1,108 @@
 """Putting an installation into a cluster: server-side apply, so that what others wrote there stays.
 
 The webhook writes its authority into the configurations, people may add labels: an upgrade touches neither.
-Applying twice changes nothing.
+Applying twice changes nothing. What an earlier installation had and this one has not is removed at the end.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import msgspec
-from multidict import CIMultiDict, MultiDict
-
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj, dig, namespace_of
 from vacate.client.client import Client
-from vacate.client.codec import loads
 from vacate.clock import Clock
-from vacate.errors import ConfigError, NotFound, TooManyRequests
-from vacate.install.kinds import DEFINITIONS, OPTIONAL, kind_of, path_of, shown
-from vacate.wire.message import Request
+from vacate.entropy import Entropy
+from vacate.install import checks
+from vacate.install.calls import applied, counted_requests, existing
+from vacate.install.inventory import Notes, line_of, object_of
+from vacate.install.kinds import DEFINITIONS, kind_of, shown
+from vacate.install.lock import alone
+from vacate.install.objects import objects
+from vacate.install.patience import wait_until
+from vacate.install.pruning import Pruner
+from vacate.install.settings import Settings
 
-APPLY = "application/apply-patch+yaml"
-FIELD_MANAGER = "vacate-install"
-OLDEST_MINOR = 33
-_PATIENCE, _PAUSE = 60.0, 0.2
 Tell = Callable[[str], None]
+_DRY = " (server dry run)"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to install: only look, or do it; and what becomes of that which is no longer needed."""
+
+    dry_run: bool = False
+    prune: bool = True
 
 
 class Installer:
     """One run of `vacate install`."""
 
-    def __init__(self, client: Client, clock: Clock, tell: Tell) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, entropy: Entropy, tell: Tell, way: Way | None = None
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._entropy = entropy
         self._tell = tell
+        self._way = way or Way()
 
-    async def install(self, objects: Sequence[Obj]) -> None:
-        """Check that the cluster can take all of it, and then apply one after the other."""
-        await self._require_release()
-        await self._require_groups(objects)
-        for obj in objects:
-            if kind_of(obj) == NAMESPACES:
-                await self._not_ending(obj)
+    async def install(self, settings: Settings) -> None:
+        """Check that the cluster can take all of it, apply one after the other, and prune."""
+        wanted, where = objects(settings), settings.namespace
+        await self._check(wanted, where)
+        namespace, *rest = wanted
+        if self._way.dry_run:
+            await self._look(namespace, rest, where)
+            return
+        await self._not_ending(namespace)
+        await self._apply(namespace)
+        async with alone(self._client, self._clock, self._entropy, where, self._tell) as turn:
+            notes = Notes(self._client, where)
+            noted = await notes.lines()
+            lines = [line_of(obj) for obj in wanted]
+            await notes.note([*noted, *lines])
+            await self.apply(rest)
+            if not self._way.prune:
+                return
+            turn.check()
+            await Pruner(self._client, self._tell).prune(wanted, noted, where)
+            turn.check()
+            await notes.note([*(line for line in noted if object_of(line) is None), *lines])
+
+    async def apply(self, some: Sequence[Obj]) -> None:
+        """Apply these one after the other, and nothing else."""
+        for obj in some:
             await self._apply(obj)
             if kind_of(obj) == DEFINITIONS:
                 await self._served(obj)
 
+    async def _check(self, wanted: Sequence[Obj], namespace: str) -> None:
+        client = self._client
+        await checks.require_release(client)
+        await checks.require_groups(client, wanted)
+        await checks.require_rights(client, wanted, namespace)
+        await checks.require_one_place(client, namespace)
+
     async def _apply(self, obj: Obj) -> None:
         before = await existing(self._client, obj)
-        query = MultiDict({"fieldManager": FIELD_MANAGER, "force": "true"})
-        headers = CIMultiDict({"Accept": "application/json", "Content-Type": APPLY})
-        request = Request("PATCH", path_of(obj), query, headers, msgspec.json.encode(obj))
-        after = loads(await self._client.send(request))
-        self._tell(f"{shown(obj)} {_outcome(before, after)}")
+        after = await applied(self._client, obj)
+        self._tell(f"{shown(obj)} {outcome(before, after)}")
 
-    async def _require_release(self) -> None:
-        found = loads(await self._client.send(_get("/version")))
-        minor = re.match(r"[0-9]+", str(found.get("minor", "")))
-        if str(found.get("major")) == "1" and minor and int(minor[0]) < OLDEST_MINOR:
-            raise ConfigError(
-                f"the cluster runs Kubernetes {found.get('gitVersion')}; "
-                f"Vacate needs 1.{OLDEST_MINOR} or newer"
-            )
-
-    async def _require_groups(self, objects: Sequence[Obj]) -> None:
-        """Nothing is applied where a part would be left over."""
-        for version in dict.fromkeys(obj["apiVersion"] for obj in objects):
-            if "/" in version and not await self._serves(version):
-                raise ConfigError(_missing(version))
-
-    async def _serves(self, version: str) -> bool:
-        return await _found(lambda: self._client.send(_get(f"/apis/{version}")))
+    async def _look(self, namespace: Obj, rest: Sequence[Obj], where: str) -> None:
+        """What would become of each, by the word of the API server, which changes nothing."""
+        there = await existing(self._client, namespace) is not None
+        for obj in [namespace, *rest]:
+            if there or not namespace_of(obj):
+                before = await existing(self._client, obj)
+                after = await applied(self._client, obj, dry_run=True)
+                self._tell(f"{shown(obj)} {outcome(before, after)}{_DRY}")
+            else:
+                self._tell(f"{shown(obj)} created (not checked: its namespace is not there yet)")
+        if self._way.prune:
+            noted = await Notes(self._client, where).lines()
+            pruner = Pruner(self._client, lambda line: self._tell(f"{line}{_DRY}"), dry_run=True)
+            await pruner.prune([namespace, *rest], noted, where)
 
     async def _not_ending(self, namespace: Obj) -> None:
         """A namespace that is being deleted takes nothing new; a moment later it can be made again."""
@@ -93,56 +124,8 @@ class Installer:
         await wait_until(ready, self._clock, f"{shown(definition)} is not served yet")
 
 
-async def wait_until(holds: Callable[[], Awaitable[bool]], clock: Clock, otherwise: str) -> None:
-    """Ask again and again, for a minute; then say what is the matter."""
-    end = clock.monotonic() + _PATIENCE
-    while not await holds():
-        if clock.monotonic() > end:
-            raise ConfigError(f"{otherwise}, after {_PATIENCE:.0f} s")
-        await clock.sleep(_PAUSE)
-
-
-async def counted_requests(client: Client, namespace: str = "") -> int | None:
-    """How many EvictionRequests there are; None while the server does not answer for them."""
-    try:
-        return len((await client.list(EVICTIONREQUESTS, namespace)).items)
-    except (NotFound, TooManyRequests):  # the second while it begins to serve a kind
-        return None
-
-
-async def existing(client: Client, obj: Obj) -> Obj | None:
-    """The object as it is in the cluster, None where it or its kind is not there."""
-    try:
-        return loads(await client.send(_get(path_of(obj))))
-    except NotFound:
-        return None
-
-
-def _get(path: str) -> Request:
-    return Request("GET", path, MultiDict(), CIMultiDict({"Accept": "application/json"}))
-
-
-async def _found(ask: Callable[[], Awaitable[object]]) -> bool:
-    try:
-        await ask()
-    except NotFound:
-        return False
-    return True
-
-
-def _missing(version: str) -> str:
-    group = version.partition("/")[0]
-    if group in OPTIONAL:
-        return (
-            f"the cluster does not serve {version}: install {OPTIONAL[group]} first, or leave that part out"
-        )
-    return (
-        f"the cluster does not serve {version}, so Vacate cannot be installed; "
-        "a cluster started by `vacate up` has everything inside already"
-    )
-
-
-def _outcome(before: Obj | None, after: Obj) -> str:
+def outcome(before: Obj | None, after: Obj) -> str:
+    """What applying has done to an object."""
     if before is None:
         return "created"
     return "unchanged" if _content(before) == _content(after) else "configured"

@@ -7,6 +7,7 @@ from vacate.api.kinds import (
     CLUSTERROLES,
     CONFIGMAPS,
     DEPLOYMENTS,
+    LEASES,
     NAMESPACES,
     PODDISRUPTIONBUDGETS,
     ROLEBINDINGS,
@@ -51,12 +52,17 @@ OPTIONAL = {_MONITORING: "the Prometheus operator", _CERT_MANAGER: "cert-manager
 _KINDS = {
     (kind.api_version, kind.kind): kind
     for kind in (
-        NAMESPACES, SERVICEACCOUNTS, CONFIGMAPS, SERVICES, SECRETS, DEPLOYMENTS, PODDISRUPTIONBUDGETS,
+        NAMESPACES, SERVICEACCOUNTS, CONFIGMAPS, SERVICES, SECRETS, LEASES, DEPLOYMENTS, PODDISRUPTIONBUDGETS,
         CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, NETWORK_POLICIES, DEFINITIONS,
         MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICIES, POLICY_BINDINGS,
         SERVICE_MONITORS, PROMETHEUS_RULES, ISSUERS, CERTIFICATES,
     )
 }  # fmt: skip
+
+
+def is_known(api_version: str, kind: str) -> bool:
+    """Whether objects of this kind can be part of an installation."""
+    return (api_version, kind) in _KINDS
 
 
 def kind_of(obj: Obj) -> Kind:

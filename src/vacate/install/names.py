@@ -8,6 +8,7 @@ MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
 TLS_SECRET = "vacate-webhook-tls"
 RULES_CONFIG_MAP = "vacate-pod-rules"
+INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
 METRICS_PORT, WEBHOOK_PORT = 8085, 9443
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"

@@ -5,15 +5,31 @@ from __future__ import annotations
 from vacate.api.objects import Obj
 from vacate.install import dashboard, monitoring, network, workloads
 from vacate.install.definition import definition
+from vacate.install.kinds import path_of
 from vacate.install.policies import policies
 from vacate.install.roles import roles
-from vacate.install.settings import Certificates, Settings
+from vacate.install.settings import Certificates, Monitoring, Settings
 from vacate.install.webhooks import webhook_configurations
 
 
 def objects(settings: Settings | None = None) -> list[Obj]:
     """All objects: first what others need, last the webhook configurations, which need the webhook."""
     return [one for part in parts(settings or Settings()).values() for one in part]
+
+
+def everything(namespace: str) -> list[Obj]:
+    """All that any settings could have rendered, each once: those of the defaults first."""
+    own = objects(Settings(namespace=namespace))
+    more = objects(
+        Settings(
+            namespace=namespace,
+            certificates=Certificates.CERT_MANAGER,
+            pod_rules="rules: []",
+            monitoring=Monitoring.everything(),
+        )
+    )
+    known = {path_of(obj) for obj in own}
+    return [*own, *(obj for obj in more if path_of(obj) not in known)]
 
 
 def parts(settings: Settings) -> dict[str, list[Obj]]:

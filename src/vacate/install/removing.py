@@ -7,47 +7,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from multidict import CIMultiDict, MultiDict
-
-from vacate.api.kinds import NAMESPACES
+from vacate.api.kinds import LEASES, NAMESPACES
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import NotFound
-from vacate.install.applying import counted_requests, existing, wait_until
+from vacate.entropy import Entropy
+from vacate.install.calls import counted_requests, deleted, existing
+from vacate.install.checks import require_one_place
 from vacate.install.definition import definition
-from vacate.install.kinds import (
-    DEFINITIONS,
-    MUTATING_WEBHOOKS,
-    POLICIES,
-    POLICY_BINDINGS,
-    VALIDATING_WEBHOOKS,
-    kind_of,
-    path_of,
-    shown,
-)
-from vacate.install.names import PART_OF, TLS_SECRET
-from vacate.install.objects import objects
-from vacate.install.settings import Certificates, Monitoring, Settings
-from vacate.wire.message import Request
-
-# First whatever could refuse a write, then the processes; at last what others may still need.
-_FIRST = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICY_BINDINGS, POLICIES)
-_LAST = (DEFINITIONS, NAMESPACES)
-_BODY = b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}'
+from vacate.install.inventory import Notes, inventory, line_of, object_of
+from vacate.install.kinds import DEFINITIONS, kind_of, shown
+from vacate.install.lock import alone, forget_lock
+from vacate.install.names import MANAGER, PART_OF, TLS_SECRET
+from vacate.install.objects import everything
+from vacate.install.order import in_order_of_removal
+from vacate.install.patience import wait_until
+from vacate.install.settings import Settings
+from vacate.install.workloads import namespace as namespace_object
 
 
 class Uninstaller:
     """One run of `vacate uninstall`."""
 
-    def __init__(self, client: Client, clock: Clock, tell: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, clock: Clock, entropy: Entropy, tell: Callable[[str], None]) -> None:
         self._client = client
         self._clock = clock
-        self._tell = tell
+        self._entropy = entropy
+        self._say = tell
+        self._said = 0
 
     async def uninstall(self, namespace: str, *, definitions: bool = False) -> None:
         """Remove every object that an installation into this namespace may have made."""
-        for obj in removable(namespace):
+        await require_one_place(self._client, namespace)
+        home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
+        if home is None or home["metadata"].get("deletionTimestamp"):
+            await self._remove(namespace, definitions=definitions)  # and nobody can install there now
+        else:
+            async with alone(self._client, self._clock, self._entropy, namespace, self._tell):
+                await self._remove(namespace, definitions=definitions)
+            await forget_lock(self._client, namespace)
+        if not self._said:
+            self._tell(f"nothing of Vacate is in this cluster, or in its namespace {namespace}")
+
+    def _tell(self, line: str) -> None:
+        self._said += 1
+        self._say(line)
+
+    async def _remove(self, namespace: str, *, definitions: bool) -> None:
+        for obj in removable(namespace, await Notes(self._client, namespace).lines()):
             kind = kind_of(obj)
             if kind == DEFINITIONS:
                 await self._definition(obj, wanted=definitions)
@@ -75,7 +82,7 @@ class Uninstaller:
     async def _namespace(self, obj: Obj) -> None:
         """Only a namespace that was made for Vacate, and only when no request goes with it."""
         found = await existing(self._client, obj)
-        if found is None:
+        if found is None or found["metadata"].get("deletionTimestamp"):
             return
         ours = PART_OF.items() <= (dig(found, "metadata", "labels") or {}).items()
         if not ours:
@@ -86,12 +93,8 @@ class Uninstaller:
             await self._delete(obj)
 
     async def _delete(self, obj: Obj) -> None:
-        headers = CIMultiDict({"Accept": "application/json", "Content-Type": "application/json"})
-        try:
-            await self._client.send(Request("DELETE", path_of(obj), MultiDict(), headers, _BODY))
-        except NotFound:
-            return
-        self._tell(f"{shown(obj)} deleted")
+        if await deleted(self._client, obj):
+            self._tell(f"{shown(obj)} deleted")
 
     async def _requests(self, namespace: str = "") -> int:
         """How many there are; where their kind is not served there are none."""
@@ -110,21 +113,17 @@ class Uninstaller:
         return found[0]
 
 
-def removable(namespace: str) -> Sequence[Obj]:
-    """All that any settings could have rendered, in the order of removal."""
-    everything = Settings(
-        namespace=namespace,
-        certificates=Certificates.CERT_MANAGER,
-        pod_rules="rules: []",
-        monitoring=Monitoring.everything(),
-    )
-    own = objects(Settings(namespace=namespace))
-    known = {path_of(obj) for obj in own}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS_SECRET, "namespace": namespace}}
-    found = [*own, *(obj for obj in objects(everything) if path_of(obj) not in known), secret]
-    middle = [obj for obj in found if kind_of(obj) not in (*_FIRST, *_LAST)]
-    ends = [[obj for kind in order for obj in found if kind_of(obj) == kind] for order in (_FIRST, _LAST)]
-    return [*ends[0], *reversed(middle), *ends[1]]
+def removable(namespace: str, noted: Sequence[str] = ()) -> list[Obj]:
+    """All that any settings could have rendered, what is noted, and what the parts themselves have made."""
+    meta = {"namespace": namespace}
+    made_by_parts: list[Obj] = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS_SECRET, **meta}},
+        {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": {"name": MANAGER, **meta}},
+    ]
+    # The notes come first, and so go last of all that is in the namespace.
+    found = [inventory(namespace, ()), *everything(namespace)]
+    found += [obj for line in noted if (obj := object_of(line)) is not None]
+    return in_order_of_removal(list({line_of(obj): obj for obj in [*found, *made_by_parts]}.values()))
 
 
 def _counted(count: int) -> str:

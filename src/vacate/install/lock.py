@@ -1,0 +1,75 @@
+"""One at a time: whoever installs or uninstalls holds a Lease in Vacate's namespace meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+
+from vacate.api.kinds import LEASES
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import ConfigError, NotFound
+from vacate.install.names import INSTALL_LEASE
+from vacate.metrics import Metrics
+from vacate.runtime.leader import LeaderElector, LeadershipLost, LeaseTimings
+
+PATIENCE = 120.0
+_SILENT = 2.0
+_TIMINGS = LeaseTimings(8.0, 5.0, 1.0)  # one that was killed keeps the next one waiting for eight seconds
+
+
+class Turn:
+    """The right to change the installation, as long as it lasts."""
+
+    def __init__(self, elector: LeaderElector) -> None:
+        self._elector = elector
+
+    def check(self) -> None:
+        """ConfigError where somebody else may have begun: nothing is removed on old knowledge."""
+        if not self._elector.leading:
+            raise ConfigError("lost touch with the cluster for too long; the same command goes on")
+
+
+@contextlib.asynccontextmanager
+async def alone(
+    client: Client, clock: Clock, entropy: Entropy, namespace: str, tell: Callable[[str], None]
+) -> AsyncIterator[Turn]:
+    """Wait for the turn, and have it for the length of the block."""
+    elector = LeaderElector(
+        client, clock, entropy, Metrics(),
+        name=INSTALL_LEASE, namespace=namespace,
+        identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
+    )  # fmt: skip
+    await _acquire(elector, clock, tell)
+    holding = asyncio.create_task(elector.hold())
+    try:
+        yield Turn(elector)
+    finally:
+        holding.cancel()
+        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
+            await holding  # it gives the lease back
+
+
+async def forget_lock(client: Client, namespace: str) -> None:
+    """Remove the Lease, after everything else."""
+    with contextlib.suppress(NotFound):
+        await client.delete(LEASES, INSTALL_LEASE, namespace)
+
+
+async def _acquire(elector: LeaderElector, clock: Clock, tell: Callable[[str], None]) -> None:
+    async def say() -> None:
+        await clock.sleep(_SILENT)
+        tell(f"waiting for another install or uninstall to end: {elector.leader or 'unknown'}")
+
+    saying = asyncio.create_task(say())
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await elector.acquire()
+    except TimeoutError:
+        who = elector.leader or "somebody"
+        raise ConfigError(f"{who} is still installing or uninstalling, after {PATIENCE:.0f} s") from None
+    finally:
+        saying.cancel()

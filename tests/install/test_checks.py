@@ -1,0 +1,145 @@
+"""What is asked before anything is applied."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from vacate.api.objects import Obj
+from vacate.api.status import to_status
+from vacate.cli.main import cli
+from vacate.client.client import Client
+from vacate.client.inprocess import InProcessTransport
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.errors import ApiError, ConfigError, Forbidden, NotFound, TransportError
+from vacate.install import Monitoring, Settings, objects
+from vacate.install.applying import Installer
+from vacate.install.checks import needed_rights, require_release, require_rights
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.unit
+
+Answer = Callable[[Request], Obj]
+
+
+class Server:
+    """Answers by a function, and notes what it was asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.asked: list[Request] = []
+
+    async def handle(self, request: Request) -> Response:
+        self.asked.append(request)
+        try:
+            return Response(200, orjson.dumps(self._answer(request)))
+        except ApiError as error:
+            return Response(error.status_code, orjson.dumps(to_status(error)))
+
+
+def client_of(answer: Answer) -> tuple[Client, Server]:
+    server = Server(answer)
+    return Client(InProcessTransport(server)), server
+
+
+def version(minor: str, major: str = "1") -> Obj:
+    return {"major": major, "minor": minor, "gitVersion": f"v{major}.{minor}.2"}
+
+
+@pytest.mark.parametrize("minor", ["32", "32+", "9", "0"])
+async def test_an_old_cluster_is_refused_before_anything_is_asked_of_it(minor: str) -> None:
+    client, server = client_of(lambda _: version(minor))
+    said: list[str] = []
+    installer = Installer(client, SystemClock(), system_entropy(), said.append)
+    with pytest.raises(ConfigError, match=r"Kubernetes v1\..*; Vacate needs 1.33 or newer"):
+        await installer.install(Settings())
+    assert [one.path for one in server.asked] == ["/version"]
+    assert said == []
+
+
+@pytest.mark.parametrize(("major", "minor"), [("1", "33"), ("1", "36+"), ("1", ""), ("2", "0"), ("", "")])
+async def test_new_and_unknown_releases_are_taken(major: str, minor: str) -> None:
+    client, _ = client_of(lambda _: version(minor, major))
+    await require_release(client)
+
+
+def allowing(decide: Callable[[Obj], bool]) -> Answer:
+    def answer(request: Request) -> Obj:
+        return {"status": {"allowed": decide(orjson.loads(request.body)["spec"]["resourceAttributes"])}}
+
+    return answer
+
+
+async def test_every_missing_right_is_named_once() -> None:
+    client, server = client_of(
+        allowing(lambda asked: asked["resource"] not in ("clusterroles", "deployments"))
+    )
+    with pytest.raises(ConfigError) as caught:
+        await require_rights(client, objects(Settings()), "vacate-system")
+    assert str(caught.value) == (
+        "you may not install Vacate into this cluster; you lack: "
+        "get, create, patch clusterroles.rbac.authorization.k8s.io; "
+        "get, create, patch deployments.apps in vacate-system"
+    )
+    assert len(server.asked) == len(needed_rights(objects(Settings()), "vacate-system"))
+
+
+async def test_who_may_do_all_of_it_goes_on_and_who_may_not_even_ask_does_too() -> None:
+    client, _ = client_of(allowing(lambda _: True))
+    await require_rights(client, objects(Settings()), "x")
+
+    def refuse(_request: Request) -> Obj:
+        raise Forbidden("may not ask")
+
+    client, _ = client_of(refuse)
+    await require_rights(client, objects(Settings()), "x")
+
+
+def test_rights_follow_what_is_installed() -> None:
+    asked = {right.kind.resource for right in needed_rights(objects(Settings()), "x")}
+    watched = Settings(monitoring=Monitoring.everything())
+    more = {right.kind.resource for right in needed_rights(objects(watched), "x")}
+    assert more - asked == {"servicemonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com"}
+    assert {"configmaps", "leases.coordination.k8s.io"} <= asked
+
+
+async def test_a_cluster_that_serves_too_little_is_refused() -> None:
+    def answer(request: Request) -> Obj:
+        if request.path == "/version":
+            return version("36")
+        if "admissionregistration" in request.path:
+            raise NotFound("the server could not find the requested resource")
+        return {}
+
+    client, server = client_of(answer)
+    installer = Installer(client, SystemClock(), system_entropy(), list[str]().append)
+    with pytest.raises(ConfigError, match=r"does not serve admissionregistration.k8s.io/v1, so Vacate"):
+        await installer.install(Settings())
+    assert {one.method for one in server.asked} == {"GET"}
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_a_server_that_is_not_there_is_one_clear_error(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+        "clusters": [{"name": "x", "cluster": {"server": f"https://127.0.0.1:{port}"}}],
+        "users": [{"name": "x", "user": {}}],
+    }
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    result = CliRunner().invoke(cli, [command, "--kubeconfig", str(file)])
+    assert isinstance(result.exception, TransportError)
+    assert f"127.0.0.1:{port}" in str(result.exception)
+    assert result.output == ""
