@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from vacate.runtime.loop import loop_factory
+
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -16,7 +18,7 @@ def run_until_signalled(work: Work) -> bool:
 
     True where a signal ended it.
     """
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_supervised(work))
 
 
@@ -50,11 +52,3 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415  an optional extra
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

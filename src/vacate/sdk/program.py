@@ -21,6 +21,7 @@ from vacate.errors import ConfigError, NotFound, VacateError
 from vacate.metrics import Metrics
 from vacate.runtime.deps import Deps, InformerFactory
 from vacate.runtime.leader import LeaderElector
+from vacate.runtime.loop import loop_factory
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.recorder import EventRecorder
 from vacate.sdk.connecting import connected, find_cluster
@@ -53,7 +54,7 @@ def run_interceptors(
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
     try:
         config = find_cluster(kubeconfig, context)
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             placed = _placed(interceptors, namespace, config)
             runner.run(_until_signalled(config, placed, lease=lease, health_port=health_port))
     except VacateError as error:
