@@ -41,12 +41,14 @@ class ControlPlane:
         controllers: bool = True,
         audit: bool = False,
         address: str = "",  # of a node whose pods really run, and reach the API server there
+        fairness: bool = False,
     ) -> None:
         self.layout = Layout(folder)
         self.ports = free_ports()
         self._programs = programs
         self._controllers = controllers
         self._audit = audit
+        self._fairness = fairness
         self._node_address = address
         self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
 
@@ -127,7 +129,10 @@ class ControlPlane:
             self._run("kube-scheduler", scheduler, self._probe(ports.scheduler, "readyz"))
 
     def _api_server(self) -> list[str]:
-        return flags.api_server(self.layout, self.ports, audit=self._audit, address=self._node_address)
+        return flags.api_server(
+            self.layout, self.ports,
+            audit=self._audit, address=self._node_address, fairness=self._fairness,
+        )  # fmt: skip
 
     def _run(self, name: str, arguments: Sequence[str], probe: Probe) -> None:
         self._wait(name, self._begin(name, arguments), probe)
@@ -183,10 +188,10 @@ def free_ports() -> Ports:
 
 @contextlib.contextmanager
 def running(
-    programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False
+    programs: Path, folder: Path, *, controllers: bool = True, audit: bool = False, fairness: bool = False
 ) -> Iterator[ControlPlane]:
     """A control plane that is gone at the end of the block."""
-    plane = ControlPlane(programs, folder, controllers=controllers, audit=audit)
+    plane = ControlPlane(programs, folder, controllers=controllers, audit=audit, fairness=fairness)
     plane.start()
     try:
         yield plane

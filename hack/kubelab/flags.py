@@ -117,7 +117,19 @@ AUDIT_POLICY = {
 """Who asked for what, and how it was answered."""
 
 
-def api_server(layout: Layout, ports: Ports, *, audit: bool = False, address: str = "") -> list[str]:
+# Many cases in little time, from one user: what is tested is not how the server queues them.
+_UNLIMITED = (
+    "--enable-priority-and-fairness=false",
+    "--max-requests-inflight=0",
+    "--max-mutating-requests-inflight=0",
+)
+# So few seats that one of the usual 246 shares is one seat.
+_FAIR = ("--max-requests-inflight=100", "--max-mutating-requests-inflight=50")
+
+
+def api_server(
+    layout: Layout, ports: Ports, *, audit: bool = False, address: str = "", fairness: bool = False
+) -> list[str]:
     """On loopback for pods on paper, or at the address of a node whose pods really run."""
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
@@ -132,9 +144,7 @@ def api_server(layout: Layout, ports: Ports, *, audit: bool = False, address: st
         f"--service-account-key-file={layout.service_account_public}",
         f"--service-account-signing-key-file={layout.service_account_key}",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
-        # Many cases in little time, from one user: what is tested is not how the server queues them.
-        "--enable-priority-and-fairness=false", "--max-requests-inflight=0",
-        "--max-mutating-requests-inflight=0",
+        *(_FAIR if fairness else _UNLIMITED),
         "--shutdown-delay-duration=0s",
     ]  # fmt: skip
 

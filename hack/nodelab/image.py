@@ -25,8 +25,8 @@ from hack.nodelab.rooms import Room, enter
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 IMAGE = "localhost/vacate:smoke"
-BASE = "localhost/python:3.11-slim"
-ARCHIVE = "vacate.tar"
+BASE, DEPENDENCIES = "localhost/python:3.11-slim", "localhost/vacate-dependencies:smoke"
+ARCHIVE, BASE_ARCHIVE = "vacate.tar", "base.tar"
 GIVEN = "VACATE_NODE_ARCHIVE"
 """Names an archive that has the image already, under the same name; then nothing is built."""
 
@@ -41,12 +41,13 @@ def vacate_archive() -> Path:
         return Path(given).resolve()
     check()
     tools, python = root_of("tools", TOOLS), root_of("python", _PYTHON)
-    key = _digest([tools.name, python.name])
-    return kept("image", key, lambda folder: _build(folder, tools, python)) / ARCHIVE
+    ground = hashlib.sha256(f"{tools.name} {python.name}".encode()).hexdigest()[:12]
+    store = kept("store", ground, lambda folder: _make_base(python, folder / BASE_ARCHIVE))
+    return kept("image", _digest(store.name), lambda folder: _build(folder, tools, store)) / ARCHIVE
 
 
-def _digest(more: list[str]) -> str:
-    summed = hashlib.sha256("\n".join([__file__, *more]).encode())
+def _digest(ground: str) -> str:
+    summed = hashlib.sha256(f"{ground}\n".encode() + Path(__file__).read_bytes())
     for file in _files():
         summed.update(f"{file.relative_to(REPOSITORY)}\0".encode() + file.read_bytes())
     return summed.hexdigest()[:12]
@@ -58,15 +59,15 @@ def _files() -> list[Path]:
     return sorted(one for one in found if one.is_file() and "__pycache__" not in one.parts)
 
 
-def _build(folder: Path, tools: Path, python: Path) -> None:
+def _build(folder: Path, tools: Path, store: Path) -> None:
     print("  building Vacate's image", file=sys.stderr, flush=True)
-    base = folder / "base.tar"
-    _make_base(python, base)
     with tempfile.TemporaryDirectory(prefix="vacate-image-") as place:
         words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
         said = folder / "log"
         with said.open("wb") as log:
-            child = start_child([*words, place, str(tools), str(folder)], cwd=REPOSITORY, stdout=log)
+            child = start_child(
+                [*words, place, str(tools), str(folder), str(store)], cwd=REPOSITORY, stdout=log
+            )
             try:
                 code = child.wait()
             finally:
@@ -74,7 +75,6 @@ def _build(folder: Path, tools: Path, python: Path) -> None:
     if code:
         last = said.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         raise KubeError("\n".join(["the image cannot be built:", *last]))
-    base.unlink()
 
 
 def _make_base(python: Path, target: Path) -> None:
@@ -86,12 +86,13 @@ def _make_base(python: Path, target: Path) -> None:
     write_archive(Image(BASE, ["python3"], {"PATH": path}), python, target)
 
 
-def build_inside(place: Path, tools: Path, folder: Path) -> None:
+def build_inside(place: Path, tools: Path, folder: Path, store: Path) -> None:
     """The build itself, in namespaces of its own."""
     room = Room(place)
     room.furnish(tools)
     room.share(REPOSITORY)
     room.share(folder, writable=True)
+    room.share(store, writable=True)
     settings = pip_settings.told()
     (room.root / "pip.conf").write_text(pip_settings.as_file(settings))
     mounts = ["/pip.conf:/etc/pip.conf:ro"]
@@ -101,7 +102,7 @@ def build_inside(place: Path, tools: Path, folder: Path) -> None:
         mounts.append(f"{copy}:{path}:ro")
     for name in ("resolv.conf", "hosts"):
         (room.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
-    for words in _buildah(folder, mounts):
+    for words in _buildah(folder, store, mounts):
         subprocess.run(room.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
 
 
@@ -111,15 +112,18 @@ def _bring(room: Room, path: Path, under: Path) -> None:
     subprocess.run(["cp", "-rL", path, here], check=True)
 
 
-def _buildah(folder: Path, mounts: list[str]) -> list[list[str]]:
-    store = ["buildah", "--storage-driver=vfs", f"--root={folder}/store", "--runroot=/run/store"]
+def _buildah(folder: Path, store: Path, mounts: list[str]) -> list[list[str]]:
+    """The stage of the dependencies has a name: so it stays, and only a change of them fetches them again."""
+    buildah = ["buildah", f"--root={store}/layers", "--runroot=/run/store"]
     volumes = [f"--volume={one}" for one in mounts]
+    build = [*buildah, "build", "--isolation=chroot", "--network=host", "--pull-never", "--layers", *volumes]
+    sources = [f"--file={REPOSITORY}/Containerfile", str(REPOSITORY)]
     return [
-        [*store, "pull", f"oci-archive:{folder}/base.tar"],
-        [*store, "build", "--isolation=chroot", "--network=host", "--pull-never", *volumes,
-         f"--tag={IMAGE}", f"--file={REPOSITORY}/Containerfile", str(REPOSITORY)],
-        [*store, "push", IMAGE, f"oci-archive:{folder}/{ARCHIVE}:{IMAGE}"],
-        ["rm", "-rf", f"{folder}/store"],
+        [*buildah, "pull", f"oci-archive:{store / BASE_ARCHIVE}"],
+        [*build, "--target=dependencies", f"--tag={DEPENDENCIES}", *sources],
+        [*build, f"--tag={IMAGE}", *sources],
+        [*buildah, "push", IMAGE, f"oci-archive:{folder}/{ARCHIVE}:{IMAGE}"],
+        [*buildah, "rmi", "--prune"],
     ]  # fmt: skip
 
 
@@ -132,7 +136,7 @@ def _environment() -> dict[str, str]:
 def main() -> None:
     try:
         if sys.argv[1:2] == ["inside"]:
-            build_inside(*map(Path, sys.argv[2:5]))
+            build_inside(*map(Path, sys.argv[2:6]))
         else:
             print(vacate_archive())
     except KubeError as error:

@@ -1,6 +1,6 @@
 """The first process of the namespaces: it makes the cluster, and everything in it ends with it.
 
-    python -m hack.nodelab.inside PLACE TOOLS PROGRAMS ARCHIVE LOGS -- [COMMAND…]
+python -m hack.nodelab.inside PLACE TOOLS PROGRAMS ARCHIVE LOGS -- [COMMAND…]
 """
 
 from __future__ import annotations

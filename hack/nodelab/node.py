@@ -47,9 +47,7 @@ class Node:
         parts = {"kubelet": identities.node(settings.NODE), "kube-proxy": Peer("system:kube-proxy")}
         write_kubeconfigs(plane.layout, plane.ports.api, parts)
         config = self._write("kubelet.json", json.dumps(settings.kubelet(self._papers)))
-        self._begin(
-            "kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._papers)
-        )
+        self._begin("kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._papers))
         config = self._write("proxy.json", json.dumps(settings.proxy(self._papers)))
         self._begin("kube-proxy", [str(self._programs / "kube-proxy"), f"--config={config}"])
         health = Probe(f"http://127.0.0.1:{settings.PROXY_HEALTH_PORT}/healthz")
