@@ -98,6 +98,12 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.throttled = Counter(
+            "vacate_client_throttled",
+            "Requests that a busy API server turned away with the wish for a pause.",
+            ["method"],
+            registry=self.registry,
+        )
         self._shown: dict[str, Shown] = {}  # by name, so that a part that starts anew shows its series once
 
     def show(self, name: str, collector: Shown) -> None:

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from prometheus_client import generate_latest
 
 from support.tiny_server import TinyServer
-from vacate.api.kinds import CONFIGMAPS, EVENTS, PODS
+from vacate.api.kinds import CONFIGMAPS, EVENTS, PODS, SUBJECTACCESSREVIEWS
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client
 from vacate.client.inprocess import InProcessTransport
 from vacate.clock import Clock
 from vacate.errors import ConfigError, TooManyRequests
+from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leader import LeadershipLost
 from vacate.runtime.pace import LONGEST_WISH, MUCH, PATIENCE_OF_EVENTS, READS, Pace, PacedTransport
@@ -170,6 +172,21 @@ def test_a_read_is_sent_again_and_a_write_goes_back_to_who_decided_it() -> None:
             await client.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
         assert refused.value.retry_after_seconds == 3
         assert len(server.times) == READS + 1
+
+    simulate(main)
+
+
+def test_a_question_in_the_form_of_a_write_is_asked_again_and_all_refusals_are_counted() -> None:
+    async def main(sim: Sim) -> None:
+        start, server, metrics = sim.clock.monotonic(), Counter(sim.clock, busy=3), Metrics()
+        client = Client(PacedTransport(server, sim.clock, metrics=metrics))
+        await client.create(SUBJECTACCESSREVIEWS, {"metadata": {"name": "x"}})
+        assert since(start, server.times) == [0.0, 3.0, 6.0, 9.0]
+        server.busy = 1
+        await client.list(PODS)
+        told = generate_latest(metrics.registry).decode()
+        assert 'vacate_client_throttled_total{method="POST"} 3.0' in told
+        assert 'vacate_client_throttled_total{method="GET"} 1.0' in told
 
     simulate(main)
 

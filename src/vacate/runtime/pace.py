@@ -4,9 +4,10 @@ Two things hold a request back. Where a rate is set, requests leave no faster th
 answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down), nobody
 who shares the transport asks for anything until the time that it named is over.
 
-A read is then tried again in place: a listing of many pages must not start anew for one page. A write goes
-back to the caller with its error: what was decided before the pause may be wrong after it, and a work queue
-looks again. Watches are neither counted nor held by the rate, since they are few and wait by themselves.
+A read is then tried again in place: a listing of many pages must not start anew for one page. So is a
+question in the form of a write, such as a SubjectAccessReview. A write goes back to the caller with its
+error: what was decided before the pause may be wrong after it, and a work queue looks again. Watches are
+neither counted nor held by the rate, since they are few and wait by themselves.
 
 Events give way to everything else that the process does: they wait while much is under way, though never for
 long, so that under pressure they are few, and afterwards complete as far as their buffer reaches.
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from vacate.client.transport import Transport
 from vacate.clock import Clock
 from vacate.errors import ConfigError
+from vacate.metrics import Metrics
 from vacate.queue.limits import TokenBucket
 from vacate.wire.message import Request, Response
 
@@ -66,9 +68,12 @@ class PacedTransport:
     A fence belongs below it, so that a write that waited is judged at the moment when it leaves.
     """
 
-    def __init__(self, transport: Transport, clock: Clock, pace: Pace | None = None) -> None:
+    def __init__(
+        self, transport: Transport, clock: Clock, pace: Pace | None = None, metrics: Metrics | None = None
+    ) -> None:
         self._transport = transport
         self._clock = clock
+        self._metrics = metrics
         self._bucket = (pace or Pace()).bucket()
         self._quiet_until = -math.inf  # the server asked for nothing before that moment
         self._under_way = 0  # requests that were sent and not answered, Events and open watches aside
@@ -96,7 +101,7 @@ class PacedTransport:
             self._calm.clear()
 
     async def _persist(self, request: Request) -> Response:
-        attempts = READS if request.method == "GET" else 1
+        attempts = READS if _only_asks(request) else 1
         while True:
             await self._turn(request)
             response = await self._transport.send(request)
@@ -104,6 +109,8 @@ class PacedTransport:
             if wish is None:
                 return response
             attempts -= 1
+            if self._metrics is not None:
+                self._metrics.throttled.labels(request.method).inc()
             self._quiet_until = max(self._quiet_until, self._clock.monotonic() + wish)
             if not attempts:
                 return response
@@ -119,6 +126,11 @@ class PacedTransport:
                 await self._clock.sleep(wait)
         while (left := self._quiet_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
+
+
+def _only_asks(request: Request) -> bool:
+    """Whether it changes nothing, so that it may be sent again without a second thought."""
+    return request.method == "GET" or request.path.endswith("accessreviews")
 
 
 def _is_event(request: Request) -> bool:

@@ -55,7 +55,7 @@ class ManagerParts:
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
-        paced = PacedTransport(fenced, around.clock, settings.pace)
+        paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
         self._deps, recorder = part_deps(paced, COMPONENT, around)
         controllers = [member.build(self._deps) for member in EVICTIONS] if self.enabled else []
         self._manager = Manager(

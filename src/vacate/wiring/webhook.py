@@ -14,6 +14,7 @@ from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
+from vacate.runtime.pace import PacedTransport
 from vacate.webhook.asking import Asker
 from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.judge import Terms
@@ -62,7 +63,8 @@ class WebhookParts:
     def __init__(self, transport: Transport, around: Surroundings, settings: WebhookSettings) -> None:
         self._settings = settings
         self._around = around
-        self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
+        paced = PacedTransport(transport, around.clock, metrics=around.metrics)
+        self._client = Client(paced, user_agent=f"vacate/{COMPONENT}")
         self._metrics = WebhookMetrics(around.metrics.registry)
         self._served = ServedCertificate(self._metrics)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
