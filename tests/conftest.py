@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -20,6 +21,13 @@ def seed(request: pytest.FixtureRequest) -> int | None:
     """The seed asked for on the command line, if any."""
     value: int | None = request.config.getoption("--seed")
     return value
+
+
+def pytest_collection_finish() -> None:
+    """Collected tests stay to the end: to look through them for garbage is a tenth of the whole run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 @pytest.hookimpl(trylast=True)
