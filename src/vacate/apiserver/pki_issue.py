@@ -16,7 +16,9 @@ from vacate.errors import ConfigError
 
 AUTHORITY_LIFETIME = dt.timedelta(days=3650)
 LEAF_LIFETIME = dt.timedelta(days=365)
-_CLOCK_SKEW = dt.timedelta(minutes=5)
+CLOCK_SKEW = dt.timedelta(minutes=5)
+"""So much earlier than it is made a certificate begins: clocks of others may be slow."""
+
 _CLIENT_USAGE = ExtendedKeyUsageOID.CLIENT_AUTH
 _SERVER_USAGE = ExtendedKeyUsageOID.SERVER_AUTH
 
@@ -132,7 +134,7 @@ def _builder(
         .subject_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(end)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )

@@ -22,7 +22,7 @@ from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TransportError
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.papers import Papers, renewed
+from vacate.webhook.papers import Lifetimes, Papers, renewed
 from vacate.webhook.secret import NAME, TYPE, papers_from, papers_to_data
 from vacate.webhook.tls import ServedCertificate
 
@@ -56,9 +56,11 @@ class Keeper:
         clock: Clock,
         entropy: Entropy,
         metrics: WebhookMetrics,
+        lifetimes: Lifetimes | None = None,
     ) -> None:
         self._client = client
         self._place = place
+        self._lifetimes = lifetimes or Lifetimes()
         self._served = served
         self._clock = clock
         self._entropy = entropy
@@ -81,8 +83,12 @@ class Keeper:
         await self._secrets.wait_synced()
         while True:
             self._changed.clear()
-            pause = LOOK_SECONDS if await self._in_order() else RETRY_SECONDS
-            await self._wait(pause)
+            await self._wait(self._rest_seconds if await self._in_order() else RETRY_SECONDS)
+
+    @property
+    def _rest_seconds(self) -> float:
+        """A look now and then: the clock of a machine may be set, and nobody tells it."""
+        return min(LOOK_SECONDS, self._lifetimes.settling.total_seconds() / 6)
 
     async def _in_order(self) -> bool:
         """Whether all is as it should be; what is not is tried again soon."""
@@ -102,7 +108,7 @@ class Keeper:
     async def _keep(self) -> None:
         secret = self._secrets.reader.get(self._place.namespace, NAME)
         papers = None if secret is None else papers_from(secret)
-        wanted = renewed(papers, self._place.hosts, self._clock.now())
+        wanted = renewed(papers, self._place.hosts, self._clock.now(), self._lifetimes)
         if wanted is not papers:
             await self._store(secret, wanted)
             return  # and go on when the change comes back, as all replicas do

@@ -20,6 +20,7 @@ from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.judge import Terms
 from vacate.webhook.keeper import Keeper, Place
 from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.papers import Lifetimes
 from vacate.webhook.pulse import Pulse
 from vacate.webhook.service import Service
 from vacate.webhook.tls import ServedCertificate
@@ -49,6 +50,7 @@ class WebhookSettings:
     # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)  # of certificates of its own
 
     @property
     def all_hosts(self) -> tuple[str, ...]:
@@ -150,4 +152,5 @@ class WebhookParts:
             clock=around.clock,
             entropy=around.entropy,
             metrics=self._metrics,
+            lifetimes=self._settings.lifetimes,
         )

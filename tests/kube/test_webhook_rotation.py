@@ -1,0 +1,88 @@
+"""The webhook's own certificate and authority are replaced while writes go on: none of them is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from support.arms import Obj
+from support.definitions import until
+from support.kube_webhook import NAMESPACE, Plane, admitting, control_plane
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.metrics import Metrics
+from vacate.webhook.keeper import CONFIGURATIONS
+from vacate.webhook.kinds import SECRETS
+from vacate.webhook.papers import Lifetimes
+from vacate.wiring.parts import Surroundings
+from vacate.wiring.webhook import WebhookParts, WebhookSettings
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(120)]
+
+SECRET = SECRETS.object_path("vacate-webhook-tls", NAMESPACE)
+SHORT = Lifetimes(dt.timedelta(seconds=15), dt.timedelta(seconds=8), dt.timedelta(seconds=1))
+MUTATING = CONFIGURATIONS[0][0].object_path(CONFIGURATIONS[0][1])
+
+
+@pytest.fixture
+async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
+    with control_plane(tmp_path / "plane") as kubeconfig:
+        async with admitting(kubeconfig, tmp_path) as plane:
+            yield plane
+
+
+@contextlib.asynccontextmanager
+async def short_lived(plane: Plane) -> AsyncIterator[None]:
+    """A webhook whose papers live for seconds, where others live for months."""
+    clock = SystemClock()
+    transport = HttpTransport(load_cluster([plane.kubeconfig]), clock)
+    settings = WebhookSettings(
+        "127.0.0.1", plane.port, namespace=NAMESPACE, hosts=("127.0.0.1",), lifetimes=SHORT
+    )
+    parts = WebhookParts(transport, Surroundings(clock, system_entropy(), Metrics()), settings)
+    running = asyncio.ensure_future(parts.run())
+    try:
+        await until(plane.answered)
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await transport.aclose()
+
+
+async def authorities(plane: Plane) -> list[int]:
+    """Whom the API server is told to trust, by their numbers."""
+    hooks = (await plane.arm.call("GET", MUTATING)).ok()["webhooks"]
+    bundle = base64.b64decode(hooks[0]["clientConfig"]["caBundle"])
+    return [one.serial_number for one in x509.load_pem_x509_certificates(bundle)]
+
+
+async def served(plane: Plane) -> int:
+    secret: Obj = (await plane.arm.call("GET", SECRET)).ok()
+    return x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"])).serial_number
+
+
+async def test_no_write_is_refused_meanwhile(plane: Plane) -> None:
+    async with short_lived(plane):
+        made = (await plane.request((await plane.pod("web")).ok(201))).ok(201)
+        (first,) = await authorities(plane)
+        trusted, leaves, writes = [first], [await served(plane)], 0
+        while first in await authorities(plane):
+            names = [{"name": f"{who}.example.com"} for who in ("a", "b")[: 1 + writes % 2]]
+            (await plane.patch(made, {"spec": {"requesters": names}})).ok()
+            writes += 1
+            trusted += [one for one in await authorities(plane) if one not in trusted]
+            leaves += [one for one in [await served(plane)] if one not in leaves]
+        (await plane.patch(made, {"spec": {"requesters": [{"name": "c.example.com"}]}})).ok()
+    assert len(trusted) >= 2
+    assert len(leaves) >= 3
+    assert writes > 50
