@@ -268,11 +268,14 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
         parts = WebhookParts(gate, Surroundings(clock, system_entropy(), Metrics()), settings)
         hook = Running(parts, gate, asyncio.ensure_future(parts.run()))
         await asyncio.wait_for(parts.listening(), 10)
-        stopping = asyncio.ensure_future(hook.stop())
-        await until(lambda: "reviews are not taken" in parts.not_ready())
         async with aiohttp.ClientSession() as session:
+            before = await session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting())
+            stopping = asyncio.ensure_future(hook.stop())
+            await until(lambda: "reviews are not taken" in parts.not_ready())
             answer = await session.post(hook.url, data=a_review(), headers=JSON, ssl=trusting())
-            assert answer.status == 200
+        assert (before.status, answer.status) == (200, 200)
+        # Who goes on using a connection learns that it is the last time, before it breaks.
+        assert [one.headers.get("Connection") for one in (before, answer)] == [None, "close"]
         assert not stopping.done()
         clock.go_on.set()
         await asyncio.wait_for(stopping, 10)

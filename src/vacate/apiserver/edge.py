@@ -32,6 +32,7 @@ class Edge:
         self._listener = Listener(self._serve, self._limits)
         self._server: asyncio.Server | None = None
         self._streams: dict[asyncio.Timeout, None] = {}
+        self._last_answers = False
         self.port = 0
 
     @property
@@ -51,6 +52,10 @@ class Edge:
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
+    def let_go(self) -> None:
+        """From now on every answer is the last of its connection: at the end none is in the middle of one."""
+        self._last_answers = True
+
     async def stop(self) -> None:
         """Stop listening and end what is under way."""
         if self._server is not None:
@@ -69,7 +74,10 @@ class Edge:
             return answer
         response = await self._handle(request)
         if isinstance(response.body, bytes):
-            return whole(response)
+            answer = whole(response)
+            if self._last_answers:
+                answer.force_close()
+            return answer
         return await self._stream(incoming, response)
 
     async def _stream(self, incoming: web.BaseRequest, response: Response) -> web.StreamResponse:

@@ -127,6 +127,7 @@ class WebhookParts:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listening.clear()
+            self._edge.let_go()
             await self._around.clock.sleep(self._settings.delay_seconds)
             await self._edge.stop()
 
