@@ -1,0 +1,81 @@
+"""What API servers hold by themselves, read off the objects: that it works, a real server shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.crd_steps import CREATIONS, SPECS, STATUSES
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.objects import Obj
+from vacate.install.definition import definition
+from vacate.install.policies import policies
+
+pytestmark = pytest.mark.unit
+
+KINDS = {
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+}
+NO_STEP = {
+    # The schema knows one type only, so that no step can choose another.
+    "spec.type: Invalid value: field is immutable",
+}
+
+
+def version() -> Obj:
+    (found,) = definition()["spec"]["versions"]
+    assert isinstance(found, dict)
+    return found
+
+
+def schema() -> Obj:
+    found = version()["schema"]["openAPIV3Schema"]
+    assert isinstance(found, dict)
+    return found
+
+
+def fault_of(rule: Obj) -> str:
+    return f"{rule['fieldPath'].removeprefix('.')}: {KINDS[rule['reason']]}: {rule['message']}"
+
+
+def expected() -> set[str]:
+    """The faults that are shown on a real server and come from rules about the whole request."""
+    faults = {fault for case in (*CREATIONS, *SPECS, *STATUSES) for fault in case.faults}
+    return {one for one in faults if "[" not in one.partition(": ")[0]}
+
+
+def test_every_rule_is_tried_on_a_real_server_and_every_refusal_there_has_its_rule() -> None:
+    """What the clock decides is not among them: rules have none."""
+    rules = {fault_of(rule) for rule in schema()["x-kubernetes-validations"]}
+    told = {one.replace('"b.example.com"', "the active interceptor") for one in expected()}
+    assert rules - NO_STEP == told
+    assert not [rule for rule in rules if "future" in rule]
+
+
+def test_the_status_has_its_defaults_from_the_schema() -> None:
+    """A mutating webhook cannot write the status of a new object."""
+    status = schema()["properties"]["status"]
+    assert status["default"] == {}
+    defaults = {name: one["default"] for name, one in status["properties"].items() if "default" in one}
+    assert defaults == {"message": "", "evictionRequestCancellationPolicy": "Allow"}
+
+
+def test_a_time_to_come_is_shown_as_text() -> None:
+    columns = {one["name"]: one["type"] for one in version()["additionalPrinterColumns"]}
+    assert columns["Expected Finish"] == "string"
+    assert columns["Age"] == "date"
+
+
+def test_the_right_to_delete_the_pod_is_asked_for_without_the_webhook() -> None:
+    (policy,) = [one for one in policies() if "right-to-delete" in one["metadata"]["name"] and
+                 one["kind"] == "ValidatingAdmissionPolicy"]  # fmt: skip
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["resources"]) == ([KIND.group], [KIND.plural])
+    assert rule["operations"] == ["CREATE", "UPDATE", "DELETE"]
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    (validation,) = policy["spec"]["validations"]
+    assert validation["expression"].endswith(".name(variables.pod).check('delete').allowed()")
+    (binding,) = [one for one in policies() if one["metadata"] == policy["metadata"] and one is not policy
+                  and one["kind"] == "ValidatingAdmissionPolicyBinding"]  # fmt: skip
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
