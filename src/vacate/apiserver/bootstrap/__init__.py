@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+import orjson
+
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -38,6 +42,13 @@ __all__ = [
 
 def bootstrap_objects() -> list[tuple[Kind, Obj]]:
     """The default objects in an order in which they can be created, fresh at every call."""
+    kinds, encoded = _encoded()
+    return list(zip(kinds, orjson.loads(encoded), strict=True))
+
+
+@cache
+def _encoded() -> tuple[list[Kind], bytes]:
+    """Written down once: to read them back is far quicker than to work out what they gather."""
     listed = (
         (NAMESPACES, namespaces()),
         (PRIORITYCLASSES, priority_classes()),
@@ -46,7 +57,8 @@ def bootstrap_objects() -> list[tuple[Kind, Obj]]:
         (ROLES, system_roles()),
         (ROLEBINDINGS, system_bindings()),
     )
-    return [(kind, obj) for kind, objects in listed for obj in objects]
+    kinds = [kind for kind, objects in listed for _ in objects]
+    return kinds, orjson.dumps([obj for _, objects in listed for obj in objects])
 
 
 def _cluster_roles() -> list[Obj]:

@@ -6,7 +6,6 @@ auto-update annotation says `false` is left alone.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
@@ -29,7 +28,8 @@ def reconcile_role(existing: Obj, wanted: Obj) -> Obj | None:
     if is_protected(existing):
         return None
     updated = _with_metadata(existing, wanted)
-    missing = uncovered(rules_of(existing), rules_of(wanted))
+    same = existing.get("rules") == wanted.get("rules")
+    missing = () if same else uncovered(rules_of(existing), rules_of(wanted))
     if missing:
         updated["rules"] = [*(existing.get("rules") or []), *(rule.to_obj() for rule in missing)]
     _reconcile_aggregation(updated, wanted)
@@ -70,8 +70,9 @@ def _reconcile_aggregation(updated: Obj, wanted: Obj) -> None:
 
 
 def _with_metadata(existing: Obj, wanted: Obj) -> Obj:
-    updated = copy.deepcopy(existing)
-    meta = metadata(updated)
+    """The object with labels and annotations added; what does not change is shared with the old one."""
+    meta = {**metadata(existing)}
+    updated = {**existing, "metadata": meta}
     for field in ("annotations", "labels"):
         merged = {**(dig(wanted, "metadata", field) or {}), **(meta.get(field) or {})}
         if merged != (meta.get(field) or {}):
