@@ -44,7 +44,7 @@ class Plane:
     def __init__(self, arm: KubeArm, kubeconfig: Path, port: int, folder: Path) -> None:
         self.arm = arm
         self.port = port
-        self._admin = kubeconfig
+        self.admin = kubeconfig
         self._folder = folder
         self._rules = folder / "rules.yaml"
         self._rules.write_text(RULES)
@@ -55,7 +55,7 @@ class Plane:
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/vacate-webhook/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         token = (await self.arm.call("POST", path, body=body)).ok(201)["status"]["token"]
-        config = yaml.safe_load(self._admin.read_text())
+        config = yaml.safe_load(self.admin.read_text())
         config["users"][0]["user"] = {"token": token}
         self.kubeconfig.write_text(yaml.safe_dump(config))
 

@@ -51,9 +51,11 @@ const (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "file that says where the cluster is")
-	asked := flag.Bool("version", false, "print the version and end")
-	flag.Parse()
+	// A set of its own: a library claims --kubeconfig in the common one.
+	options := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	kubeconfig := options.String("kubeconfig", "", "file that says where the cluster is")
+	asked := options.Bool("version", false, "print the version and end")
+	_ = options.Parse(os.Args[1:])
 	if *asked {
 		fmt.Println(version())
 		return

@@ -7,6 +7,7 @@ INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vaca
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
 TLS_SECRET = "vacate-webhook-tls"
+CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
 RULES_CONFIG_MAP = "vacate-pod-rules"
 INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
 METRICS_PORT, WEBHOOK_PORT = 8085, 9443

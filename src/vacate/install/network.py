@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from vacate.api.objects import Obj
-from vacate.install.names import MANAGER, METRICS_PORT, TLS_SECRET, WEBHOOK, WEBHOOK_PORT, labels
+from vacate.install.names import (
+    CA_SECRET,
+    MANAGER,
+    METRICS_PORT,
+    TLS_SECRET,
+    WEBHOOK,
+    WEBHOOK_PORT,
+    labels,
+)
 from vacate.install.settings import Settings
 
 _CERT_MANAGER = "cert-manager.io/v1"
@@ -38,21 +46,35 @@ def _policy(name: str, ports: list[int], settings: Settings) -> Obj:
 
 
 def certificates(settings: Settings) -> list[Obj]:
-    """An issuer and the certificate that it keeps current in the webhook's Secret."""
-    meta = {"name": WEBHOOK, "namespace": settings.namespace, "labels": labels("webhook")}
+    """An authority of our own, and the certificate that it keeps current in the webhook's Secret.
+
+    API servers trust the authority, which stays. If they had to trust each new certificate, none would be
+    trusted in the minute between its renewal and its arrival in the pods.
+    """
     host = f"{WEBHOOK}.{settings.namespace}.svc"
+    authority = {
+        "isCA": True,
+        "commonName": CA_SECRET,
+        "secretName": CA_SECRET,
+        "duration": "87600h",
+        "issuerRef": {"kind": "Issuer", "name": CA_SECRET},
+        "privateKey": {"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
+    }
+    served = {
+        "secretName": TLS_SECRET,
+        "dnsNames": [host, f"{host}.cluster.local"],
+        "issuerRef": {"kind": "Issuer", "name": WEBHOOK},
+        "privateKey": {"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
+        "usages": ["digital signature", "server auth"],
+    }
     return [
-        {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": meta, "spec": {"selfSigned": {}}},
-        {
-            "apiVersion": _CERT_MANAGER,
-            "kind": "Certificate",
-            "metadata": meta,
-            "spec": {
-                "secretName": TLS_SECRET,
-                "dnsNames": [host, f"{host}.cluster.local"],
-                "issuerRef": {"kind": "Issuer", "name": WEBHOOK},
-                "privateKey": {"algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always"},
-                "usages": ["digital signature", "server auth"],
-            },
-        },
+        _of_cert_manager("Issuer", CA_SECRET, {"selfSigned": {}}, settings),
+        _of_cert_manager("Certificate", CA_SECRET, authority, settings),
+        _of_cert_manager("Issuer", WEBHOOK, {"ca": {"secretName": CA_SECRET}}, settings),
+        _of_cert_manager("Certificate", WEBHOOK, served, settings),
     ]
+
+
+def _of_cert_manager(kind: str, name: str, spec: Obj, settings: Settings) -> Obj:
+    meta = {"name": name, "namespace": settings.namespace, "labels": labels("webhook")}
+    return {"apiVersion": _CERT_MANAGER, "kind": kind, "metadata": meta, "spec": spec}

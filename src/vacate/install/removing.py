@@ -18,7 +18,7 @@ from vacate.install.definition import definition
 from vacate.install.inventory import Notes, inventory, line_of, object_of
 from vacate.install.kinds import DEFINITIONS, kind_of, shown
 from vacate.install.lock import alone, forget_lock
-from vacate.install.names import MANAGER, PART_OF, TLS_SECRET
+from vacate.install.names import CA_SECRET, MANAGER, PART_OF, TLS_SECRET
 from vacate.install.objects import everything
 from vacate.install.order import in_order_of_removal
 from vacate.install.patience import wait_until
@@ -118,12 +118,14 @@ def removable(namespace: str, noted: Sequence[str] = ()) -> list[Obj]:
     meta = {"namespace": namespace}
     made_by_parts: list[Obj] = [
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS_SECRET, **meta}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": CA_SECRET, **meta}},
         {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": {"name": MANAGER, **meta}},
     ]
-    # The notes come first, and so go last of all that is in the namespace.
-    found = [inventory(namespace, ()), *everything(namespace)]
+    # The notes come first, and so go last of all that is in the namespace. What the parts have made goes
+    # after them, or they would make it again: cert-manager its Secrets, as long as there are Certificates.
+    found = [inventory(namespace, ()), *made_by_parts, *everything(namespace)]
     found += [obj for line in noted if (obj := object_of(line)) is not None]
-    return in_order_of_removal(list({line_of(obj): obj for obj in [*found, *made_by_parts]}.values()))
+    return in_order_of_removal(list({line_of(obj): obj for obj in found}.values()))
 
 
 def _counted(count: int) -> str:
