@@ -12,6 +12,9 @@ from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import Clock, SystemClock
 
+# Seconds. aiohttp closes what rests in its pool and waits for that; a connection that was given up in the
+# middle of a request is no longer in the pool, says farewell by TLS on its own, and tells nobody when it is
+# done. A loop that is closed before leaves it open, with a warning. aiohttp's own advice is to sleep.
 _FAREWELL = 0.05
 
 
@@ -31,5 +34,4 @@ async def connected(
         yield client
     finally:
         await client.aclose()
-        # What was given up in the middle of a request still says farewell by TLS.
         await clock.sleep(_FAREWELL)

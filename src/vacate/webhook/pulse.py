@@ -1,4 +1,10 @@
-"""Whether the cluster can be asked: looked at now and then, so that others know whether to send reviews."""
+"""Whether the cluster can be asked: looked at now and then, so that others know whether to send reviews.
+
+An open watch would not tell: it shows that its own connection lives, and that late, not that a new question
+is answered; and a webhook whose certificate comes from files has the right to watch nothing. `/version` is
+open to every account, and costs a server no more than a probe of its health does. Ten seconds are the period
+of the readiness probe that reads the answer: looking more often would tell nobody more.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,20 @@ def test_the_tutorial_shows_what_is_printed(tmp_path: Path, surroundings: dict[s
     wrong = [(command.text, differences(command, output)) for command, output in printed]
     assert [(text, lines) for text, lines in wrong if lines] == []
     assert len(printed) > 15
+
+
+def test_the_readme_can_be_followed(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    """But for its set-up, which every run of these tests has behind it."""
+    used = tmp_path / "use-it.md"
+    used.write_text((ROOT / "README.md").read_text().partition("## Use it")[2])
+    folder = work_folder(tmp_path)
+    (folder / ".venv").symlink_to(sys.prefix)
+    printed = follow(used, folder, surroundings)
+    (evict, left), (drain, drained) = printed[-2:]
+    assert evict.text.startswith("vacate evict --wait")
+    assert "has left" in left or "has ended" in left
+    assert drain.text == "kubectl drain node-1"
+    assert "node/node-1 drained" in drained or "node/node-1 evicted" in drained
 
 
 @pytest.mark.parametrize("name", ["use-kubectl.md", "simulate-pods.md", "add-users.md"])

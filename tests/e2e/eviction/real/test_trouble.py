@@ -120,7 +120,7 @@ class Interceptors:
 
 async def another_api_server(real: RealCluster) -> None:
     real.plane.kill_api_server()
-    await asyncio.sleep(1)
+    await asyncio.sleep(1)  # the length of the outage: long enough for everybody to meet it
     real.plane.begin_api_server()
     await until(lambda: not real.plane.api_server_failure())
 
@@ -135,7 +135,7 @@ async def another_leader(real: RealCluster) -> None:
 
 async def another_webhook(real: RealCluster) -> None:
     assert real.webhook.stop() == 0
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.5)  # the length of the outage, within which requests are refused
     real.start_webhook()
 
 
