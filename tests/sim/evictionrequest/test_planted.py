@@ -18,7 +18,7 @@ from vacate.errors import VacateError
 
 pytestmark = pytest.mark.sim
 
-MOST_SEEDS = 60
+MOST_SEEDS = 200
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -81,22 +81,23 @@ def cancels_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(engine, "cancelled", lambda process: False)
 
 
-PLANTS: list[Plant] = [
-    gives_up_too_early,
-    evicts_without_a_look,
-    ends_when_the_pod_begins_to_leave,
-    trusts_its_cache_that_a_pod_is_gone,
-    forgets_what_others_said,
-    evicts_daemons,
-    does_not_hear_of_pods,
-    cancels_nothing,
+# Each with the seed that is asked first, since it found the fault lately: then the others need not be.
+PLANTS: list[tuple[Plant, int]] = [
+    (gives_up_too_early, 31),
+    (evicts_without_a_look, 17),
+    (ends_when_the_pod_begins_to_leave, 30),
+    (trusts_its_cache_that_a_pod_is_gone, 11),
+    (forgets_what_others_said, 31),
+    (evicts_daemons, 29),
+    (does_not_hear_of_pods, 13),
+    (cancels_nothing, 26),
 ]
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("plant", "first"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
+def test_a_planted_fault_is_found(plant: Plant, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    assert any(_fails(seed) for seed in range(MOST_SEEDS))
+    assert any(_fails(seed) for seed in (first, *range(MOST_SEEDS)))
 
 
 def _fails(seed: int) -> bool:
