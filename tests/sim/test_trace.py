@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.story import digest
 from vacate.sim.run import Sim, run_sim
 from vacate.sim.trace import Trace, first_difference
 
@@ -46,7 +47,7 @@ def test_traces_show_where_they_part() -> None:
 def test_a_seed_gives_the_same_trace_in_two_processes_with_different_hash_seeds() -> None:
     told = [run_story(seed=11, hash_seed=hash_seed) for hash_seed in ("1", "2")]
     assert told[0] == told[1]
-    assert told[0] != run_story(seed=12, hash_seed="1")
+    assert told[0].strip() != digest(12)
 
 
 def run_story(seed: int, hash_seed: str) -> str:
