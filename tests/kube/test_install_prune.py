@@ -8,7 +8,7 @@ import pytest
 
 from support.arms import Obj
 from support.kube_install import Place, installing
-from vacate.api.kinds import CONFIGMAPS, NAMESPACES
+from vacate.api.kinds import CONFIGMAPS, LEASES, NAMESPACES
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
@@ -18,6 +18,7 @@ from vacate.install.calls import applied, existing
 from vacate.install.definition import definition
 from vacate.install.inventory import line_of, object_of
 from vacate.install.kinds import kind_of, path_of, shown
+from vacate.install.removing import removable
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
 
@@ -186,16 +187,37 @@ async def test_there_is_one_installation_in_a_cluster(place: Place) -> None:
     assert len(await place.there(objects(place.settings))) == len(objects(place.settings)) - 1
 
 
-async def test_uninstalling_removes_what_the_notes_know(place: Place) -> None:
-    """What a later version installs under names of its own."""
+async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Place) -> None:
+    """What a later version has installed under names of its own; but a note is not believed by itself."""
     await place.install()
     namespace = place.settings.namespace
-    extra = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "of-later", "namespace": namespace},
-    }
+    meta = {"name": "of-later", "namespace": namespace}
+    extra = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}}
     await applied(place.client, extra)
-    note = "".join(f"{line}\n" for line in [*await place.noted(), line_of(extra)])
+    victim = f"victim-{namespace}"
+    await place.client.create(CONFIGMAPS, {"metadata": {"name": victim}}, "default")
+    hostile = [f"v1 ConfigMap default/{victim}", "v1 Namespace default"]
+    note = "".join(f"{line}\n" for line in [*await place.noted(), line_of(extra), *hostile])
     await place.client.patch(CONFIGMAPS, "vacate-installation", {"data": {"objects": note}}, namespace)
-    assert "configmap/of-later deleted" in await place.uninstall(definitions=True)
+    said = await place.uninstall(definitions=True)
+    assert "configmap/of-later pruned" in said
+    assert f"configmap/{victim} kept: it is not from vacate install" in said
+    assert await place.client.get(CONFIGMAPS, victim, "default")
+    assert "deletionTimestamp" not in (await place.client.get(NAMESPACES, "default"))["metadata"]
+    await place.client.delete(CONFIGMAPS, victim, "default")
+
+
+async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Place) -> None:
+    namespace = place.settings.namespace
+    made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    said = await place.install(way=Way(dry_run=True))
+    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate (server dry run)"
+    said = await place.install()
+    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate"
+    assert await place.client.get(NAMESPACES, namespace) == made
+    said = await place.uninstall(definitions=True)
+    assert said[-1] == f"namespace/{namespace} kept: it was not made for Vacate"
+    assert await place.there(removable(namespace)) == []
+    for kind in (CONFIGMAPS, LEASES):
+        assert [one["metadata"]["name"] for one in (await place.client.list(kind, namespace)).items] == []
+    await place.client.delete(NAMESPACES, namespace)

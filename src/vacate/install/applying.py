@@ -18,6 +18,7 @@ from vacate.install.calls import applied, counted_requests, existing
 from vacate.install.inventory import Notes, line_of, object_of
 from vacate.install.kinds import DEFINITIONS, kind_of, shown
 from vacate.install.lock import alone
+from vacate.install.names import PART_OF
 from vacate.install.objects import objects
 from vacate.install.patience import wait_until
 from vacate.install.pruning import Pruner
@@ -25,6 +26,7 @@ from vacate.install.settings import Settings
 
 Tell = Callable[[str], None]
 _DRY = " (server dry run)"
+FOREIGN = "left as it is: it was not made for Vacate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Installer:
             await self._look(namespace, rest, where)
             return
         await self._not_ending(namespace)
-        await self._apply(namespace)
+        await self._make(namespace)
         async with alone(self._client, self._clock, self._entropy, where, self._tell) as turn:
             notes = Notes(self._client, where)
             noted = await notes.lines()
@@ -89,11 +91,21 @@ class Installer:
         after = await applied(self._client, obj)
         self._tell(f"{shown(obj)} {outcome(before, after)}")
 
+    async def _make(self, namespace: Obj) -> None:
+        """One that somebody made for other things is left as it is: its labels would rule their pods too."""
+        found = await existing(self._client, namespace)
+        if found is None or made_for_vacate(found):
+            await self._apply(namespace)
+        else:
+            self._tell(f"{shown(namespace)} {FOREIGN}")
+
     async def _look(self, namespace: Obj, rest: Sequence[Obj], where: str) -> None:
         """What would become of each, by the word of the API server, which changes nothing."""
-        there = await existing(self._client, namespace) is not None
+        home = await existing(self._client, namespace)
         for obj in [namespace, *rest]:
-            if there or not namespace_of(obj):
+            if obj is namespace and home is not None and not made_for_vacate(home):
+                self._tell(f"{shown(namespace)} {FOREIGN}{_DRY}")
+            elif home is not None or not namespace_of(obj):
                 before = await existing(self._client, obj)
                 after = await applied(self._client, obj, dry_run=True)
                 self._tell(f"{shown(obj)} {outcome(before, after)}{_DRY}")
@@ -122,6 +134,11 @@ class Installer:
             return await counted_requests(self._client) is not None
 
         await wait_until(ready, self._clock, f"{shown(definition)} is not served yet")
+
+
+def made_for_vacate(namespace: Obj) -> bool:
+    """Whether an installation has made the namespace, and not somebody who has other things in it."""
+    return PART_OF.items() <= (namespace["metadata"].get("labels") or {}).items()
 
 
 def outcome(before: Obj | None, after: Obj) -> str:

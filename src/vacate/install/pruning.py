@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from vacate.api.kinds import NAMESPACES
 from vacate.api.objects import Obj
 from vacate.client.client import Client
+from vacate.errors import Forbidden
 from vacate.install.calls import FIELD_MANAGER, deleted, existing
 from vacate.install.inventory import line_of, object_of
 from vacate.install.kinds import DEFINITIONS, kind_of, shown
@@ -34,15 +35,17 @@ class Pruner:
             await self._consider(obj, noted=line_of(obj) in noted)
 
     async def _consider(self, obj: Obj, *, noted: bool) -> None:
-        found = await existing(self._client, obj)
-        if found is None or found["metadata"].get("deletionTimestamp"):
-            return
-        why = why_kept(found)
-        if not why:
+        try:
+            found = await existing(self._client, obj)
+        except Forbidden as error:
+            found, why = None, str(error)
+        else:
+            why = "" if found is None else why_kept(found)
+        if why and noted:
+            self._tell(f"{shown(obj)} kept: {why}")
+        elif found is not None and not why and not found["metadata"].get("deletionTimestamp"):
             await deleted(self._client, obj, uid=found["metadata"]["uid"], dry_run=self._dry_run)
             self._tell(f"{shown(obj)} pruned")
-        elif noted:
-            self._tell(f"{shown(obj)} kept: {why}")
 
 
 def leftovers(wanted: Sequence[Obj], noted: Sequence[str], namespace: str) -> list[Obj]:

@@ -5,23 +5,26 @@ EvictionRequests stay, and with them their definition, unless the definition is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from vacate.api.kinds import LEASES, NAMESPACES
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.errors import Forbidden
+from vacate.install.applying import made_for_vacate
 from vacate.install.calls import counted_requests, deleted, existing
 from vacate.install.checks import require_one_place
 from vacate.install.definition import definition
-from vacate.install.inventory import Notes, inventory, line_of, object_of
-from vacate.install.kinds import DEFINITIONS, kind_of, shown
+from vacate.install.inventory import Notes, inventory
+from vacate.install.kinds import DEFINITIONS, OPTIONAL, kind_of, shown
 from vacate.install.lock import alone, forget_lock
-from vacate.install.names import CA_SECRET, MANAGER, PART_OF, TLS_SECRET
+from vacate.install.names import CA_SECRET, MANAGER, TLS_SECRET
 from vacate.install.objects import everything
 from vacate.install.order import in_order_of_removal
 from vacate.install.patience import wait_until
+from vacate.install.pruning import Pruner
 from vacate.install.settings import Settings
 from vacate.install.workloads import namespace as namespace_object
 
@@ -54,7 +57,10 @@ class Uninstaller:
         self._say(line)
 
     async def _remove(self, namespace: str, *, definitions: bool) -> None:
-        for obj in removable(namespace, await Notes(self._client, namespace).lines()):
+        noted = await Notes(self._client, namespace).lines()
+        # A note is no more than a hint: whoever can write it must not have others' objects deleted by it.
+        await Pruner(self._client, self._tell).prune(removable(namespace), noted, namespace)
+        for obj in removable(namespace):
             kind = kind_of(obj)
             if kind == DEFINITIONS:
                 await self._definition(obj, wanted=definitions)
@@ -84,8 +90,7 @@ class Uninstaller:
         found = await existing(self._client, obj)
         if found is None or found["metadata"].get("deletionTimestamp"):
             return
-        ours = PART_OF.items() <= (dig(found, "metadata", "labels") or {}).items()
-        if not ours:
+        if not made_for_vacate(found):
             self._tell(f"{shown(obj)} kept: it was not made for Vacate")
         elif count := await self._requests(obj["metadata"]["name"]):
             self._tell(f"{shown(obj)} kept, with {_counted(count)}")
@@ -93,7 +98,13 @@ class Uninstaller:
             await self._delete(obj)
 
     async def _delete(self, obj: Obj) -> None:
-        if await deleted(self._client, obj):
+        try:
+            there = await deleted(self._client, obj)
+        except Forbidden:
+            if kind_of(obj).group not in OPTIONAL:
+                raise
+            return  # of a part that is seldom there, and whoever could put it there could see it
+        if there:
             self._tell(f"{shown(obj)} deleted")
 
     async def _requests(self, namespace: str = "") -> int:
@@ -113,8 +124,8 @@ class Uninstaller:
         return found[0]
 
 
-def removable(namespace: str, noted: Sequence[str] = ()) -> list[Obj]:
-    """All that any settings could have rendered, what is noted, and what the parts themselves have made."""
+def removable(namespace: str) -> list[Obj]:
+    """All that any settings could have rendered, and what the parts themselves have made."""
     meta = {"namespace": namespace}
     made_by_parts: list[Obj] = [
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS_SECRET, **meta}},
@@ -123,9 +134,7 @@ def removable(namespace: str, noted: Sequence[str] = ()) -> list[Obj]:
     ]
     # The notes come first, and so go last of all that is in the namespace. What the parts have made goes
     # after them, or they would make it again: cert-manager its Secrets, as long as there are Certificates.
-    found = [inventory(namespace, ()), *made_by_parts, *everything(namespace)]
-    found += [obj for line in noted if (obj := object_of(line)) is not None]
-    return in_order_of_removal(list({line_of(obj): obj for obj in found}.values()))
+    return in_order_of_removal([inventory(namespace, ()), *made_by_parts, *everything(namespace)])
 
 
 def _counted(count: int) -> str:
