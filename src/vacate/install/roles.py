@@ -55,6 +55,7 @@ def _requesting() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
         _rule("", ["pods"], _READ),
+        _rule("", ["events"], ["create"]),  # why they ask
     ]
 
 
