@@ -16,7 +16,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube differential rules
+.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ test-kube: $(STAMP) ## Run conformance, stories and kubectl on a real control pl
 	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
 		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube tests/e2e/kubectl tests/e2e/eviction,$(T))
+
+# As root on Debian or a relative of it; says what is missing elsewhere.
+test-node: $(STAMP) ## Run Vacate as pods on a node with a real kubelet and containers (K)
+	@$(BIN)/python -m hack.nodelab.session -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) tests/e2e/node
 
 # make differential N=5000
 N ?= 1000

@@ -50,8 +50,9 @@ def write_archive(image: Image, root: Path, target: Path) -> None:
         _add_blob(archive, digest, files, size)
         config = _blob(archive, image.configuration(digest), f"{_OCI}.config.v1+json")
         layers = [{"mediaType": f"{_OCI}.layer.v1.tar", "digest": digest, "size": size}]
-        manifest = {"schemaVersion": 2, "mediaType": f"{_OCI}.manifest.v1+json"}
-        listed = _blob(archive, {**manifest, "config": config, "layers": layers}, manifest["mediaType"])
+        kind = f"{_OCI}.manifest.v1+json"
+        manifest = {"schemaVersion": 2, "mediaType": kind, "config": config, "layers": layers}
+        listed = _blob(archive, manifest, kind)
         named = {**listed, "annotations": {"org.opencontainers.image.ref.name": image.name}}
         _add(archive, "index.json", _json({"schemaVersion": 2, "manifests": [named]}))
 

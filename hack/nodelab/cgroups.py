@@ -31,8 +31,8 @@ def hierarchies(mounts: str | None = None) -> list[Hierarchy]:
     text = Path("/proc/self/mountinfo").read_text() if mounts is None else mounts
     found = [_hierarchy(line) for line in text.splitlines()]
     known = [one for one in found if one is not None]
-    old = [one for one in known if one.kind == "cgroup"]
-    return old or [one for one in known if one.place == _CONTROL]
+    old = {one.place: one for one in known if one.kind == "cgroup"}  # the last one lies on top
+    return list(old.values()) or [one for one in known if one.place == _CONTROL][-1:]
 
 
 def _hierarchy(line: str) -> Hierarchy | None:
@@ -46,13 +46,13 @@ def _hierarchy(line: str) -> Hierarchy | None:
 
 
 def make_groups(name: str) -> list[Path]:
-    """The group of that name in every hierarchy, ready to take processes; what killed ones left goes first."""
+    """One in every hierarchy, ready to take processes; what keepers that were killed have left goes first."""
     trees = hierarchies()
     if not trees:
         raise KubeError("no control groups are mounted below /sys/fs/cgroup")
     for tree in trees:
         for left in tree.place.glob(f"{PREFIX}*"):
-            if not _processes(left):
+            if not Path("/proc", left.name.removeprefix(PREFIX)).exists():
                 _remove(left)
     return [_make(tree, name) for tree in trees]
 

@@ -19,8 +19,8 @@ from hack.kubelab.release import KubeError
 from hack.nodelab import pip_settings
 from hack.nodelab.archive import Image, write_archive
 from hack.nodelab.kept import kept
-from hack.nodelab.preconditions import TOOLS, check
 from hack.nodelab.packages import root_of
+from hack.nodelab.preconditions import TOOLS, check
 from hack.nodelab.rooms import Room, enter
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -102,6 +102,7 @@ def build_inside(place: Path, tools: Path, folder: Path, store: Path) -> None:
         mounts.append(f"{copy}:{path}:ro")
     for name in ("resolv.conf", "hosts"):
         (room.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
+    room.close()
     for words in _buildah(folder, store, mounts):
         subprocess.run(room.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
 

@@ -18,6 +18,7 @@ from hack.kubelab.obtain import ASSETS
 from hack.kubelab.release import KubeError
 from hack.nodelab.cgroups import mount_groups
 from hack.nodelab.image import IMAGE as VACATE_IMAGE
+from hack.nodelab.keeper import PROCESS
 from hack.nodelab.network import set_up_network
 from hack.nodelab.node import Node
 from hack.nodelab.rooms import Room, mount
@@ -26,16 +27,14 @@ from hack.nodelab.small_images import write_small_images
 
 KUBECONFIG = "VACATE_NODE_KUBECONFIG"
 IMAGE = "VACATE_NODE_IMAGE"
-PROCESS = "VACATE_NODE_PROCESS"
+AUDIT = "VACATE_NODE_AUDIT"
 _LOOK_SECONDS = 0.2
 
 
-def be_first() -> int:
-    """Fork, and bury all that dies in the namespaces; the other process comes back from here as 0."""
+def be_first() -> None:
+    """Go on in a child, and bury all that dies in the namespaces until that one does."""
     worker = os.fork()
-    if worker == 0:
-        return 0
-    while True:
+    while worker:
         dead, status = os.wait()
         if dead == worker:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
@@ -48,23 +47,21 @@ def work(place: Path, tools: Path, programs: Path, archive: Path, logs: str, com
     set_up_network()
     room = Room(place)
     room.furnish(tools)
-    plane = ControlPlane(programs, place / "plane", address=NODE_ADDRESS)
+    plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS)
     try:
         plane.start()
         node = Node(room, programs, plane)
-        images = write_small_images(tools, _inside(plane, "images"))
-        shutil.copy(archive, images[0].parent / archive.name)
-        node.start([*images, images[0].parent / archive.name])
+        node.start(_images(plane.layout.root / "images", tools, archive))
         return _attend(plane, node, command, _environment(plane, programs))
     finally:
         if logs and plane.layout.logs.exists():
             shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
 
 
-def _inside(plane: ControlPlane, name: str) -> Path:
-    folder = plane.layout.root / name
+def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
+    """All of them where the node sees them."""
     folder.mkdir()
-    return folder
+    return [*write_small_images(tools, folder), Path(shutil.copy(archive, folder))]
 
 
 def _attend(plane: ControlPlane, node: Node, command: list[str], environment: dict[str, str]) -> int:
@@ -85,7 +82,11 @@ def _attend(plane: ControlPlane, node: Node, command: list[str], environment: di
 
 def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
     path = f"{programs}:{os.environ.get('PATH', '')}"
-    there = {KUBECONFIG: str(plane.kubeconfig), "KUBECONFIG": str(plane.kubeconfig)}
+    there = {
+        KUBECONFIG: str(plane.kubeconfig),
+        "KUBECONFIG": str(plane.kubeconfig),
+        AUDIT: str(plane.layout.audit_log),
+    }
     return os.environ | there | {ASSETS: str(programs), IMAGE: VACATE_IMAGE, "PATH": path}
 
 
@@ -100,7 +101,7 @@ def main() -> None:
     be_first()
     place, tools, programs, archive = map(Path, sys.argv[1:5])
     try:
-        sys.exit(work(place, tools, programs, archive, sys.argv[5], sys.argv[7:]))
+        sys.exit(work(place, tools, programs, archive, sys.argv[5], sys.argv[6:]))
     except KubeError as error:
         sys.exit(f"node: {error}")
 

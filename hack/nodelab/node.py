@@ -79,6 +79,7 @@ class Node:
         for name, value in settings.KERNEL_SETTINGS.items():
             said = self._write(f"kernel-settings/{name}", f"{value}\n")
             mount("--bind", room.inside(said), room.root / "proc/sys" / name)
+        room.close()
 
     def _write(self, name: str, text: str) -> Path:
         path = Path("/") / name

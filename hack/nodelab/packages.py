@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,7 +83,7 @@ class Apt:
 
 
 def _fill(folder: Path, apt: Apt) -> None:
-    print("  unpacking packages of the distribution, once", flush=True)
+    print("  unpacking packages of the distribution, once", file=sys.stderr, flush=True)
     _lay_out(folder)
     for package in apt.download():
         _unpack(package, folder)
@@ -94,7 +95,7 @@ def _unpack(package: Path, folder: Path) -> None:
     with tempfile.TemporaryFile() as files:
         subprocess.run(["dpkg-deb", "--fsys-tarfile", package], stdout=files, check=True, timeout=_SECONDS)
         files.seek(0)
-        command = ["tar", "--extract", "--keep-directory-symlink", "--directory", folder]
+        command = ["tar", "--extract", "--keep-directory-symlink", f"--directory={folder}"]
         subprocess.run(command, stdin=files, check=True, timeout=_SECONDS)
 
 

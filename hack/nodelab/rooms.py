@@ -9,16 +9,25 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from hack.kubelab.children import start_child
+
 _SECONDS = 60.0
 
 
 def enter(*, network: bool) -> list[str]:
-    """The words before a command that give it namespaces of its own; all in it dies with the first process."""
+    """What stands before a command to give it namespaces of its own; all in them dies with it."""
     more = ["--net", "--uts", "--ipc", "--cgroup"] if network else []
     return [
         "unshare", "--mount", "--pid", *more,
         "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
     ]  # fmt: skip
+
+
+# A mere chroot would not do: who enters the namespace of a container would not find the container's root.
+_MOVE_IN = """
+cd "$1"; mkdir -p old; pivot_root . old
+exec chroot . sh -ec 'umount -l /old; echo; exec sleep infinity'
+"""
 
 
 class Room:
@@ -27,6 +36,7 @@ class Room:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.root = place / "root"
+        self._holder: subprocess.Popen[bytes] | None = None
 
     def furnish(self, packages: Path) -> None:
         """Make the root: the packages, over which all writes go to memory."""
@@ -54,9 +64,28 @@ class Room:
         """What the path is called outside of the room."""
         return self.root / path.relative_to("/")
 
+    def close(self) -> None:
+        """From now on it is a mount namespace of its own; what is mounted outside is not seen in it."""
+        words = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-ec",
+            _MOVE_IN,
+            "sh",
+            str(self.root),
+        ]
+        self._holder = start_child(words, stdout=subprocess.PIPE, stderr=None)
+        assert self._holder.stdout is not None
+        if not self._holder.stdout.readline():
+            raise OSError(f"{self.root} cannot be made the root of a namespace")
+
     def command(self, words: Sequence[str]) -> list[str]:
-        """A command as it is run in the room."""
-        return ["chroot", str(self.root), *words]
+        """A command as it is run in the closed room."""
+        assert self._holder is not None
+        return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *words]
 
 
 def mount(*arguments: str | Path) -> None:

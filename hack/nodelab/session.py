@@ -20,6 +20,7 @@ from hack.kubelab.obtain import obtain
 from hack.kubelab.programs import missing_programs
 from hack.kubelab.release import NODE, KubeError
 from hack.nodelab.image import REPOSITORY, vacate_archive
+from hack.nodelab.keeper import PLACE
 from hack.nodelab.packages import root_of
 from hack.nodelab.preconditions import TOOLS, check, missing
 
@@ -31,9 +32,10 @@ def session(command: list[str], logs: Path | None) -> int:
     check()
     programs = _programs()
     archive = vacate_archive()
-    given = [str(root_of("tools", TOOLS)), str(programs), str(archive), str(logs or ""), "--", *command]
+    inside = ["hack.nodelab.inside", PLACE, str(root_of("tools", TOOLS)), str(programs), str(archive)]
+    python = [sys.executable, "-m"]
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "hack.nodelab.keeper", *given],
+        [*python, "hack.nodelab.keeper", *python, *inside, str(logs or ""), *command],
         stdin=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY,
     )  # fmt: skip
     try:

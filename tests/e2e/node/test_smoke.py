@@ -1,0 +1,158 @@
+"""The whole of Vacate as pods: a real kubelet, real containers, real tokens and Services.
+
+The tests share one installation and stand in the order of its life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from support.evictionrequests import request
+from support.node_objects import asking, database
+from support.node_place import ACCOUNT, HOME, NodePlace
+from support.waiting import until
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.errors import VacateError
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+_LOOK_INSIDE = """
+import json, os, pathlib
+def refused(path):
+    try:
+        pathlib.Path(path).write_text("x")
+    except OSError as error:
+        return error.strerror
+token = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+print(json.dumps({
+    "user": os.getuid(), "token": token.stat().st_size > 0, "kubeconfig": os.environ.get("KUBECONFIG"),
+    "root": refused("/x"), "own": refused("/opt/vacate/x"), "pip": pathlib.Path("/etc/pip.conf").exists(),
+}))
+"""
+
+
+def test_all_become_ready_under_restrictions(place: NodePlace) -> None:
+    pods = place.pods()
+    assert len(pods) == 4
+    for pod in pods:
+        (status,) = pod["status"]["containerStatuses"]
+        assert (status["ready"], status["restartCount"]) == (True, 0)
+        said = place.system(f"exec {pod['metadata']['name']} -- python -c '{_LOOK_INSIDE}'").ok()
+        assert json.loads(said) == {
+            "user": 65532,
+            "token": True,
+            "root": "Read-only file system",
+            "own": "Read-only file system",
+            "kubeconfig": None,
+            "pip": False,
+        }
+
+
+def test_a_pod_asks_and_another_leaves_in_order(place: NodePlace) -> None:
+    place.shop("create -f -", [database("db-0"), database("db-1")]).ok()
+    place.ready("pod/db-0", "pod/db-1")
+    with place.shop.start("logs --follow db-0") as following:
+        place.shop("create -f -", asking("asker", place.image, "db-0")).ok()
+        place.shop.until(
+            "get pod asker -o jsonpath={.status.phase}", lambda ran: ran.out == "Succeeded", 90.0
+        )
+        last_words = following.communicate(timeout=60)[0]
+    assert last_words.splitlines() == ["alive", "asked to end after its hook"]
+    # A kubelet says that a pod has ended before it is gone; who asked may have seen either.
+    assert place.shop("logs asker").lines()[-1] in ("pod/db-0 has ended", "pod/db-0 has left")
+    place.gone(place.shop, "pod db-0")
+    assert place.shop("logs backup").lines() == [f"db-0: {part} of 4 parts are safe" for part in range(1, 5)]
+    assert place.shop("get pods -o name -l app=db").lines() == ["pod/db-1"]
+
+
+def test_the_leader_dies_in_the_middle(place: NodePlace) -> None:
+    place.shop("create -f -", [database("db-2")]).ok()
+    place.ready("pod/db-2")
+    before = place.leader()
+    place.vacate("evict", "db-2", "--namespace", "shop").ok()
+    place.shop.until("logs backup", lambda ran: "db-2: 1 of 4" in ran.out)
+    name = next(pod["metadata"]["name"] for pod in place.pods() if pod["metadata"]["name"] in before)
+    place.kill_container(name)
+
+    place.gone(place.shop, "pod db-2")
+    assert place.leader() not in ("", before)
+    assert place.shop("logs backup").out.count("db-2: 4 of 4") == 1
+    evictions = [call for call in place.calls() if (call.resource, call.name) == ("pods/eviction", "db-2")]
+    assert [call.code for call in evictions] == [201]
+    place.system.until(
+        f"get pod {name} -o json",
+        lambda ran: (
+            (status := ran.json()["status"]["containerStatuses"][0])["restartCount"] == 1 and status["ready"]
+        ),
+        90.0,
+    )
+
+
+async def test_a_rollout_of_the_webhook_refuses_nobody(place: NodePlace) -> None:
+    pod = place.shop("get pod db-1 -o json").json()
+    asked = request(pod)
+    client = Client(HttpTransport(load_cluster([place.kubeconfig]), SystemClock()))
+    before = {one["metadata"]["name"] for one in place.pods("app.kubernetes.io/component=webhook")}
+    place.system("rollout restart deployment/vacate-webhook").ok()
+    rolling = asyncio.create_task(
+        asyncio.to_thread(
+            place.system.until, "rollout status deployment/vacate-webhook --timeout=20s", seconds=120.0
+        )
+    )
+    answered = 0
+    try:
+        while not rolling.done() or _leaving(place, before):
+            await client.create(EVICTIONREQUESTS, asked, "shop", dry_run=True)
+            answered += 1
+    except VacateError as error:
+        pytest.fail(f"refused after {answered}: {error}")
+    finally:
+        await rolling
+        await client.aclose()
+    assert answered > 20
+    assert before.isdisjoint(one["metadata"]["name"] for one in place.pods())
+
+
+def _leaving(place: NodePlace, names: set[str]) -> bool:
+    return any(one["metadata"]["name"] in names for one in place.pods())
+
+
+def test_all_that_was_asked_was_allowed(place: NodePlace) -> None:
+    own = (f"{ACCOUNT}:{HOME}:", f"{ACCOUNT}:shop:")
+    asked = [call for call in place.calls() if call.user.startswith(own)]
+    assert {call.user.removeprefix(f"{ACCOUNT}:") for call in asked} >= {
+        f"{HOME}:vacate-manager",
+        f"{HOME}:vacate-webhook",
+        "shop:backup",
+        "shop:operator",
+    }
+    assert [call for call in asked if call.forbidden] == []
+
+
+def test_nothing_went_wrong_unsaid(place: NodePlace) -> None:
+    for kubectl in (place.system, place.shop):
+        for pod in kubectl("get pods -o name").out.split():
+            said = kubectl(f"logs {pod}").ok() + kubectl(f"logs --previous {pod}").out
+            assert "Traceback" not in said, said
+
+
+def test_uninstalling_leaves_nothing(place: NodePlace) -> None:
+    place.vacate("uninstall", "--crds").ok()
+    place.gone(place.system, f"namespace {HOME}")
+    kinds = (
+        "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,"
+        "validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions"
+    )
+    left = place.system(f"get {kinds} -o name").out
+    assert "vacate" not in left.replace("clusterrolebinding.rbac.authorization.k8s.io/backup", "")
+    assert "evictionrequest" not in left
+    place.shop("create -f -", database("db-3")).ok()
+    place.ready("pod/db-3")
+    until(lambda: place.shop("delete pod db-3 --wait=false").code == 0)
