@@ -133,3 +133,8 @@ def test_pods_of_others_and_those_that_go_are_no_reason() -> None:
 
 def test_a_long_story_is_cut() -> None:
     assert len(reason_of(deployment(), [pod(**waiting("Bad", "x" * 5000))], [])) == 300
+
+
+def test_what_others_wrote_is_shown_in_one_line_without_signs_for_the_terminal() -> None:
+    told = reason_of(deployment(), [pod(**waiting("Bad", "a\nb\x1b[2Jc\u202ed"))], [])
+    assert told == "pod d-1: Bad: a b [2Jc d"

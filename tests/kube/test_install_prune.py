@@ -143,6 +143,30 @@ async def test_what_was_interrupted_is_finished_by_the_next_run(place: Place) ->
     assert sorted(await place.noted()) == sorted(lines(place.settings))
 
 
+class Jumping(SystemClock):
+    """The clock of a machine that was asleep meanwhile."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Place) -> None:
+    """Somebody else may have begun, and may be done by now."""
+    clock, said = Jumping(), list[str]()
+
+    def tell(line: str) -> None:
+        said.append(line)
+        clock.ahead = 60.0 if len(said) == 7 else 0.0
+
+    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+        await Installer(place.client, clock, system_entropy(), tell).install(place.settings)
+    assert len(said) == 7
+    assert len(await place.there(objects(place.settings))) == 6  # and the namespace
+    assert sorted(await place.noted()) == sorted(lines(place.settings))
+
+
 class Killed(BaseException):
     """Nothing that anybody handles."""
 

@@ -64,7 +64,7 @@ class Installer:
             noted = await notes.lines()
             lines = [line_of(obj) for obj in wanted]
             await notes.note([*noted, *lines])
-            await self.apply(rest)
+            await self.apply(rest, turn.check)
             if not self._way.prune:
                 return
             turn.check()
@@ -72,9 +72,10 @@ class Installer:
             turn.check()
             await notes.note([*(line for line in noted if object_of(line) is None), *lines])
 
-    async def apply(self, some: Sequence[Obj]) -> None:
-        """Apply these one after the other, and nothing else."""
+    async def apply(self, some: Sequence[Obj], check: Callable[[], None] = lambda: None) -> None:
+        """Apply these one after the other, and nothing else; before each, check that it is still our turn."""
         for obj in some:
+            check()
             await self._apply(obj)
             if kind_of(obj) == DEFINITIONS:
                 await self._served(obj)

@@ -7,6 +7,7 @@ object is forgotten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from vacate.api.objects import Obj, dig, name_of, namespace_of
@@ -16,6 +17,8 @@ from vacate.install.kinds import is_known
 from vacate.install.names import INVENTORY, PART_OF
 
 _KEY = "objects"
+# Anybody may have written it: what is no name must not become a path, nor be shown on a terminal.
+_WHERE = re.compile(r"((?P<namespace>[a-z0-9][a-z0-9-]*)/)?(?P<name>[a-z0-9][a-z0-9.:-]*)")
 
 
 def inventory(namespace: str, lines: Iterable[str]) -> Obj:
@@ -37,10 +40,9 @@ def line_of(obj: Obj) -> str:
 def object_of(line: str) -> Obj | None:
     """The identity that a line names; None for what is no such line, or of a kind that is not installed."""
     match line.split(" "):
-        case [version, kind, where] if is_known(version, kind) and where.count("/") <= 1:
-            namespace, _, name = where.rpartition("/")
-            meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-            return {"apiVersion": version, "kind": kind, "metadata": meta} if name else None
+        case [version, kind, where] if is_known(version, kind) and (found := _WHERE.fullmatch(where)):
+            meta = {key: value for key, value in found.groupdict().items() if value}
+            return {"apiVersion": version, "kind": kind, "metadata": meta}
     return None
 
 

@@ -28,9 +28,9 @@ class Turn:
         self._elector = elector
 
     def check(self) -> None:
-        """ConfigError where somebody else may have begun: nothing is removed on old knowledge."""
+        """ConfigError where somebody else may have begun: nothing more is written on old knowledge."""
         if not self._elector.leading:
-            raise ConfigError("lost touch with the cluster for too long; the same command goes on")
+            raise ConfigError("was out of touch with the cluster for too long; the same command goes on")
 
 
 @contextlib.asynccontextmanager

@@ -40,10 +40,15 @@ def reason_of(deployment: Obj | None, pods: Sequence[Obj], events: Sequence[Obj]
     own = [pod for pod in pods if _selected(deployment, pod) and not pod["metadata"].get("deletionTimestamp")]
     for pod in own:
         if not _is_ready(pod):
-            return _of_pod(pod, events)[:_LONGEST]
+            return _plain(_of_pod(pod, events))
     if deployment is not None and not own:
-        return _of_nobody(deployment, events)[:_LONGEST]
+        return _plain(_of_nobody(deployment, events))
     return ""
+
+
+def _plain(text: str) -> str:
+    """One line for a terminal: what others wrote may have many, and signs that are none."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:_LONGEST]
 
 
 def _of_pod(pod: Obj, events: Sequence[Obj]) -> str:
