@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import sys
@@ -53,6 +54,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; a refusal is one line on standard error and exit code 1."""
+    # Objects of a cluster are many, live long and form few cycles: the usual collections look through them
+    # in vain, and through the modules of each start.
+    gc.set_threshold(50_000, 20, 50)
     # Commands say themselves what went wrong; only those that ask for a log get one.
     logging.getLogger("vacate").addHandler(logging.NullHandler())
     try:
