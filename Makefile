@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+# Three for two cores: tests that start processes wait a lot.
+WORKERS ?= 3
 # make test T=tests/store K=compaction SEED=7
 T    ?= tests
 K    ?=
@@ -35,7 +37,7 @@ demo: $(STAMP) ## Drain a node of an embedded cluster, live, and clean up
 	@$(BIN)/vacate demo
 
 test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PYTEST_FLAGS) $(T)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_FLAGS) $(T)
 
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
