@@ -21,7 +21,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ApiError, ConfigError, Forbidden, NotFound, TransportError
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.applying import Installer
-from vacate.install.checks import needed_rights, require_release, require_rights
+from vacate.install.checks import needed_rights, require_release, require_rights, waiting_rights
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -82,7 +82,7 @@ async def test_every_missing_right_is_named_once() -> None:
         allowing(lambda asked: asked["resource"] not in ("clusterroles", "deployments"))
     )
     with pytest.raises(ConfigError) as caught:
-        await require_rights(client, objects(Settings()), "vacate-system")
+        await require_rights(client, needed_rights(objects(Settings()), "vacate-system"))
     assert str(caught.value) == (
         "you may not install Vacate into this cluster; you lack: "
         "get, create, patch clusterroles.rbac.authorization.k8s.io; "
@@ -91,15 +91,23 @@ async def test_every_missing_right_is_named_once() -> None:
     assert len(server.asked) == len(needed_rights(objects(Settings()), "vacate-system"))
 
 
+async def test_whoever_may_not_watch_need_not_wait_to_be_told() -> None:
+    client, _ = client_of(allowing(lambda asked: asked["verb"] != "watch"))
+    with pytest.raises(
+        ConfigError, match=r"you lack: watch deployments\.apps in x; watch pods in x; watch mut"
+    ):
+        await require_rights(client, waiting_rights("x"))
+
+
 async def test_who_may_do_all_of_it_goes_on_and_who_may_not_even_ask_does_too() -> None:
     client, _ = client_of(allowing(lambda _: True))
-    await require_rights(client, objects(Settings()), "x")
+    await require_rights(client, needed_rights(objects(Settings()), "x"))
 
     def refuse(_request: Request) -> Obj:
         raise Forbidden("may not ask")
 
     client, _ = client_of(refuse)
-    await require_rights(client, objects(Settings()), "x")
+    await require_rights(client, needed_rights(objects(Settings()), "x"))
 
 
 def test_rights_follow_what_is_installed() -> None:

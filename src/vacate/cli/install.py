@@ -74,7 +74,7 @@ def install(
 
     async def work() -> None:
         async with connected(Reach(kubeconfig, context)) as cluster:
-            way = Way(dry_run=dry_run, prune=prune)
+            way = Way(dry_run, prune, wait is not None)
             installer = Installer(cluster.client, cluster.clock, system_entropy(), click.echo, way)
             await installer.install(settings)
             if wait is not None:

@@ -35,6 +35,7 @@ class Way:
 
     dry_run: bool = False
     prune: bool = True
+    wait: bool = False  # whoever waits afterwards needs the right to watch
 
 
 class Installer:
@@ -84,7 +85,8 @@ class Installer:
         client = self._client
         await checks.require_release(client)
         await checks.require_groups(client, wanted)
-        await checks.require_rights(client, wanted, namespace)
+        more = checks.waiting_rights(namespace) if self._way.wait else []
+        await checks.require_rights(client, [*checks.needed_rights(wanted, namespace), *more])
         await checks.require_one_place(client, namespace)
 
     async def _apply(self, obj: Obj) -> None:

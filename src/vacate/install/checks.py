@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CONFIGMAPS,
+    DEPLOYMENTS,
     EVICTIONREQUESTS,
     LEASES,
     NAMESPACES,
+    PODS,
     SELFSUBJECTACCESSREVIEWS,
     Kind,
 )
@@ -20,7 +22,7 @@ from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.errors import ApiError, ConfigError, NotFound
 from vacate.install.calls import existing, read
-from vacate.install.kinds import OPTIONAL, kind_of
+from vacate.install.kinds import MUTATING_WEBHOOKS, OPTIONAL, VALIDATING_WEBHOOKS, kind_of
 from vacate.install.names import MANAGER
 
 OLDEST_MINOR = 33
@@ -68,9 +70,9 @@ class Right:
     namespace: str
 
 
-async def require_rights(client: Client, objects: Sequence[Obj], namespace: str) -> None:
+async def require_rights(client: Client, rights: Sequence[Right]) -> None:
     """ConfigError that names every right that is missing, where the API server can tell."""
-    rights, room = needed_rights(objects, namespace), asyncio.Semaphore(_SIDE_BY_SIDE)
+    room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def lacking(right: Right) -> bool:
         async with room:
@@ -83,6 +85,12 @@ async def require_rights(client: Client, objects: Sequence[Obj], namespace: str)
     missing = [right for right, lacks in zip(rights, answers, strict=True) if lacks]
     if missing:
         raise ConfigError(f"you may not install Vacate into this cluster; you lack: {_listed(missing)}")
+
+
+def waiting_rights(namespace: str) -> list[Right]:
+    """What watching over an installation takes."""
+    home = {DEPLOYMENTS: namespace, PODS: namespace, MUTATING_WEBHOOKS: "", VALIDATING_WEBHOOKS: ""}
+    return [Right(kind, verb, where) for kind, where in home.items() for verb in ("list", "watch")]
 
 
 def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Right]:
