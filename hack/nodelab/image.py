@@ -11,7 +11,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from hack.kubelab.children import end_group, start_child
@@ -61,17 +60,16 @@ def _files() -> list[Path]:
 
 def _build(folder: Path, tools: Path, store: Path) -> None:
     print("  building Vacate's image", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(prefix="vacate-image-") as place:
-        words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
-        said = folder / "log"
-        with said.open("wb") as log:
-            child = start_child(
-                [*words, place, str(tools), str(folder), str(store)], cwd=REPOSITORY, stdout=log
-            )
-            try:
-                code = child.wait()
-            finally:
-                end_group(child)
+    place, said = folder.parent / "place", folder / "log"
+    place.mkdir()
+    words = [*enter(network=False), sys.executable, "-m", "hack.nodelab.image", "inside"]
+    with said.open("wb") as log:
+        given = map(str, (place, tools, folder, store))
+        child = start_child([*words, *given], cwd=REPOSITORY, stdout=log)
+        try:
+            code = child.wait()
+        finally:
+            end_group(child)
     if code:
         last = said.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         raise KubeError("\n".join(["the image cannot be built:", *last]))

@@ -22,7 +22,7 @@ from hack.kubelab.release import NODE, KubeError
 from hack.nodelab.image import REPOSITORY, vacate_archive
 from hack.nodelab.keeper import PLACE
 from hack.nodelab.packages import root_of
-from hack.nodelab.preconditions import TOOLS, check, missing
+from hack.nodelab.preconditions import TOOLS, check
 
 _CLEAR_SECONDS = 60.0
 
@@ -58,11 +58,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--logs", type=Path, help="keep the logs of the programs in this folder")
-    parser.add_argument("--possible", action="store_true", help="only say what is missing here, if anything")
     parser.add_argument("command", nargs="*")
     options = parser.parse_args()
-    if options.possible:
-        sys.exit(missing() or 0)
     signal.signal(signal.SIGTERM, _end)
     try:
         sys.exit(session(options.command, options.logs and options.logs.resolve()))
