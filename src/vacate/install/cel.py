@@ -1,6 +1,10 @@
 """Rules in CEL, as a definition writes them, and the expressions that several of them share.
 
-A rule at the root sees the whole object before and after, so that clearing a field does not escape it.
+A rule sees what it stands at, before and after, where both are there: what is required or has a default
+always is. A rule that must see a field being cleared stands above it. Else it stands as near as it can to
+what it speaks of, and asks first what is mostly so: with each write, every step of every path costs the
+server as much as the object there has fields.
+
 Fields that may be missing are asked for with `has`: the server reckons what a rule may cost at worst, and
 forgets the limits of what is read as optional.
 """
@@ -45,25 +49,20 @@ def text(value: str) -> str:
     return f"'{escaped}'"
 
 
-def status(which: str, field: str, default: str) -> str:
-    """A field of the status, or what stands for nothing."""
-    return f"({stated(which, field)} ? {which}.status.{field} : {default})"
+def value(owner: str, field: str, default: str) -> str:
+    """A field of an object, or what stands for nothing."""
+    return f"(has({owner}.{field}) ? {owner}.{field} : {default})"
 
 
-def stated(which: str, field: str) -> str:
-    """Whether the status says it."""
-    return f"has({which}.status) && has({which}.status.{field})"
-
-
-def complete(which: str) -> str:
-    """Whether the request has ended."""
-    found = some_condition(which, "c.type == 'Complete' && c.status == 'True'")
+def complete(status: str) -> str:
+    """Whether the request of this status has ended."""
+    found = some_condition(status, "c.type == 'Complete' && c.status == 'True'")
     return f"({found})"
 
 
-def some_condition(which: str, holds: str) -> str:
+def some_condition(status: str, holds: str) -> str:
     """Whether a condition `c` is as said."""
-    return f"{stated(which, 'conditions')} && {which}.status.conditions.exists(c, {holds})"
+    return f"has({status}.conditions) && {status}.conditions.exists(c, {holds})"
 
 
 def names(which: str, field: str) -> str:

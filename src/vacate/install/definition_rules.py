@@ -22,10 +22,9 @@ from vacate.install.cel import (
     names,
     rule,
     some_condition,
-    stated,
-    status,
+    value,
 )
-from vacate.install.definition_turns import turn_rules
+from vacate.install.definition_turns import turn_rules, turn_status_rules
 
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _SUBDOMAIN_MESSAGE = (
@@ -40,23 +39,45 @@ _REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 _FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
 _CANCELLED = f"c.type == 'Complete' && c.reason == '{Ending.CANCELLED}'"
 _POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
-_COUNTER = "podEvictionStatus.failedAPIEvictionCounter"
+_EVICTION = "podEvictionStatus"
+_KEPT = "field is immutable"
+
+_FIXED = rule("self == oldSelf", _KEPT)
+_IS_SUBDOMAIN = rule(f"self.matches('{_SUBDOMAIN}')", _SUBDOMAIN_MESSAGE)
+_FIELD_RULES = {
+    "spec.type": _FIXED,
+    "spec.target": _FIXED,
+    "spec.heartbeatDeadlineSeconds": _FIXED,
+    "spec.requesters[].name": _IS_SUBDOMAIN,
+    "spec.interceptors[].name": _IS_SUBDOMAIN,
+    f"status.{_HEARTBEAT}": rule(
+        "self >= oldSelf - duration('10s')", "may not fall back by more than 10 seconds"
+    ),
+    f"status.{_EVICTION}.failedAPIEvictionCounter": rule("self >= oldSelf", "may only grow"),
+    "status.conditions[].type": rule(f"self.matches('{_QUALIFIED}')", "must be a qualified name"),
+    "status.conditions[].reason": rule(f"self.matches('{_REASON}')", "must be a word in CamelCase"),
+}
+"""What a field alone shows: nothing here has to see that it is cleared."""
 
 
 def add_rules(schema: Obj, allowed_interceptors: Sequence[str] = ()) -> None:
     """Write the rules into a schema of EvictionRequests."""
     schema["x-kubernetes-validations"] = [
         *_creation_rules(allowed_interceptors),
-        *_spec_rules(),
-        *_status_rules(),
+        *_whole_rules(),
         *turn_rules(),
     ]
-    spec, state = schema["properties"]["spec"], schema["properties"]["status"]
-    for field in ("requesters", "interceptors"):
-        name = spec["properties"][field]["items"]["properties"]["name"]
-        name["x-kubernetes-validations"] = [rule(f"self.matches('{_SUBDOMAIN}')", _SUBDOMAIN_MESSAGE)]
-    condition = state["properties"]["conditions"]["items"]
-    condition["x-kubernetes-validations"] = _condition_rules()
+    _field(schema, "status")["x-kubernetes-validations"] = [*_status_rules(), *turn_status_rules()]
+    for place, one in _FIELD_RULES.items():
+        _field(schema, place)["x-kubernetes-validations"] = [one]
+    _field(schema, "status.conditions[]")["x-kubernetes-validations"] = _condition_rules()
+
+
+def _field(schema: Obj, path: str) -> Obj:
+    for step in path.split("."):
+        schema = schema["properties"][step.removesuffix("[]")]
+        schema = schema["items"] if step.endswith("[]") else schema
+    return schema
 
 
 def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
@@ -86,114 +107,77 @@ def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
     ]
 
 
-def _spec_rules() -> list[Obj]:
-    kept = "field is immutable"
+def _whole_rules() -> list[Obj]:
+    """What spec and status say together. Lists whose order counts are compared here, too: where nothing but
+    an order differs the server takes a part for unchanged, and forgives it its faults."""
     same_requesters = f"{names('self', 'requesters')} == {names('oldSelf', 'requesters')}"
-    forbids = f"{status('oldSelf', _POLICY, repr(ALLOW))} == '{FORBID}'"
+    policy, before = (value(f"{one}.status", _POLICY, repr(ALLOW)) for one in ("self", "oldSelf"))
+    ended = complete("oldSelf.status")
     return [
-        rule(_same_value("type"), kept, path=".spec.type"),
-        rule("self.spec.target == oldSelf.spec.target", kept, path=".spec.target"),
         rule(
             f"{names('self', 'interceptors')} == {names('oldSelf', 'interceptors')}",
-            kept,
+            _KEPT,
             path=".spec.interceptors",
         ),
         rule(
-            _same_value("heartbeatDeadlineSeconds"),
-            kept,
-            path=".spec.heartbeatDeadlineSeconds",
-        ),
-        rule(
-            any_of(f"!{complete('oldSelf')}", same_requesters),
+            any_of(f"!{ended}", same_requesters),
             "may not change once the request is complete",
             path=".spec.requesters",
             reason=FORBIDDEN,
         ),
         rule(
-            any_of(f"!({forbids})", complete("oldSelf"), same_requesters),
+            any_of(f"{before} != '{FORBID}'", ended, same_requesters),
             f"may not change while status.{_POLICY} is {FORBID}",
             path=".spec.requesters",
             reason=FORBIDDEN,
         ),
-    ]
-
-
-def _same_value(field: str) -> str:
-    """Of a field with a default, which is missing only in what was stored before."""
-    after, before = f"self.spec.{field}", f"oldSelf.spec.{field}"
-    return f"has({after}) == has({before}) && (!has({after}) || {after} == {before})"
-
-
-def _status_rules() -> list[Obj]:
-    becomes_forbid = (
-        f"{status('self', _POLICY, repr(ALLOW))} == '{FORBID}'"
-        f" && {status('oldSelf', _POLICY, repr(ALLOW))} != '{FORBID}'"
-    )
-    return [
-        rule(
-            any_of(f"!{complete('oldSelf')}", "has(self.status) && self.status == oldSelf.status"),
-            "may not change once the request is complete",
-            path=".status",
-            reason=FORBIDDEN,
-        ),
-        *_heartbeat_rules(),
-        *_counter_rules(),
         rule(
             any_of(
-                f"!({becomes_forbid})", "has(oldSelf.spec.requesters) && size(oldSelf.spec.requesters) > 0"
+                f"{policy} != '{FORBID}'",
+                f"{before} == '{FORBID}'",
+                "has(oldSelf.spec.requesters) && size(oldSelf.spec.requesters) > 0",
             ),
             f"may not become {FORBID} when nobody requests the eviction",
             path=f".status.{_POLICY}",
             reason=FORBIDDEN,
         ),
+    ]
+
+
+def _status_rules() -> list[Obj]:
+    return [
         rule(
-            f"{status('self', _POLICY, repr(ALLOW))} != '{FORBID}'"
-            f" || !({some_condition('self', _CANCELLED)})",
+            any_of(f"!{complete('oldSelf')}", "self == oldSelf"),
+            "may not change once the request is complete",
+            reason=FORBIDDEN,
+        ),
+        *(
+            rule(
+                any_of(f"!has(oldSelf.{field})", f"has(self.{field})"),
+                "may not be unset once it is set",
+                path=f".{field}",
+                reason=REQUIRED,
+            )
+            for field in (_HEARTBEAT, _EVICTION)
+        ),
+        rule(
+            any_of(
+                f"{value('self', _POLICY, repr(ALLOW))} != '{FORBID}'",
+                f"!({some_condition('self', _CANCELLED)})",
+            ),
             f"the request cannot be cancelled while status.{_POLICY} is {FORBID}",
-            path=".status.conditions",
+            path=".conditions",
             reason=FORBIDDEN,
         ),
         rule(
-            f"!({stated('self', 'conditions')})"
-            f" || self.status.conditions.filter(c, !(c.type in {listed(OWN_CONDITIONS)})).size()"
-            f" <= {_FREE_CONDITIONS}",
+            any_of(
+                "!has(self.conditions)",
+                f"size(self.conditions) <= {_FREE_CONDITIONS}",
+                f"self.conditions.filter(c, !(c.type in {listed(OWN_CONDITIONS)})).size()"
+                f" <= {_FREE_CONDITIONS}",
+            ),
             f"must have at most {_FREE_CONDITIONS} items beside {', '.join(OWN_CONDITIONS)}",
-            path=".status.conditions",
-        ),
-    ]
-
-
-def _heartbeat_rules() -> list[Obj]:
-    before, after = stated("oldSelf", _HEARTBEAT), stated("self", _HEARTBEAT)
-    back = f"self.status.{_HEARTBEAT} >= oldSelf.status.{_HEARTBEAT} - duration('10s')"
-    return [
-        rule(
-            any_of(f"!({before})", after),
-            "may not be unset once it is set",
-            path=f".status.{_HEARTBEAT}",
-            reason=REQUIRED,
-        ),
-        rule(
-            any_of(f"!({before} && {after})", back),
-            "may not fall back by more than 10 seconds",
-            path=f".status.{_HEARTBEAT}",
-        ),
-    ]
-
-
-def _counter_rules() -> list[Obj]:
-    before, after = stated("oldSelf", "podEvictionStatus"), stated("self", "podEvictionStatus")
-    return [
-        rule(
-            any_of(f"!({before})", after),
-            "may not be unset once it is set",
-            path=".status.podEvictionStatus",
-            reason=REQUIRED,
-        ),
-        rule(
-            any_of(f"!({before} && {after})", f"self.status.{_COUNTER} >= oldSelf.status.{_COUNTER}"),
-            "may only grow",
-            path=f".status.{_COUNTER}",
+            path=".conditions",
         ),
     ]
 
@@ -202,8 +186,6 @@ def _condition_rules() -> list[Obj]:
     endings = sorted(ending.value for ending in Ending)
     supported = ", ".join(f'"{one}"' for one in endings)
     return [
-        rule(f"self.type.matches('{_QUALIFIED}')", "must be a qualified name", path=".type"),
-        rule(f"self.reason.matches('{_REASON}')", "must be a word in CamelCase", path=".reason"),
         rule(
             "self.type != 'Complete' || self.status == 'True'",
             'Unsupported value, supported values: "True"',
