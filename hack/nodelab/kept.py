@@ -13,21 +13,26 @@ from hack.kubelab.obtain import cache_folder
 _UNFINISHED = "making-"
 
 
-def kept(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that key, filled by one caller while the others wait; older ones of its kind go."""
-    home = cache_folder() / "node"
-    home.mkdir(parents=True, exist_ok=True)
-    folder = home / f"{kind}-{key}"
-    with (home / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            _discard([*home.glob(f"{_UNFINISHED}*"), *home.glob(f"{kind}-*")])
-            _make(home, folder, make)
+def home() -> Path:
+    """Where all of it is."""
+    folder = cache_folder() / "node"
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _make(home: Path, folder: Path, make: Callable[[Path], None]) -> None:
-    work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))
+def kept(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that key, filled by one caller while the others wait; older ones of its kind go."""
+    folder = home() / f"{kind}-{key}"
+    with (home() / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            _discard([*home().glob(f"{_UNFINISHED}*"), *home().glob(f"{kind}-*")])
+            _make(folder, make)
+    return folder
+
+
+def _make(folder: Path, make: Callable[[Path], None]) -> None:
+    work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home()))
     try:
         ready = work / "ready"
         ready.mkdir()

@@ -12,10 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from hack.kubelab.release import KubeError
-from hack.nodelab.kept import kept
+from hack.nodelab.kept import home, kept
 
 # The shell and its tools, and what the distribution's other packages silently rely on.
 _GROUND = ("base-files", "dash", "coreutils", "ca-certificates", "netbase")
@@ -26,46 +27,59 @@ _SECONDS = 900.0
 _MAKING = 2
 
 
-def root_of(kind: str, names: Sequence[str]) -> Path:
+@cache
+def root_of(kind: str, names: tuple[str, ...]) -> Path:
     """A folder with these packages and all that they need."""
     with tempfile.TemporaryDirectory(prefix="vacate-apt-") as scratch:
-        apt = Apt(Path(scratch))
+        apt = Apt(Path(scratch), home() / "lists")
         files = apt.choose([*_GROUND, *names])
         key = hashlib.sha256("\n".join([str(_MAKING), *sorted(files)]).encode()).hexdigest()[:12]
         return kept(kind, key, lambda folder: _fill(folder, apt))
 
 
 class Apt:
-    """The package manager, as if nothing were installed and without touching what is."""
+    """The package manager, as if nothing were installed and without touching what is.
 
-    def __init__(self, scratch: Path) -> None:
+    It reads the machine's lists of packages; where these are missing or too old, lists of its own.
+    """
+
+    def __init__(self, scratch: Path, lists: Path) -> None:
         self._scratch = scratch
+        self._lists = lists
         self._names: list[str] = []
-        self._lists: list[str] = []
+        self._own_lists = False
         (scratch / "status").touch()
-        for folder in ("archives/partial", "lists/partial"):
-            (scratch / folder).mkdir(parents=True)
+        (scratch / "archives/partial").mkdir(parents=True)
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """The files of these packages and of all that they need, with their digests."""
         self._names = list(names)
-        said = self._install("--print-uris", fresh_lists_help=True)
+        said = self._install("--print-uris")
         return [f"{one['name']} {one['digest']}" for one in _FILE.finditer(said)]
 
     def download(self) -> list[Path]:
         """The chosen files, checked against the signed lists."""
-        self._install("--download-only", fresh_lists_help=True)
+        self._install("--download-only")
         return sorted((self._scratch / "archives").glob("*.deb"))
 
-    def _install(self, how: str, *, fresh_lists_help: bool) -> str:
+    def _install(self, how: str) -> str:
         ran = self._run("install", how, *self._names)
+        for remedy in (self._turn_to_own_lists, self._renew_lists):
+            if ran.returncode:
+                remedy()
+                ran = self._run("install", how, *self._names)
         if ran.returncode == 0:
             return ran.stdout
-        if not fresh_lists_help or self._lists:
-            raise KubeError(f"apt-get cannot get {' '.join(self._names)}:\n{ran.stderr.strip()}")
-        self._lists = ["-o", f"Dir::State::lists={self._scratch / 'lists'}"]
+        raise KubeError(f"apt-get cannot get {' '.join(self._names)}:\n{ran.stderr.strip()}")
+
+    def _turn_to_own_lists(self) -> None:
+        self._own_lists = True
+        if not self._lists.exists():
+            self._renew_lists()
+
+    def _renew_lists(self) -> None:
+        (self._lists / "partial").mkdir(parents=True, exist_ok=True)
         self._run("update")
-        return self._install(how, fresh_lists_help=False)
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         own = {
@@ -77,8 +91,10 @@ class Apt:
             "APT::Sandbox::User": "root",
             "Debug::NoLocking": "true",
         }
+        if self._own_lists:
+            own["Dir::State::lists"] = self._lists
         options = [word for name, value in own.items() for word in ("-o", f"{name}={value}")]
-        command = ["apt-get", "--yes", "-q", *options, *self._lists, *arguments]
+        command = ["apt-get", "--yes", "-q", *options, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
 
 

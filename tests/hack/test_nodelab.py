@@ -127,14 +127,17 @@ def test_lists_of_packages_that_are_missing_are_fetched(
         "#!/bin/sh\n"
         'case "$*" in\n'
         "*Dir::State::lists=*update) exit 0;;\n"
-        "*Dir::State::lists=*) echo \"'http://x.example/a.deb' a_1.deb 17 SHA256:abc\"; exit 0;;\n"
+        "*Dir::State::lists=*a) echo \"'http://x.example/a.deb' a_1.deb 17 SHA256:abc\"; exit 0;;\n"
         "esac\n"
         "echo Unable to locate package >&2; exit 100\n"
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (tmp_path / "scratch").mkdir()
-    assert Apt(tmp_path / "scratch").choose(["a"]) == ["a_1.deb SHA256:abc"]
+    apt = Apt(tmp_path / "scratch", tmp_path / "lists")
+    assert apt.choose(["a"]) == ["a_1.deb SHA256:abc"]
+    with pytest.raises(KubeError, match="cannot get b:\nUnable to locate"):
+        apt.choose(["b"])
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
