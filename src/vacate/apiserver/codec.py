@@ -8,7 +8,7 @@ import orjson
 
 from vacate.api import protobuf, schema
 from vacate.api.kinds import SERVED_KINDS, Kind
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, copied
 from vacate.apiserver.jsonfaults import mended, syntax_fault
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
@@ -147,7 +147,7 @@ def misfit(obj: Obj, kind: Kind) -> str:
     other = _SERVED.get((version, given))
     if other is None:
         return f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
-    if faults := schema.settle(other, orjson.loads(orjson.dumps(obj))):
+    if faults := schema.settle(other, copied(obj)):
         return faults[0]
     package, short = kind.group.partition(".")[0] or "core", version.rpartition("/")[2]
     return f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"

@@ -8,8 +8,6 @@ conflict, whatever else is wrong with it.
 
 from __future__ import annotations
 
-import copy
-
 import msgspec
 
 from vacate.admission.evictionrequest.target import live_pod, registration_of, require_right_to_delete
@@ -20,7 +18,7 @@ from vacate.admission.types import Context
 from vacate.api import schema, status
 from vacate.api.field import FieldError, forbidden
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.objects import Obj, dig, metadata, name_of
+from vacate.api.objects import Obj, copied, dig, metadata, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, EvictionRequest
 from vacate.apiserver.codec import typed
 from vacate.errors import BadRequest, Invalid
@@ -60,7 +58,7 @@ def _create(request: AdmissionRequest, ctx: Context) -> Verdict:
     ours = _made_before(given, ctx)
     if ours is not None:
         return Verdict(patch=_changes(given, ours))
-    obj = _named(copy.deepcopy(given))
+    obj = _named(copied(given))
     _admit_new(obj, ctx)
     return Verdict(patch=_changes(given, obj))
 
@@ -69,7 +67,7 @@ def _update(request: AdmissionRequest, ctx: Context) -> Verdict:
     given, old = _new(request), _old(request)
     if not _of_newest(given, old):
         return ALLOWED
-    new, strategy = copy.deepcopy(given), strategy_for(KIND)
+    new, strategy = copied(given), strategy_for(KIND)
     strategy.default(new, ctx)
     schema.complete(KIND, new)
     strategy.prepare_update(new, old, ctx)
@@ -123,7 +121,7 @@ def _made_before(given: Obj, ctx: Context) -> Obj | None:
     listed = mapping(given.get("spec")).get("interceptors")
     if not listed or _stamp(given) != "true":
         return None
-    again = _named(copy.deepcopy(given))
+    again = _named(copied(given))
     del again["spec"]["interceptors"]
     try:
         _admit_new(again, ctx)

@@ -6,12 +6,11 @@ same user, has been judged already. Anything else is judged anew, and so is what
 
 from __future__ import annotations
 
-import copy
 import hashlib
 
 import orjson
 
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, copied
 from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.clock import PassiveClock
 from vacate.webhook.review import AdmissionRequest, Verdict
@@ -35,7 +34,7 @@ class Memory:
             return
         now = self._clock.monotonic()
         self._forget(now)
-        left: Obj = apply_json_patch(copy.deepcopy(request.object), list(verdict.patch))
+        left: Obj = apply_json_patch(copied(request.object), list(verdict.patch))
         key = _digest(request, left)
         self._passed.pop(key, None)
         self._passed[key] = now

@@ -8,7 +8,7 @@ import orjson
 
 from vacate.api import field, schema
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, copied
 from vacate.api.schema.restore import Unrestorable, restore
 from vacate.apiserver.codec import misfit
 from vacate.apiserver.patch import refusals
@@ -33,7 +33,7 @@ def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj
     form = media_type.partition(";")[0]
     check_form(form)
     document = _read(patch)
-    working: Obj = orjson.loads(orjson.dumps(original))
+    working = copied(original)
     try:
         if form == STRATEGIC_MERGE_PATCH:
             return _strategic(kind, working, document)
