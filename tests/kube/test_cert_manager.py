@@ -21,7 +21,6 @@ from support.arms_kube import KubeArm
 from support.cluster_process import vacate
 from support.cluster_ways import ReachingIn, leading_to
 from support.definitions import until
-from support.https import Https
 from support.kube_peers import define, running_peer
 from support.kube_webhook import NAMESPACE, Plane, free_port
 from support.mounted import mount
@@ -55,7 +54,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane
         stack.callback(control.stop)
         arm = KubeArm(control.kubeconfig)
         stack.push_async_callback(arm.aclose)
-        define(Https.from_kubeconfig(control.kubeconfig), "cert-manager-crds")
+        define(control.kubeconfig, "cert-manager-crds")
         log = folder / "cert-manager.log"
         stack.enter_context(running_peer(log, "cert-manager", "--kubeconfig", str(control.kubeconfig)))
         await stack.enter_async_context(leading_to(webhook, way=way))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
 from hack.kubelab.children import end_child, start_child
+from hack.kubelab.obtain import ASSETS
 
 from support.definitions import DEFINITIONS
 from support.https import Https
@@ -29,14 +31,34 @@ def running_peer(log: Path, name: str, *arguments: str) -> Iterator[None]:
         end_child(child, 10.0)
 
 
-def define(admin: Https, folder: str) -> None:
+def define(kubeconfig: Path, folder: str) -> None:
     """The definitions of a peer's kinds, from its own module; returns when all of them are served."""
-    paths = []
-    for file in sorted(peer(folder).glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())
-        admin.create(DEFINITIONS, definition)
-        group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
-        version = next(one["name"] for one in definition["spec"]["versions"] if one["storage"])
-        paths.append(f"/apis/{group}/{version}/{plural}")
-    assert paths
-    until(lambda: all(admin.get(path).code == 200 for path in paths), _PATIENCE)
+    admin = Https.from_kubeconfig(kubeconfig)
+    names = [line.partition("/")[2] for line in _kubectl(kubeconfig, "create", folder, "-o", "name")]
+    assert names
+    until(lambda: all(_served(admin, name) for name in names), _PATIENCE)
+
+
+def undefine(kubeconfig: Path, folder: str) -> None:
+    """The definitions go, and what is left of their kinds with them."""
+    _kubectl(kubeconfig, "delete", folder, "--wait=false")
+
+
+def _kubectl(kubeconfig: Path, verb: str, folder: str, *options: str) -> list[str]:
+    command = [
+        f"{os.environ[ASSETS]}/kubectl",
+        "--kubeconfig",
+        str(kubeconfig),
+        verb,
+        "-f",
+        str(peer(folder)),
+    ]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def _served(admin: Https, name: str) -> bool:
+    spec = admin.get(f"{DEFINITIONS}/{name}").ok()["spec"]
+    version = next(one["name"] for one in spec["versions"] if one["storage"])
+    return admin.get(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}").code == 200

@@ -19,6 +19,14 @@ def _late(metric: str, by: str, which: str) -> str:
     return f"histogram_quantile(0.99, sum by ({by}) (rate({metric}_bucket{{{which}}}[5m])))"
 
 
+def _once(metric: str, *labels: str) -> str:
+    """Each series once: a manager that waits for its turn shows the same requests."""
+    return f"max by ({', '.join(('namespace', 'evictionrequest', *labels))}) ({metric})"
+
+
+_ASKING = _once("evictionrequest_controller_active_requester", "requester")
+_TURNS = _once("evictionrequest_controller_active_interceptor", "interceptor")
+_REFUSED = 'max by (namespace, pod) (evictionrequest_controller_evictions{result="refused"})'
 _OPEN = "count(count by (namespace, evictionrequest) (evictionrequest_controller_active_requester))"
 _CALLS = "apiserver_admission_webhook_admission_duration_seconds"
 _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
@@ -27,16 +35,16 @@ _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
     )),
     ("stat", "Open requests", "short", ((_OPEN, "open"),)),
     ("timeseries", "Requests by requester", "short", (
-        ("count by (requester) (evictionrequest_controller_active_requester)", "{{requester}}"),
+        (f"count by (requester) ({_ASKING})", "{{requester}}"),
     )),
     ("timeseries", "Turns by interceptor", "short", (
-        ("count by (interceptor) (evictionrequest_controller_active_interceptor)", "{{interceptor}}"),
+        (f"count by (interceptor) ({_TURNS})", "{{interceptor}}"),
     )),
     ("timeseries", "Oldest turn by interceptor", "s", (
         ("max by (interceptor) (time() - evictionrequest_controller_active_interceptor)", "{{interceptor}}"),
     )),
     ("table", "Most refused pods", "short", (
-        ('topk(20, evictionrequest_controller_evictions{result="refused"})', "{{namespace}}/{{pod}}"),
+        (f"topk(20, {_REFUSED})", "{{namespace}}/{{pod}}"),
     )),
     ("timeseries", "Queue", "short", (
         (f"max(workqueue_depth{{{_QUEUE}}})", "waiting"),

@@ -9,6 +9,12 @@ from vacate.install.settings import Settings
 _API = "monitoring.coreos.com/v1"
 _QUEUE = 'name="evictionrequests"'
 _RUNBOOK = "docs/how-to/switch-off.md"
+# Series about pods that leave say which pod and namespace: those of the manager must not take their place.
+_ENDPOINT = {"port": "metrics", "path": "/metrics", "interval": "30s", "honorLabels": True}
+# A manager that waits for its turn shows the same requests, and the one that leads may change.
+_TURNS = (
+    "max by (namespace, evictionrequest, pod, interceptor) (evictionrequest_controller_active_interceptor)"
+)
 
 
 def service_monitors(settings: Settings) -> list[Obj]:
@@ -36,7 +42,7 @@ def _monitor(name: str, settings: Settings) -> Obj:
         "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
         "spec": {
             "selector": {"matchLabels": marks},
-            "endpoints": [{"port": "metrics", "path": "/metrics", "interval": "30s"}],
+            "endpoints": [_ENDPOINT],
         },
     }
 
@@ -53,14 +59,14 @@ def _process_alerts() -> list[Obj]:
         _alert(
             "VacateEvictionsRefused",
             'sum(rate(vacate_evictions_total{result="refused"}[30m]))'
-            ' > 4 * sum(rate(vacate_evictions_total{result="accepted"}[30m]))',
+            ' > 4 * (sum(rate(vacate_evictions_total{result="accepted"}[30m])) or vector(0))',
             "30m",
             "warning",
             "Most evictions are refused: disruption budgets allow less than is asked for.",
         ),
         _alert(
             "VacateInterceptorOld",
-            "time() - evictionrequest_controller_active_interceptor > 6 * 3600",
+            f"time() - {_TURNS} > 6 * 3600",
             "10m",
             "warning",
             "Interceptor {{ $labels.interceptor }} has had its turn with pod {{ $labels.namespace }}/"

@@ -1,0 +1,222 @@
+"""What Vacate tells about itself, scraped by Prometheus as its operator says, while pods leave and stay."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from support.eviction_place import Place
+from support.eviction_real import HOME, RealCluster
+from support.kube_peers import define, undefine
+from support.peers import peer
+from support.prometheus import (
+    Prometheus,
+    endpoint_slice,
+    everything_here,
+    nodes_of,
+    operating,
+    scraping,
+    selector_of,
+)
+from support.promtool import check_metrics
+from support.waiting import until
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.errors import VacateError
+from vacate.install import Monitoring, Settings
+from vacate.install.dashboard import dashboard
+from vacate.install.kinds import path_of
+from vacate.install.monitoring import alerts
+from vacate.install.names import MANAGER, WEBHOOK
+from vacate.install.objects import parts
+
+pytestmark = pytest.mark.timeout(300)
+
+DOCUMENT = Path(__file__).parents[4] / "docs/reference/metrics.md"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices"
+PROMETHEUSES = f"/apis/monitoring.coreos.com/v1/namespaces/{HOME}/prometheuses"
+ADDRESSES = {MANAGER: ("192.0.2.1", "192.0.2.2"), WEBHOOK: ("192.0.2.3",)}
+RULES = alerts(Settings())["spec"]["groups"][0]["rules"]
+INTERCEPTOR, REQUESTER = "slow.example.com", "watched.example.com"
+_METRICS = r"health and metrics on http://127\.0\.0\.1:(\d+)"
+_LABEL = re.compile(r"\{\{ ?(?:\$labels\.)?(\w+) ?\}\}")
+_ROW = re.compile(r"^\| (?P<names>`[^|]*`) \|(?:(?P<labels>[^|]*)\|)? [^|]+ \|$", re.MULTILINE)
+_PATIENCE = 60.0
+
+
+def ports(real: RealCluster) -> dict[str, int]:
+    """Where the processes tell about themselves, by the address that their pods would have."""
+    running = dict(
+        zip((*ADDRESSES[MANAGER], *ADDRESSES[WEBHOOK]), (*real.managers, real.webhook), strict=True)
+    )
+    return {address: int(one.wait_for(_METRICS)) for address, one in running.items()}
+
+
+@contextlib.contextmanager
+def watched(real: RealCluster) -> Iterator[Prometheus]:
+    """Monitoring as an installation has it, and Prometheus, which finds it there."""
+    made = parts(Settings(monitoring=Monitoring.everything()))
+    services = [one for part in ("manager", "webhook") for one in made[part] if one["kind"] == "Service"]
+    wanted = [*services, *made["service-monitors"], *made["alerts"], *made["dashboard"]]
+    there = [(path_of(obj, collection=True), obj) for obj in wanted]
+    there += [(SLICES, endpoint_slice(service, HOME, found)) for service, found in ADDRESSES.items()]
+    there += [(PROMETHEUSES, everything_here(real.plane, HOME, ports(real)))]
+    with contextlib.ExitStack() as stack:
+        define(real.kubeconfig, "prometheus-crds")
+        stack.callback(undefine, real.kubeconfig, "prometheus-crds")
+        for path, obj in there:
+            real.admin.create(f"{path}?fieldValidation=Strict", obj)
+            stack.callback(real.admin.delete, f"{path}/{obj['metadata']['name']}")
+        stack.enter_context(operating(real.plane))
+        yield stack.enter_context(scraping(real.plane, HOME, len(ADDRESSES)))
+
+
+@pytest.fixture
+async def busy(real: RealCluster, place: Place) -> Place:
+    """A pod that is gone, one that a budget keeps, and one that an interceptor takes its time with."""
+    gone = await place.pod("gone")
+    kept = await place.pod("kept", labels={"app": "kept"})
+    slow = await place.pod("slow", INTERCEPTOR)
+    await place.budget("kept", minAvailable=1)
+    for one in (gone, kept, slow):
+        await place.ask(one, REQUESTER)
+    await place.until_complete(gone)
+    await place.until_active(slow, INTERCEPTOR)
+    await place.until_request(kept, _is_refused, "it is refused")
+    return place
+
+
+async def test_prometheus_sees_all_that_alerts_and_dashboard_speak_of(real: RealCluster, busy: Place) -> None:
+    peer("prometheus")
+    await _without_webhook(real, busy)
+    with watched(real) as prometheus:
+        await asyncio.to_thread(_look, prometheus, busy.namespace)
+
+
+async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy: Place) -> None:
+    leader = real.leader()
+    assert leader is not None
+    for program, *sections in (
+        (leader, "Eviction requests", "Every controller"),
+        (real.webhook, "The webhook"),
+    ):
+        text = _exposed(int(program.wait_for(_METRICS)))
+        assert check_metrics(text) == ""
+        told = _told(text)
+        for name, labels in _documented(*sections):
+            assert name in told, name
+            assert labels is None or told[name] - {"le"} == labels, name
+
+
+def _look(prometheus: Prometheus, namespace: str) -> None:
+    until(lambda: prometheus.query("sum(up)") == [({}, 4.0)], _PATIENCE)
+    (group,) = prometheus.ask("rules")["groups"]
+    assert [rule["name"] for rule in group["rules"]] == [rule["alert"] for rule in RULES]
+    for rule in RULES:
+        _has_data(prometheus, rule["expr"])
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            _has_data(prometheus, target["expr"])
+            shown = until(partial(prometheus.query, target["expr"]), _PATIENCE)
+            for labels, _ in shown:
+                assert set(_LABEL.findall(target["legendFormat"])) <= set(labels), target["legendFormat"]
+    _about_the_pod(prometheus, namespace)
+    until(
+        lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]),
+        _PATIENCE,
+    )
+
+
+def _has_data(prometheus: Prometheus, expression: str) -> None:
+    """Every selector finds series, and they have the labels by which they are grouped."""
+    tree = prometheus.parsed(expression)
+    selectors = [selector_of(node) for node in nodes_of(tree) if "matchers" in node]
+    assert selectors, expression
+    grouping = {label for node in nodes_of(tree) for label in node.get("grouping") or ()}
+    for selector in selectors:
+        for labels, _ in until(partial(prometheus.query, selector), _PATIENCE):
+            assert grouping <= set(labels), (expression, labels)
+
+
+def _about_the_pod(prometheus: Prometheus, namespace: str) -> None:
+    """What is told about pods that leave carries their names, not those of the manager's pod, and comes once.
+
+    A manager that waits for its turn shows the same requests as the one that leads.
+    """
+    (old,) = [rule["expr"] for rule in RULES if rule["alert"] == "VacateInterceptorOld"]
+    turns = [labels for labels, _ in prometheus.query(old.partition(" > ")[0])]
+    mine = [turn for turn in turns if turn["interceptor"] == INTERCEPTOR]
+    assert [(turn["namespace"], turn["pod"]) for turn in mine] == [(namespace, "slow")]
+    counted = {
+        labels["requester"]: value for labels, value in prometheus.query(_shown("Requests by requester"))
+    }
+    assert counted[REQUESTER] == 2.0
+    turned = {
+        labels["interceptor"]: value for labels, value in prometheus.query(_shown("Turns by interceptor"))
+    }
+    assert turned[INTERCEPTOR] == 1.0
+    refused = [labels for labels, _ in prometheus.query(_shown("Most refused pods"))]
+    assert {"namespace": namespace, "pod": "kept"} in refused
+
+
+def _shown(title: str) -> str:
+    (expression,) = [
+        target["expr"]
+        for panel in dashboard()["panels"]
+        if panel["title"] == title
+        for target in panel["targets"]
+    ]
+    return str(expression)
+
+
+async def _without_webhook(real: RealCluster, busy: Place) -> None:
+    """Requests are refused and heartbeats pass while nobody answers: API servers count both."""
+    slow = await busy.until_active(await busy.ready("slow"), INTERCEPTOR)
+    late = await busy.pod("late")
+    assert real.webhook.stop() == 0
+    with pytest.raises(VacateError, match="failed calling webhook"):
+        await busy.ask(late, REQUESTER)
+    await busy.report(slow, message="nobody looks")
+    real.start_webhook()
+
+
+def _is_refused(request: EvictionRequest) -> bool:
+    status = request.status.pod_eviction_status
+    return bool(status and status.failed_api_eviction_counter)
+
+
+def _exposed(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def _told(text: str) -> dict[str, set[str]]:
+    """The names of all metrics, and their labels."""
+    told: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            for name in (sample.name, family.name):
+                told.setdefault(name, set()).update(sample.labels)
+    return told
+
+
+def _documented(*sections: str) -> list[tuple[str, set[str] | None]]:
+    """The metrics in the tables of these sections, and their labels where the table has them."""
+    found = []
+    for part in DOCUMENT.read_text().split("\n## ")[1:]:
+        if part.partition("\n")[0] not in sections:
+            continue
+        with_labels = "| labels |" in part
+        for row in _ROW.finditer(part):
+            labels = set(re.findall(r"`(\w+)`", row["labels"] or "")) if with_labels else None
+            found += [(name, labels) for name in re.findall(r"`(\w+)`", row["names"])]
+    assert len(found) >= 4
+    return found
