@@ -41,6 +41,20 @@ def test_all_are_built_with_the_libraries_of_the_control_planes_release() -> Non
     assert required["k8s.io/client-go"].split(".")[1] == minor
 
 
+def test_the_document_names_the_versions_that_are_tested_with() -> None:
+    found = pinned_peers()
+    rows = {
+        "Helm": found.helm,
+        "kubectl": pinned_release().kubernetes,
+        "cert-manager": found.cert_manager,
+        "Prometheus operator": found.operator,
+        "Prometheus": found.release_of_prometheus,
+    }
+    told = (MODULE.parents[1] / "docs/reference/deploy.md").read_text()
+    for program, version in rows.items():
+        assert f"| {program} | {version.removeprefix('v')} |" in told
+
+
 @pytest.mark.parametrize(("module", "release"), [("v0.313.5", "3.13.5"), ("v0.300.0", "3.0.0")])
 def test_prometheus_counts_in_two_ways(module: str, release: str) -> None:
     assert replace(PEERS, prometheus=module).release_of_prometheus == release
