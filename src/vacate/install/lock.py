@@ -62,14 +62,19 @@ async def forget_lock(client: Client, namespace: str) -> None:
 async def _acquire(elector: LeaderElector, clock: Clock, tell: Callable[[str], None]) -> None:
     async def say() -> None:
         await clock.sleep(_SILENT)
-        tell(f"waiting for another install or uninstall to end: {elector.leader or 'unknown'}")
+        tell(f"waiting: {_holder(elector)}")
 
     saying = asyncio.create_task(say())
     try:
         async with asyncio.timeout(PATIENCE):
             await elector.acquire()
     except TimeoutError:
-        who = elector.leader or "somebody"
-        raise ConfigError(f"{who} is still installing or uninstalling, after {PATIENCE:.0f} s") from None
+        raise ConfigError(f"{_holder(elector)}, after {PATIENCE:.0f} s") from None
     finally:
         saying.cancel()
+
+
+def _holder(elector: LeaderElector) -> str:
+    if elector.leader:
+        return f"{elector.leader} is installing or uninstalling"
+    return f"the lease {INSTALL_LEASE} cannot be taken"

@@ -1,0 +1,109 @@
+"""Installing and uninstalling one at a time, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from support.tiny_server import TinyServer
+from vacate.api.kinds import LEASES
+from vacate.api.objects import encode
+from vacate.api.status import to_status
+from vacate.client.client import Client
+from vacate.client.inprocess import InProcessTransport
+from vacate.errors import ConfigError, Forbidden, ServiceUnavailable
+from vacate.install.lock import PATIENCE, alone
+from vacate.install.names import INSTALL_LEASE
+from vacate.sim.run import Sim, run_sim
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.sim
+
+HERE = "vacate-system"
+
+
+def simulate(main: Callable[[Sim], Awaitable[None]]) -> None:
+    run_sim(main)
+
+
+def test_the_second_waits_and_says_for_whom() -> None:
+    async def main(sim: Sim) -> None:
+        client, said, turns = Client(InProcessTransport(TinyServer())), list[str](), list[str]()
+
+        async def one(name: str, seconds: float) -> None:
+            async with alone(client, sim.clock, sim.entropy, HERE, said.append) as turn:
+                turns.append(f"{name} begins")
+                await sim.clock.sleep(seconds)
+                turn.check()
+                turns.append(f"{name} ends")
+
+        first = sim.loop.create_task(one("first", 30.0))
+        await sim.clock.sleep(1.0)
+        await one("second", 0.0)
+        await first
+        assert turns == ["first begins", "first ends", "second begins", "second ends"]
+        (line,) = said
+        assert line.startswith("waiting: ")
+        assert line.endswith(" is installing or uninstalling")
+
+    simulate(main)
+
+
+def test_one_that_was_killed_is_waited_for_a_few_seconds() -> None:
+    async def main(sim: Sim) -> None:
+        server, began = TinyServer(), sim.clock.monotonic()
+        left = {"holderIdentity": "killed", "leaseDurationSeconds": 8, "leaseTransitions": 0}
+        server.put(LEASES, INSTALL_LEASE, HERE, spec=left)
+        client = Client(InProcessTransport(server))
+        async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None):
+            assert 8.0 <= sim.clock.monotonic() - began < 12.0
+
+    simulate(main)
+
+
+def test_patience_ends() -> None:
+    async def main(sim: Sim) -> None:
+        client, began = Client(InProcessTransport(TinyServer())), sim.clock.monotonic()
+        async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None):
+            with pytest.raises(ConfigError, match=r"is installing or uninstalling, after 120 s"):
+                await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
+        assert sim.clock.monotonic() - began == pytest.approx(PATIENCE, abs=1.0)
+
+    simulate(main)
+
+
+def test_a_lease_that_cannot_be_written_is_told_so() -> None:
+    class Refusing(TinyServer):
+        async def handle(self, request: Request) -> Response:
+            return Response(403, encode(to_status(Forbidden("leases is forbidden"))))
+
+    async def main(sim: Sim) -> None:
+        client = Client(InProcessTransport(Refusing()))
+        with pytest.raises(ConfigError, match="the lease vacate-install cannot be taken, after 120 s"):
+            await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
+
+    simulate(main)
+
+
+def test_the_turn_is_over_where_it_could_not_be_renewed() -> None:
+    class Deaf(TinyServer):
+        deaf = False
+
+        async def handle(self, request: Request) -> Response:
+            if self.deaf:
+                return Response(503, encode(to_status(ServiceUnavailable("not now"))))
+            return await super().handle(request)
+
+    async def main(sim: Sim) -> None:
+        server = Deaf()
+        client = Client(InProcessTransport(server))
+        async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None) as turn:
+            await sim.clock.sleep(100.0)
+            turn.check()
+            server.deaf = True
+            await sim.clock.sleep(6.0)
+            with pytest.raises(ConfigError, match="out of touch"):
+                turn.check()
+
+    simulate(main)
