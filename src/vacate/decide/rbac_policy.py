@@ -70,7 +70,8 @@ class Policy:
         cluster_role_bindings: Iterable[Obj] = (),
     ) -> None:
         self._roles = {(namespace_of(role), name_of(role)): rules_of(role) for role in roles}
-        self._cluster_roles = effective_rules(cluster_roles)
+        self._cluster_roles = _by_name(cluster_roles)
+        self._resolved: dict[str, tuple[Rule, ...]] = {}  # of the cluster roles that were asked for
         self._cluster_bindings = tuple(map(binding_of, cluster_role_bindings))
         self._bindings: dict[str, list[Binding]] = {}
         for binding in map(binding_of, role_bindings):
@@ -87,8 +88,16 @@ class Policy:
     def role_rules(self, ref: RoleRef, namespace: str) -> tuple[Rule, ...] | None:
         """The rules of a role as a binding in that namespace sees it, or None where it does not exist."""
         if ref.kind == "ClusterRole":
-            return self._cluster_roles.get(ref.name)
+            return self._cluster_rules(ref.name)
         return self._roles.get((namespace, ref.name)) if ref.kind == "Role" and namespace else None
+
+    def _cluster_rules(self, name: str) -> tuple[Rule, ...] | None:
+        if name not in self._resolved:
+            role = self._cluster_roles.get(name)
+            if role is None:
+                return None
+            self._resolved[name] = _resolve(role, self._cluster_roles)
+        return self._resolved[name]
 
     def _grants(self, bindings: Iterable[Binding], user: User, namespace: str) -> Iterator[Grant]:
         for binding in bindings:
@@ -116,8 +125,12 @@ def role_ref_of(binding: Obj) -> RoleRef:
 
 def effective_rules(cluster_roles: Iterable[Obj]) -> dict[str, tuple[Rule, ...]]:
     """The rules of every ClusterRole, aggregation carried out."""
-    by_name = {name_of(role): role for role in sorted(cluster_roles, key=name_of)}
+    by_name = _by_name(cluster_roles)
     return {name: _resolve(role, by_name) for name, role in by_name.items()}
+
+
+def _by_name(cluster_roles: Iterable[Obj]) -> dict[str, Obj]:
+    return {name_of(role): role for role in sorted(cluster_roles, key=name_of)}
 
 
 def is_aggregated(role: Mapping[str, Any]) -> bool:
