@@ -1,4 +1,4 @@
-"""Helm as its users know it: the program named by HELM, else that of `make peers`, else that of the path."""
+"""Helm as its users know it: the program named by HELM, else that of `make peers`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[str, Any]
 def helm_or_reason() -> tuple[str | None, str]:
     """The program, or why there is none."""
     peers = os.environ.get(GIVEN)
-    wanted = os.environ.get("HELM") or (f"{peers}/helm" if peers else "helm")
+    wanted = os.environ.get("HELM") or (f"{peers}/helm" if peers else "")
     found = shutil.which(wanted)
     return found, "" if found else f"no Helm: {GIVEN}=$(make --silent peers) builds and names one"
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from hack.kubelab.children import end_child, start_child
@@ -36,7 +37,8 @@ def define(kubeconfig: Path, folder: str) -> None:
     admin = Https.from_kubeconfig(kubeconfig)
     names = [line.partition("/")[2] for line in _kubectl(kubeconfig, "create", folder, "-o", "name")]
     assert names
-    until(lambda: all(_served(admin, name) for name in names), _PATIENCE)
+    for name in names:
+        until(partial(_served, admin, name), _PATIENCE)
 
 
 def undefine(kubeconfig: Path, folder: str) -> None:

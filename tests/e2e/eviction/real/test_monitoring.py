@@ -128,6 +128,8 @@ def _look(prometheus: Prometheus, namespace: str) -> None:
             for labels, _ in shown:
                 assert set(_LABEL.findall(target["legendFormat"])) <= set(labels), target["legendFormat"]
     _about_the_pod(prometheus, namespace)
+    for alert in ("VacateEvictionRateHigh", "VacateInterceptorOld", "VacateQueueDeep", "VacateNobodyLeads"):
+        assert prometheus.query(_expression(alert)) == [], alert
     until(
         lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]),
         _PATIENCE,
@@ -150,8 +152,9 @@ def _about_the_pod(prometheus: Prometheus, namespace: str) -> None:
 
     A manager that waits for its turn shows the same requests as the one that leads.
     """
-    (old,) = [rule["expr"] for rule in RULES if rule["alert"] == "VacateInterceptorOld"]
-    turns = [labels for labels, _ in prometheus.query(old.partition(" > ")[0])]
+    turns = [
+        labels for labels, _ in prometheus.query(_expression("VacateInterceptorOld").partition(" > ")[0])
+    ]
     mine = [turn for turn in turns if turn["interceptor"] == INTERCEPTOR]
     assert [(turn["namespace"], turn["pod"]) for turn in mine] == [(namespace, "slow")]
     counted = {
@@ -164,6 +167,11 @@ def _about_the_pod(prometheus: Prometheus, namespace: str) -> None:
     assert turned[INTERCEPTOR] == 1.0
     refused = [labels for labels, _ in prometheus.query(_shown("Most refused pods"))]
     assert {"namespace": namespace, "pod": "kept"} in refused
+
+
+def _expression(alert: str) -> str:
+    (expression,) = [rule["expr"] for rule in RULES if rule["alert"] == alert]
+    return str(expression)
 
 
 def _shown(title: str) -> str:
