@@ -58,8 +58,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane
         log = folder / "cert-manager.log"
         stack.enter_context(running_peer(log, "cert-manager", "--kubeconfig", str(control.kubeconfig)))
         await stack.enter_async_context(leading_to(webhook, way=way))
-        options = ("--kubeconfig", str(control.kubeconfig), "--certificates", "cert-manager")
-        done = await asyncio.to_thread(vacate, "install", *options)
+        done = await asyncio.to_thread(vacate, *_install(control.kubeconfig))
         assert done.returncode == 0, done.stderr
         made = Plane(arm, control.kubeconfig, webhook, folder)
         await made.sign_in()
@@ -132,6 +131,16 @@ async def test_a_renewed_certificate_is_taken_without_a_restart_and_without_a_ga
         assert webhook.process.poll() is None
 
 
+async def test_installing_again_changes_nothing(plane: Plane) -> None:
+    await until(lambda: ready(plane), 60.0)
+    await until(lambda: _injected(plane))
+    before = await bundles(plane)
+    done = await asyncio.to_thread(vacate, *_install(plane.admin))
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.endswith((" created", " configured"))] == []
+    assert await bundles(plane) == before
+
+
 async def test_uninstalling_leaves_no_key_behind(plane: Plane) -> None:
     """The last test here: cert-manager would make Secrets anew for as long as there are Certificates."""
     await until(lambda: ready(plane), 60.0)
@@ -140,6 +149,14 @@ async def test_uninstalling_leaves_no_key_behind(plane: Plane) -> None:
     for kind in (CERTIFICATES, ISSUERS, SECRETS):
         left = (await plane.arm.call("GET", kind.collection_path(NAMESPACE))).ok()["items"]
         assert [one["metadata"]["name"] for one in left] == []
+
+
+def _install(kubeconfig: Path) -> tuple[str, ...]:
+    return ("install", "--kubeconfig", str(kubeconfig), "--certificates", "cert-manager")
+
+
+async def _injected(plane: Plane) -> bool:
+    return all(await bundles(plane))
 
 
 async def _renew(plane: Plane) -> None:
