@@ -40,8 +40,9 @@ def _call(event: dict[str, Any]) -> Call:
     resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
     forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
     who = event.get("impersonatedUser", event["user"])
+    name = who.get("username", "")  # whoever was not let in has none
     return Call(
-        who["username"], event["verb"], about.get("apiGroup", ""), resource, about.get("namespace", ""),
+        name, event["verb"], about.get("apiGroup", ""), resource, about.get("namespace", ""),
         about.get("name", ""), event.get("responseStatus", {}).get("code", 0), forbidden,
         event.get("requestObject", {}),
     )  # fmt: skip
