@@ -14,18 +14,25 @@ from vacate import __version__
 from vacate.cli.program import program_name
 from vacate.errors import VacateError
 
-_COMMANDS: Mapping[str, str] = {
-    "up": "vacate.cli.up:up",
-    "manager": "vacate.cli.manager:manager",
-    "install": "vacate.cli.install:install",
-    "uninstall": "vacate.cli.install:uninstall",
-    "webhook": "vacate.cli.webhook:webhook",
-    "demo": "vacate.cli.demo:demo",
-    "evict": "vacate.cli.evict:evict",
-    "status": "vacate.cli.status:status",
-    "cancel": "vacate.cli.cancel:cancel",
-    "explain": "vacate.cli.explain:explain",
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "up": ("vacate.cli.up:up", "Run a small Kubernetes until Ctrl-C."),
+    "manager": (
+        "vacate.cli.manager:manager",
+        "Run the eviction request controller until Ctrl-C or SIGTERM.",
+    ),
+    "install": ("vacate.cli.install:install", "Install Vacate into a cluster, or upgrade it there."),
+    "uninstall": ("vacate.cli.install:uninstall", "Remove Vacate from a cluster."),
+    "webhook": (
+        "vacate.cli.webhook:webhook",
+        "Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.",
+    ),
+    "demo": ("vacate.cli.demo:demo", "Drain a node of a throw-away cluster, live, and clean up."),
+    "evict": ("vacate.cli.evict:evict", "Ask pods to leave."),
+    "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),
+    "cancel": ("vacate.cli.cancel:cancel", "Take back the request that pods leave."),
+    "explain": ("vacate.cli.explain:explain", "Tell how a pod's leave stands."),
 }
+"""Where each subcommand is found, and the first sentence of its help."""
 
 
 class LazyGroup(click.Group):
@@ -33,17 +40,21 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every subcommand, in the order of the table."""
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the subcommand's module."""
-        target = _COMMANDS.get(cmd_name)
-        if target is None:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = target.partition(":")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of subcommands, of which none is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,7 +12,6 @@ from vacate.cli.params import pod_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import list_budgets, list_requests
 from vacate.cli.run import run_until_signalled
-from vacate.cli.status_follow import Follower
 from vacate.cli.status_rows import HEADER, WIDE_HEADER, rows_of
 
 
@@ -37,6 +36,8 @@ def status(pods: tuple[str, ...], everywhere: bool, follow: bool, reach: Reach, 
         async with connected(reach) as cluster:
             namespace = "" if everywhere else cluster.namespace
             if follow:
+                from vacate.cli.status_follow import Follower  # noqa: PLC0415  one look needs no live table
+
                 await Follower(cluster, namespace, pods).run()
             else:
                 await _show(cluster, namespace, pods, output)
