@@ -30,7 +30,7 @@ GIVEN = "VACATE_NODE_ARCHIVE"
 """Names an archive that has the image already, under the same name; then nothing is built."""
 
 _SOURCES = ("Containerfile", "requirements/runtime.lock", "pyproject.toml", "README.md", "LICENSE", "src")
-_PYTHON = ("python3-venv", "python3-pip")
+_PYTHON = ("python3-venv", "python3-pip", "python-is-python3")
 _LAST_LINES = 40
 
 
@@ -78,9 +78,6 @@ def _build(folder: Path, tools: Path, store: Path) -> None:
 def _make_base(python: Path, target: Path) -> None:
     """Under the name of the published one: Python as `python`, its tools, and a shell."""
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    link = python / "usr/bin/python"
-    if not link.exists():
-        link.symlink_to("python3")
     write_archive(Image(BASE, ["python3"], {"PATH": path}), python, target)
 
 
