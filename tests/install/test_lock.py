@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.tiny_server import TinyServer
-from vacate.api.kinds import LEASES
+from vacate.api.kinds import LEASES, NAMESPACES
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client
@@ -23,13 +23,19 @@ pytestmark = pytest.mark.sim
 HERE = "vacate-system"
 
 
+def a_server(server: TinyServer | None = None) -> TinyServer:
+    server = server or TinyServer()
+    server.put(NAMESPACES, HERE, "")
+    return server
+
+
 def simulate(main: Callable[[Sim], Awaitable[None]]) -> None:
     run_sim(main)
 
 
 def test_the_second_waits_and_says_for_whom() -> None:
     async def main(sim: Sim) -> None:
-        client, said, turns = Client(InProcessTransport(TinyServer())), list[str](), list[str]()
+        client, said, turns = Client(InProcessTransport(a_server())), list[str](), list[str]()
 
         async def one(name: str, seconds: float) -> None:
             async with alone(client, sim.clock, sim.entropy, HERE, said.append) as turn:
@@ -52,7 +58,7 @@ def test_the_second_waits_and_says_for_whom() -> None:
 
 def test_one_that_was_killed_is_waited_for_a_few_seconds() -> None:
     async def main(sim: Sim) -> None:
-        server, began = TinyServer(), sim.clock.monotonic()
+        server, began = a_server(), sim.clock.monotonic()
         left = {"holderIdentity": "killed", "leaseDurationSeconds": 8, "leaseTransitions": 0}
         server.put(LEASES, INSTALL_LEASE, HERE, spec=left)
         client = Client(InProcessTransport(server))
@@ -64,7 +70,7 @@ def test_one_that_was_killed_is_waited_for_a_few_seconds() -> None:
 
 def test_patience_ends() -> None:
     async def main(sim: Sim) -> None:
-        client, began = Client(InProcessTransport(TinyServer())), sim.clock.monotonic()
+        client, began = Client(InProcessTransport(a_server())), sim.clock.monotonic()
         async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None):
             with pytest.raises(ConfigError, match=r"is installing or uninstalling, after 120 s"):
                 await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
@@ -76,12 +82,31 @@ def test_patience_ends() -> None:
 def test_a_lease_that_cannot_be_written_is_told_so() -> None:
     class Refusing(TinyServer):
         async def handle(self, request: Request) -> Response:
-            return Response(403, encode(to_status(Forbidden("leases is forbidden"))))
+            if "leases" in request.path:
+                return Response(403, encode(to_status(Forbidden("leases is forbidden"))))
+            return await super().handle(request)
 
     async def main(sim: Sim) -> None:
-        client = Client(InProcessTransport(Refusing()))
+        client = Client(InProcessTransport(a_server(Refusing())))
         with pytest.raises(ConfigError, match="the lease vacate-install cannot be taken, after 120 s"):
             await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
+
+    simulate(main)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_nobody_waits_for_a_turn_in_a_namespace_that_goes(held: bool) -> None:
+    async def main(sim: Sim) -> None:
+        server, began = a_server(), sim.clock.monotonic()
+        if held:
+            spec = {"holderIdentity": "uninstall", "leaseDurationSeconds": 800, "leaseTransitions": 0}
+            server.put(LEASES, INSTALL_LEASE, HERE, spec=spec)
+        ending = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        server.put(NAMESPACES, HERE, "", metadata=ending)
+        client = Client(InProcessTransport(server))
+        with pytest.raises(ConfigError, match="the namespace was deleted meanwhile"):
+            await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
+        assert sim.clock.monotonic() - began < 5.0
 
     simulate(main)
 
@@ -97,6 +122,7 @@ def test_the_turn_is_over_where_it_could_not_be_renewed() -> None:
 
     async def main(sim: Sim) -> None:
         server = Deaf()
+        a_server(server)
         client = Client(InProcessTransport(server))
         async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None) as turn:
             await sim.clock.sleep(100.0)

@@ -202,6 +202,19 @@ def test_two_at_once_take_turns(town: Town) -> None:
     noted = town.admin.get(NOTES).ok()["data"]["objects"].splitlines()
     won = settings[0] if there == left else settings[1]
     assert sorted(noted) == sorted(line_of(obj) for obj in objects(won))
+    one_way_and_the_other(town)
+
+
+def one_way_and_the_other(town: Town) -> None:
+    """Whoever is told that the namespace goes can come again."""
+    away, back = town.begin("uninstall"), town.begin("install")
+    _, err = away.communicate(timeout=100)
+    assert (away.returncode, err) == (0, "")
+    _, err = back.communicate(timeout=100)
+    assert back.returncode == 0 or len(err.splitlines()) == 1, err
+    done = town.run("install")
+    assert done.returncode == 0, done.stderr
+    assert town.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
 
 
 def test_a_namespace_on_its_way_out_is_waited_for(town: Town) -> None:

@@ -54,11 +54,18 @@ async def require_one_place(client: Client, namespace: str) -> None:
     found = await existing(client, binding)
     for subject in dig(found or {}, "subjects") or []:
         other = str(subject.get("namespace") or "")
-        if other and other != namespace and await _stays(client, other):
+        if other and other != namespace and await stays(client, other):
             raise ConfigError(
                 f"Vacate is in namespace {other} of this cluster, and can be there only once: "
                 f"use -n {other}, or vacate uninstall -n {other} first"
             )
+
+
+async def stays(client: Client, namespace: str) -> bool:
+    """Whether the namespace is there, and not on its way out."""
+    place = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": namespace}}
+    found = await existing(client, place)
+    return found is not None and not found["metadata"].get("deletionTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +123,6 @@ def _listed(missing: Sequence[Right]) -> str:
         f"{', '.join(some)} {resource}" + (f" in {namespace}" if namespace else "")
         for (resource, namespace), some in verbs.items()
     )
-
-
-async def _stays(client: Client, namespace: str) -> bool:
-    place = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": namespace}}
-    found = await existing(client, place)
-    return found is not None and not found["metadata"].get("deletionTimestamp")
 
 
 async def _serves(client: Client, version: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from vacate.api.kinds import LEASES
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError, NotFound
+from vacate.install.checks import stays
 from vacate.install.names import INSTALL_LEASE
 from vacate.metrics import Metrics
 from vacate.runtime.leader import LeaderElector, LeadershipLost, LeaseTimings
@@ -43,7 +44,7 @@ async def alone(
         name=INSTALL_LEASE, namespace=namespace,
         identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
     )  # fmt: skip
-    await _acquire(elector, clock, tell)
+    await _acquire(elector, clock, tell, lambda: stays(client, namespace))
     holding = asyncio.create_task(elector.hold())
     try:
         yield Turn(elector)
@@ -59,19 +60,31 @@ async def forget_lock(client: Client, namespace: str) -> None:
         await client.delete(LEASES, INSTALL_LEASE, namespace)
 
 
-async def _acquire(elector: LeaderElector, clock: Clock, tell: Callable[[str], None]) -> None:
-    async def say() -> None:
+async def _acquire(
+    elector: LeaderElector, clock: Clock, tell: Callable[[str], None], there: Callable[[], Awaitable[bool]]
+) -> None:
+    """Wait for the turn; but not where there will be none, since the namespace goes."""
+
+    async def look() -> None:
         await clock.sleep(_SILENT)
         tell(f"waiting: {_holder(elector)}")
+        while await there():
+            await clock.sleep(_SILENT)
 
-    saying = asyncio.create_task(say())
+    waiting, looking = asyncio.create_task(elector.acquire()), asyncio.create_task(look())
+    both = [waiting, looking]
     try:
-        async with asyncio.timeout(PATIENCE):
-            await elector.acquire()
-    except TimeoutError:
-        raise ConfigError(f"{_holder(elector)}, after {PATIENCE:.0f} s") from None
+        done, _ = await asyncio.wait(both, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            raise ConfigError(f"{_holder(elector)}, after {PATIENCE:.0f} s")
+        for task in done:
+            task.result()
+        if looking in done or not await there():
+            raise ConfigError("the namespace was deleted meanwhile; the same command makes it anew")
     finally:
-        saying.cancel()
+        for task in both:
+            task.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
 
 
 def _holder(elector: LeaderElector) -> str:
