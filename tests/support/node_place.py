@@ -78,6 +78,10 @@ class NodePlace:
         """All that the API server was asked."""
         return list(calls(Path(os.environ[AUDIT])))
 
+    def evictions(self, pod: str) -> list[int]:
+        """How the evictions of a pod were answered."""
+        return [call.code for call in self.calls() if (call.resource, call.name) == ("pods/eviction", pod)]
+
     def gone(self, kubectl: Kubectl, what: str) -> None:
         """Wait until an object is not there any more."""
         until(lambda: kubectl(f"get {what}").code != 0, _PATIENCE)
