@@ -24,7 +24,7 @@ from support.definitions import until
 from support.kube_peers import define, running_peer
 from support.kube_webhook import NAMESPACE, Plane, free_port
 from support.mounted import mount
-from support.peers import peer
+from support.peers import definitions, peer
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.install.kinds import CERTIFICATES, ISSUERS, SECRETS
@@ -37,6 +37,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
+KINDS = ("certificates", "certificaterequests", "issuers", "clusterissuers")
 CERTIFICATE = CERTIFICATES.object_path(WEBHOOK, NAMESPACE)
 SECRET = SECRETS.object_path(TLS_SECRET, NAMESPACE)
 
@@ -54,7 +55,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane
         stack.callback(control.stop)
         arm = KubeArm(control.kubeconfig)
         stack.push_async_callback(arm.aclose)
-        define(control.kubeconfig, "cert-manager-crds")
+        define(control.kubeconfig, definitions("cert-manager-crds", *KINDS))
         log = folder / "cert-manager.log"
         stack.enter_context(running_peer(log, "cert-manager", "--kubeconfig", str(control.kubeconfig)))
         await stack.enter_async_context(leading_to(webhook, way=way))

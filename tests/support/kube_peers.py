@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,30 +32,24 @@ def running_peer(log: Path, name: str, *arguments: str) -> Iterator[None]:
         end_child(child, 10.0)
 
 
-def define(kubeconfig: Path, folder: str) -> None:
-    """The definitions of a peer's kinds, from its own module; returns when all of them are served."""
+def define(kubeconfig: Path, files: Sequence[Path]) -> None:
+    """Definitions of a peer's kinds, from its own module; returns when all of them are served."""
     admin = Https.from_kubeconfig(kubeconfig)
-    names = [line.partition("/")[2] for line in _kubectl(kubeconfig, "create", folder, "-o", "name")]
-    assert names
-    for name in names:
-        until(partial(_served, admin, name), _PATIENCE)
+    made = _kubectl(kubeconfig, "create", files, "-o", "name", "--validate=ignore")
+    assert len(made) == len(files) > 0
+    for line in made:
+        until(partial(_served, admin, line.partition("/")[2]), _PATIENCE)
 
 
-def undefine(kubeconfig: Path, folder: str) -> None:
+def undefine(kubeconfig: Path, files: Sequence[Path]) -> None:
     """The definitions go, and what is left of their kinds with them."""
-    _kubectl(kubeconfig, "delete", folder, "--wait=false")
+    _kubectl(kubeconfig, "delete", files, "--wait=false")
 
 
-def _kubectl(kubeconfig: Path, verb: str, folder: str, *options: str) -> list[str]:
-    command = [
-        f"{os.environ[ASSETS]}/kubectl",
-        "--kubeconfig",
-        str(kubeconfig),
-        verb,
-        "-f",
-        str(peer(folder)),
-    ]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120, check=False)
+def _kubectl(kubeconfig: Path, verb: str, files: Sequence[Path], *options: str) -> list[str]:
+    command = [f"{os.environ[ASSETS]}/kubectl", "--kubeconfig", str(kubeconfig), verb, *options]
+    command += [f"--filename={file}" for file in files]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -15,3 +15,8 @@ def peer(name: str) -> Path:
     if not folder:
         pytest.skip(f"no {name}: {GIVEN}=$(make --silent peers) builds and names it")
     return Path(folder) / name
+
+
+def definitions(folder: str, *plurals: str) -> list[Path]:
+    """The files that define these kinds."""
+    return [next(peer(folder).glob(f"*_{plural}.yaml")) for plural in plurals]

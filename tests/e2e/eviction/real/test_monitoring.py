@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.eviction_place import Place
 from support.eviction_real import HOME, RealCluster
 from support.kube_peers import define, undefine
-from support.peers import peer
+from support.peers import definitions, peer
 from support.prometheus import (
     Prometheus,
     endpoint_slice,
@@ -41,6 +41,7 @@ from vacate.install.objects import parts
 pytestmark = pytest.mark.timeout(300)
 
 DOCUMENT = Path(__file__).parents[4] / "docs/reference/metrics.md"
+KINDS = ("prometheuses", "prometheusrules", "servicemonitors", "podmonitors", "probes")
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices"
 PROMETHEUSES = f"/apis/monitoring.coreos.com/v1/namespaces/{HOME}/prometheuses"
 ADDRESSES = {MANAGER: ("192.0.2.1", "192.0.2.2"), WEBHOOK: ("192.0.2.3",)}
@@ -71,8 +72,9 @@ def watched(real: RealCluster) -> Iterator[Prometheus]:
     there += [(SLICES, endpoint_slice(service, HOME, found)) for service, found in ADDRESSES.items()]
     there += [(PROMETHEUSES, everything_here(real.plane, HOME, ports(real)))]
     with contextlib.ExitStack() as stack:
-        define(real.kubeconfig, "prometheus-crds")
-        stack.callback(undefine, real.kubeconfig, "prometheus-crds")
+        kinds = definitions("prometheus-crds", *KINDS)
+        define(real.kubeconfig, kinds)
+        stack.callback(undefine, real.kubeconfig, kinds)
         for path, obj in there:
             real.admin.create(f"{path}?fieldValidation=Strict", obj)
             stack.callback(real.admin.delete, f"{path}/{obj['metadata']['name']}")
