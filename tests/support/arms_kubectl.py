@@ -20,9 +20,8 @@ import orjson
 from support import arms
 from support.arms import ADMIN, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Answer, As, Event, Obj, Query
 from support.arms_transport import TransportArm, event_of, json_bytes
+from support.kubectl import SHORT_LIVED
 
-# A process that lives for a few milliseconds has no use for threads and a garbage collector.
-_SHORT_LIVED = {"GOMAXPROCS": "1", "GOGC": "off"}
 _RAW = {"GET": "get", "POST": "create", "PUT": "replace", "DELETE": "delete"}
 _PATCHES = {JSON_PATCH: "json", MERGE_PATCH: "merge", STRATEGIC_PATCH: "strategic"}
 _FROM_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
@@ -119,7 +118,7 @@ class KubectlArm:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={"HOME": str(self._folder), "PATH": os.environ.get("PATH", ""), **_SHORT_LIVED},
+            env={"HOME": str(self._folder), "PATH": os.environ.get("PATH", ""), **SHORT_LIVED},
             limit=16 * 1024 * 1024,
         )
 

@@ -22,6 +22,8 @@ _CELL = re.compile(r"\S+(?: \S+)*")
 
 OLDEST = (1, 27)
 """What is said and asked differently by older ones is not worth a branch in every test."""
+SHORT_LIVED = {"GOMAXPROCS": "1", "GOGC": "off"}
+"""A process that lives for a few milliseconds has no use for threads and a garbage collector."""
 
 
 @cache
@@ -102,6 +104,7 @@ class Kubectl:
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(home),
             "KUBECONFIG": str(kubeconfig),
+            **SHORT_LIVED,
         }
 
     def __call__(self, command: str, stdin: Any = None, *, around: Mapping[str, str] | None = None) -> Ran:
