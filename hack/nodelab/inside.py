@@ -91,9 +91,11 @@ def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
 
 
 def _explain(environment: dict[str, str]) -> None:
-    told = " ".join(f"{name}={environment[name]}" for name in ("KUBECONFIG", "PATH"))
-    print("A cluster with one node that runs containers is ready. From another terminal:\n")
-    print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {told} kubectl get nodes\n")
+    told = f"KUBECONFIG={environment[KUBECONFIG]} PATH={environment[ASSETS]}:$PATH"
+    print(
+        "A cluster with one node that runs containers is ready. For a shell in it, from another terminal:\n"
+    )
+    print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {told} bash\n")
     print("Ctrl-C removes it.", flush=True)
 
 
