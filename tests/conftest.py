@@ -6,10 +6,17 @@ import gc
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.groups import pytest_collection_modifyitems
 
 __all__ = ["pytest_collection_modifyitems"]
+
+# How long an example takes depends on what else the machine does, and is no property of the code.
+settings.register_profile(
+    "any machine", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
