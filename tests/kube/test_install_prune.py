@@ -18,7 +18,7 @@ from vacate.install.calls import applied, existing
 from vacate.install.definition import definition
 from vacate.install.inventory import line_of, object_of
 from vacate.install.kinds import kind_of, path_of, shown
-from vacate.install.removing import removable
+from vacate.install.removing import Uninstaller, removable
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
 
@@ -165,6 +165,22 @@ async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Place) -> 
     assert len(said) == 7
     assert len(await place.there(objects(place.settings))) == 6  # and the namespace
     assert sorted(await place.noted()) == sorted(lines(place.settings))
+
+
+async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Place) -> None:
+    """Somebody else may have installed it anew, and that is not what was to go."""
+    await place.install()
+    before = await place.there(objects(place.settings))
+    clock, said = Jumping(), list[str]()
+
+    def tell(line: str) -> None:
+        said.append(line)
+        clock.ahead = 60.0 if len(said) == 7 else 0.0
+
+    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+        await Uninstaller(place.client, clock, system_entropy(), tell).uninstall(place.settings.namespace)
+    assert len(said) == 7
+    assert len(await place.there(objects(place.settings))) == len(before) - 7
 
 
 class Killed(BaseException):

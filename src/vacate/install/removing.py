@@ -44,10 +44,11 @@ class Uninstaller:
         await require_one_place(self._client, namespace)
         home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
         if home is None or home["metadata"].get("deletionTimestamp"):
-            await self._remove(namespace, definitions=definitions)  # and nobody can install there now
+            # Nobody can install there now, so that nobody has to wait.
+            await self._remove(namespace, lambda: None, definitions=definitions)
         else:
-            async with alone(self._client, self._clock, self._entropy, namespace, self._tell):
-                await self._remove(namespace, definitions=definitions)
+            async with alone(self._client, self._clock, self._entropy, namespace, self._tell) as turn:
+                await self._remove(namespace, turn.check, definitions=definitions)
             await forget_lock(self._client, namespace)
         if not self._said:
             self._tell(f"nothing of Vacate is in this cluster, or in its namespace {namespace}")
@@ -56,11 +57,14 @@ class Uninstaller:
         self._said += 1
         self._say(line)
 
-    async def _remove(self, namespace: str, *, definitions: bool) -> None:
+    async def _remove(self, namespace: str, check: Callable[[], None], *, definitions: bool) -> None:
+        """Remove one after the other; before each, check that nobody can have installed it anew."""
         noted = await Notes(self._client, namespace).lines()
         # A note is no more than a hint: whoever can write it must not have others' objects deleted by it.
+        check()
         await Pruner(self._client, self._tell).prune(removable(namespace), noted, namespace)
         for obj in removable(namespace):
+            check()
             kind = kind_of(obj)
             if kind == DEFINITIONS:
                 await self._definition(obj, wanted=definitions)
