@@ -124,14 +124,15 @@ def _interrupted_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def main() -> None:
+def print_folder(name: str, found: Callable[[], Path]) -> None:
+    """The whole of a command: print the folder, or what a person has to mend."""
     try:
-        print(obtain())
+        print(found())
     except KubeError as error:
-        sys.exit(f"kube: {error}")
+        sys.exit(f"{name}: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 if __name__ == "__main__":
-    main()
+    print_folder("kube", obtain)

@@ -9,13 +9,12 @@ the same modules: nothing of them is copied into this repository.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from hack.kubelab.obtain import built
+from hack.kubelab.obtain import built, print_folder
 from hack.kubelab.programs import missing_programs
 from hack.kubelab.progress import Progress
 from hack.kubelab.recipe import read_module
@@ -105,14 +104,5 @@ def obtain_peers(environment: Mapping[str, str] = os.environ, progress: Progress
     return built(pinned_peers(), environment, progress)
 
 
-def main() -> None:
-    try:
-        print(obtain_peers())
-    except KubeError as error:
-        sys.exit(f"peers: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
 if __name__ == "__main__":
-    main()
+    print_folder("peers", obtain_peers)
