@@ -15,22 +15,23 @@ import vacate
 pytestmark = pytest.mark.unit
 
 ROOT = Path(vacate.__file__).parent
-RANKS = {
+RANKS: dict[str, float] = {
     "errors": -1,  # below everything
     "clock": 0, "entropy": 0, "metrics": 0, "features": 0,
     "api": 1, "wire": 1,
     "decide": 2,
-    "admission": 3, "store": 3, "client": 3,
+    "admission": 3, "store": 3, "client": 3, "views": 3,
+    "crds": 3.5,
     "cache": 4, "queue": 4, "apiserver": 4,
     "runtime": 5,
     "sdk": 6,
-    "controllers": 7, "workloads": 7, "node": 7,
+    "controllers": 7, "interceptors": 7, "nodeagent": 7, "workloads": 7, "node": 7,
     "webhook": 8, "install": 8, "dashboard": 8,
     "wiring": 9,
     "sim": 10,
     "cli": 11,
 }  # fmt: skip
-PURE = ("decide", "admission")
+PURE = tuple(name for name in ("decide", "admission", "crds", "views") if (ROOT / name).is_dir())
 IMPURE_MODULES = {"time", "random", "os", "asyncio", "logging", "uuid", "secrets", "socket", "threading"}
 # The two readers of time and randomness, and those that must speak to real time beside them.
 TIME_READERS = {"clock.py", "entropy.py"}
