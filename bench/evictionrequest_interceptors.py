@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from vacate.sdk import Interceptor, Leave, run_interceptors
+from vacate.sdk import EvictionContext, Interceptor, run_interceptors
 
 
-async def nothing(leave: Leave) -> None:
+async def nothing(leave: EvictionContext) -> None:
     """Done at once: what remains is what the process itself costs."""
 
 

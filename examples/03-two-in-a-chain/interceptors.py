@@ -2,22 +2,22 @@
 
 import asyncio
 
-from vacate.sdk import Finished, Leave, interceptor, run_interceptors
+from vacate.sdk import EvictionContext, Finished, interceptor, run_interceptors
 
 
 @interceptor("traffic.example.com", label_selector="app=shop")
-async def move_traffic(leave: Leave) -> Finished:
+async def move_traffic(context: EvictionContext) -> Finished:
     for share in (100, 50, 0):
-        await leave.report(f"{share} % of the traffic still comes here")
+        await context.report(f"{share} % of the traffic still comes here")
         print(f"traffic: {share} %", flush=True)
         await asyncio.sleep(0.3)  # in place of the work
-    return leave.finished("no traffic any more")
+    return context.finished("no traffic any more")
 
 
 @interceptor("archive.example.com", label_selector="app=shop")
-async def keep_logs(leave: Leave) -> None:
+async def keep_logs(context: EvictionContext) -> None:
     print("archive: the logs are kept", flush=True)
-    await leave.evict()
+    await context.evict()
     print("archive: the pod is evicted", flush=True)
 
 

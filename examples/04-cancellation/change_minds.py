@@ -9,7 +9,7 @@ namespace = sys.argv[1]
 
 with Requester("example.vacate.dev") as requester:
     for pod, message in (("chat", "Users finish their talk"), ("ledger", "Closing the books")):
-        request = requester.ask(pod, namespace)
+        request = requester.request(pod, namespace)
         for now in requester.follow(request):
             if now.status.message == message:  # the interceptor is at work
                 break

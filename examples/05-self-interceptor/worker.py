@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from vacate.sdk.sync import PlainLeave, interceptor, run_interceptors
+from vacate.sdk.sync import EvictionContext, interceptor, run_interceptors
 
 leaving = threading.Event()
 idle = threading.Event()
@@ -21,13 +21,13 @@ def work() -> None:
 
 
 @interceptor("worker.example.com", pod_uid=os.environ["POD_UID"])
-def finish(leave: PlainLeave) -> None:
-    leave.report("Finishing the last job")
+def finish(context: EvictionContext) -> None:
+    context.report("Finishing the last job")
     leaving.set()
     while not idle.is_set():
-        leave.sleep(0.1)
+        context.sleep(0.1)
     print("all jobs are done, the pod may go", flush=True)
-    leave.evict()
+    context.evict()
 
 
 threading.Thread(target=work, daemon=True).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.sdk_stage import Stage, on_stage
-from vacate.sdk import Interceptor, Leave
+from vacate.sdk import EvictionContext, Interceptor
 
 pytestmark = pytest.mark.sim
 
@@ -14,14 +14,14 @@ BACKUP = "backup.example.com"
 
 def test_events_of_a_handler_are_about_the_request_and_counted() -> None:
     async def body(stage: Stage) -> None:
-        async def talks(leave: Leave) -> None:
+        async def talks(leave: EvictionContext) -> None:
             for _ in range(50):
                 leave.event("Copied", "One more part is copied.")
 
         await stage.program(Interceptor(BACKUP, talks))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         await requester.wait(request)
         await stage.clock.sleep(60)
         (event,) = stage.events("Copied")

@@ -8,17 +8,17 @@ import pytest
 
 from support.sdk_stage import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
-from vacate.decide.dialects.history import Fate
+from vacate.decide.dialects.history import TurnResult
 from vacate.errors import Invalid
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
-    Ended,
     Ending,
+    EvictionContext,
     Finished,
     Interceptor,
-    Leave,
     Requester,
+    TurnEndReason,
 )
 from vacate.sdk.asking import withdrawn
 
@@ -43,19 +43,19 @@ class Actors:
             Interceptor(ACTOR_B, self._notify, cancellation=self._policy_of_b),
         )
 
-    async def _notify(self, leave: Leave) -> Finished:
+    async def _notify(self, leave: EvictionContext) -> Finished:
         self.told.append("there will be a disruption")
         await leave.report("Users finish their work")
         try:
             await self.users_done.wait()
         except asyncio.CancelledError:
-            if leave.ended is Ended.CANCELLED:
+            if leave.end_reason is TurnEndReason.CANCELLED:
                 self.told.append("the disruption is cancelled")
             raise
         return leave.finished("Ready to be deleted")
 
-    async def _delete(self, leave: Leave) -> None:
-        await leave.delete(because="all users are gone")
+    async def _delete(self, leave: EvictionContext) -> None:
+        await leave.delete(reason="all users are gone")
 
 
 async def begin(stage: Stage, actors: Actors) -> Requester:
@@ -64,7 +64,7 @@ async def begin(stage: Stage, actors: Actors) -> Requester:
     await stage.pod("p-1", ACTOR_A, ACTOR_B)
     await cordon(stage, unschedulable=True)
     drain = stage.requester(DRAIN)
-    await drain.ask("p-1")
+    await drain.request("p-1")
     return drain
 
 
@@ -83,7 +83,7 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
         drain = await begin(stage, actors)
         sort = stage.requester(SORT)  # 3. the descheduler joins
-        request = await sort.ask("p-1")
+        request = await sort.request("p-1")
         assert [one.name for one in request.spec.requesters] == [DRAIN, SORT]
         await b_is_at_work(stage, actors)  # 4. to 6.
         assert stage.request.status.eviction_request_cancellation_policy == "Allow"
@@ -95,9 +95,9 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         actors.users_done.set()  # 10. B completes; 11. A's turn; 12. it allows; 13. it deletes the pod
         result = await sort.wait(request)  # 14.
         assert result.left
-        assert [(turn.interceptor, turn.fate) for turn in result.history] == [
-            (ACTOR_B, Fate.COMPLETED),
-            (ACTOR_A, Fate.ENDED),
+        assert [(turn.interceptor, turn.result) for turn in result.history] == [
+            (ACTOR_B, TurnResult.COMPLETED),
+            (ACTOR_A, TurnResult.ENDED),
         ]
         assert actors.told == ["there will be a disruption"]
 

@@ -17,9 +17,9 @@ from vacate.sdk import (
     CancellationForbidden,
     Condition,
     ContractError,
-    Ended,
+    EvictionContext,
     Interceptor,
-    Leave,
+    TurnEndReason,
     TurnLost,
 )
 
@@ -35,15 +35,15 @@ class Diary:
         self.lines: list[str] = []
         self._clean_up = clean_up
 
-    async def __call__(self, leave: Leave) -> None:
+    async def __call__(self, leave: EvictionContext) -> None:
         self.lines.append("resumed" if leave.resumed else "began")
         try:
             await leave.report("Working")
             await leave.clock.sleep(3600)
         except asyncio.CancelledError:
-            assert leave.ended is not None
+            assert leave.end_reason is not None
             await leave.clock.sleep(self._clean_up)
-            self.lines.append(leave.ended.name)
+            self.lines.append(leave.end_reason.name)
             raise
         self.lines.append("ended")
 
@@ -54,7 +54,7 @@ def test_a_cancelled_request_cancels_the_handler_which_may_clean_up() -> None:
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         assert await requester.withdraw("web")
@@ -75,14 +75,14 @@ def test_a_request_that_is_asked_for_again_calls_the_handler_again() -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         for _ in range(2):
-            await requester.ask("web")
+            await requester.request("web")
             await stage.until_active(BACKUP)
             await stage.clock.sleep(10)
             await requester.withdraw("web")
             await stage.clock.sleep(1)
         await stage.clock.sleep(120)
         assert diary.lines == ["began", "CANCELLED"]  # the second was over before the first had cleaned up
-        await requester.ask("web")
+        await requester.request("web")
         await stage.clock.sleep(10)
         assert diary.lines == ["began", "CANCELLED", "began"]
 
@@ -95,12 +95,12 @@ def test_a_request_replaced_during_the_clean_up_is_worked_on_afterwards() -> Non
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         await requester.withdraw("web")
         await stage.clock.sleep(1)
-        await requester.ask("web")
+        await requester.request("web")
         await stage.clock.sleep(60)
         assert diary.lines == ["began", "CANCELLED", "began"]
 
@@ -112,7 +112,7 @@ def test_a_deleted_request_cancels_the_handler() -> None:
         diary = Diary()
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
-        request = await stage.requester().ask("web")
+        request = await stage.requester().request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         await stage.world.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
@@ -127,7 +127,7 @@ def test_a_pod_that_ends_by_itself_cancels_the_handler() -> None:
         diary = Diary()
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         from vacate.api.kinds import PODS
@@ -146,7 +146,7 @@ def test_a_handler_that_hangs_past_its_own_limit_is_no_longer_heartbeaten() -> N
         within = dt.timedelta(minutes=5)
         await stage.program(Interceptor(BACKUP, diary, progress_within=within))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web", deadline_seconds=600)
+        await stage.requester().request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
         began = stage.clock.monotonic()
         await stage.until_active(CACHE)
@@ -162,7 +162,7 @@ def test_a_handler_that_hangs_past_its_own_limit_is_no_longer_heartbeaten() -> N
 
 def test_progress_keeps_the_heartbeat_going() -> None:
     async def body(stage: Stage) -> None:
-        async def steady(leave: Leave) -> None:
+        async def steady(leave: EvictionContext) -> None:
             for _ in range(20):
                 await leave.clock.sleep(120)
                 leave.progress()
@@ -170,7 +170,7 @@ def test_progress_keeps_the_heartbeat_going() -> None:
         one = Interceptor(BACKUP, steady, progress_within=dt.timedelta(minutes=5))
         await stage.program(one)
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web", deadline_seconds=600)
+        await stage.requester().request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
         began = stage.clock.monotonic()
         await stage.until_active(CACHE)
@@ -184,13 +184,13 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
     async def body(stage: Stage) -> None:
         attempts: list[int] = []
 
-        async def fails(leave: Leave) -> None:
+        async def fails(leave: EvictionContext) -> None:
             attempts.append(leave.attempt)
             raise OSError("the backup server is away")
 
         await stage.program(Interceptor(BACKUP, fails, attempts=3))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web", deadline_seconds=600)
+        await stage.requester().request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
         began = stage.clock.monotonic()
         await stage.until_active(CACHE)
@@ -206,12 +206,12 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
 
 def test_a_failure_is_no_progress() -> None:
     async def body(stage: Stage) -> None:
-        async def fails(leave: Leave) -> None:
+        async def fails(leave: EvictionContext) -> None:
             raise OSError("no")
 
         await stage.program(Interceptor(BACKUP, fails, attempts=2))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         states = writes(stage.world, EVICTIONREQUESTS.resource)
         mine = [one["status"] for one in states if dig(one, "status", "activeInterceptorName") == BACKUP]
@@ -223,17 +223,17 @@ def test_a_failure_is_no_progress() -> None:
 
 def test_a_handler_that_recovers_goes_on() -> None:
     async def body(stage: Stage) -> None:
-        async def recovers(leave: Leave) -> None:
+        async def recovers(leave: EvictionContext) -> None:
             if leave.attempt < 3:
                 raise RuntimeError("not yet")
 
         await stage.program(Interceptor(BACKUP, recovers))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         result = await requester.wait(request)
         assert result.left
-        assert result.history[0].fate.value == "completed"
+        assert result.history[0].result.value == "completed"
 
     on_stage(body)
 
@@ -243,7 +243,7 @@ def test_after_a_crash_the_handler_is_called_again_as_a_resumption() -> None:
         diary = Diary()
         process = await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         await process.crash()
@@ -260,7 +260,7 @@ def test_a_clean_stop_keeps_the_turn_and_writes_nothing() -> None:
         diary = Diary(clean_up=3)
         process = await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         before = stage.request.metadata.resource_version
@@ -276,7 +276,7 @@ def test_a_handler_that_ignores_its_cancellation_is_left_alone() -> None:
     async def body(stage: Stage) -> None:
         let_go = asyncio.Event()
 
-        async def stubborn(leave: Leave) -> None:
+        async def stubborn(leave: EvictionContext) -> None:
             while not let_go.is_set():
                 try:
                     await let_go.wait()
@@ -287,12 +287,12 @@ def test_a_handler_that_ignores_its_cancellation_is_left_alone() -> None:
         await stage.pod("web", BACKUP)
         await stage.pod("other", BACKUP)
         requester = stage.requester()
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(5)
         await requester.withdraw("web")
         await stage.clock.sleep(40)
-        other = await requester.ask("other")  # its place is free again
+        other = await requester.request("other")  # its place is free again
         await stage.until(lambda: dig_heartbeat(stage, other.metadata.name))
         let_go.set()
         await process.stop()
@@ -311,7 +311,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
         faults: list[str] = []
         tried = asyncio.Event()
 
-        async def tries(leave: Leave) -> None:
+        async def tries(leave: EvictionContext) -> None:
             for act in (
                 leave.report(conditions=[Condition("Complete", True, "Done")]),
                 leave.report(conditions=[Condition("Mine", "Perhaps", "Done")]),
@@ -330,7 +330,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
 
         await stage.program(Interceptor(BACKUP, tries))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await tried.wait()
         assert faults == [
             "condition Complete is the controller's; choose another type",
@@ -345,26 +345,26 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
 
 def test_nothing_is_written_after_the_turn_is_over() -> None:
     async def body(stage: Stage) -> None:
-        caught: list[Ended] = []
+        caught: list[TurnEndReason] = []
 
-        async def late(leave: Leave) -> None:
+        async def late(leave: EvictionContext) -> None:
             try:
                 await leave.clock.sleep(3600)
             finally:
                 try:
                     await leave.report("too late", cancellation=Cancellation.ALLOW)
                 except TurnLost as lost:
-                    caught.append(lost.ended)
+                    caught.append(lost.reason)
 
         await stage.program(Interceptor(BACKUP, late))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(10)
         await requester.withdraw("web")
         await stage.clock.sleep(10)
-        assert caught == [Ended.CANCELLED]
+        assert caught == [TurnEndReason.CANCELLED]
         assert stage.request.status.message == "Nobody requests the eviction any more."
 
     on_stage(body)
@@ -374,7 +374,7 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
     async def body(stage: Stage) -> None:
         go_on = asyncio.Event()
 
-        async def atomic(leave: Leave) -> None:
+        async def atomic(leave: EvictionContext) -> None:
             await leave.report("In the middle of it", cancellation=Cancellation.FORBID)
             assert leave.request.forbids_cancellation  # written when it returns
             await go_on.wait()
@@ -384,11 +384,11 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
         await stage.program(Interceptor(BACKUP, atomic))
         await stage.pod("web", BACKUP)
         requester, other = stage.requester(), stage.requester("other.example.com")
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until(lambda: stage.request.forbids_cancellation)
         with pytest.raises(CancellationForbidden, match=rf"Forbid was set by {BACKUP}, whose turn it is"):
             await requester.withdraw("web")
-        unjoined = await other.ask("web")
+        unjoined = await other.request("web")
         assert [one.name for one in unjoined.spec.requesters] == [requester.name]
         go_on.set()
         await stage.until(lambda: not stage.request.forbids_cancellation)
@@ -400,13 +400,13 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
 
 def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
     async def body(stage: Stage) -> None:
-        async def waits(leave: Leave) -> None:
+        async def waits(leave: EvictionContext) -> None:
             assert leave.request.forbids_cancellation
             await leave.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, waits, cancellation=Cancellation.FORBID))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until(lambda: stage.request.forbids_cancellation)
         states = writes(stage.world, EVICTIONREQUESTS.resource)
         assert len(states) == 3  # created, assigned, taken on
@@ -417,16 +417,16 @@ def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
 @pytest.mark.parametrize("skew", [-9.0, 9.0])
 def test_clocks_that_differ(skew: float) -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: Leave) -> None:
+        async def works(leave: EvictionContext) -> None:
             await leave.clock.sleep(1000)
 
         clock = stage.world.sim.skewed_clock(skew)
         await stage.program(Interceptor(BACKUP, works), clock=clock)
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web", deadline_seconds=600)
+        request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
-        assert result.history[0].fate.value == "completed"
+        assert result.history[0].result.value == "completed"
         assert result.left
 
     on_stage(body)
@@ -437,7 +437,7 @@ def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
         diary = Diary()
         await stage.program(Interceptor(BACKUP, diary), clock=stage.world.sim.skewed_clock(30))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web", deadline_seconds=600)
+        await stage.requester().request("web", deadline_seconds=600)
         await stage.until_active(CACHE)
         assert not diary.lines
         (event,) = stage.events("InterceptorRefused")[:1]
@@ -448,7 +448,7 @@ def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
 
 def test_over_a_bad_network(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: Leave) -> None:
+        async def works(leave: EvictionContext) -> None:
             for part in range(20):
                 await leave.report(f"{part}", conditions=[Condition("Part", True, f"Part{part}")])
                 await leave.clock.sleep(60)
@@ -461,7 +461,7 @@ def test_over_a_bad_network(sim_seed: int) -> None:
         await stage.program(Interceptor(BACKUP, works, attempts=1), through=bad)
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web", deadline_seconds=600)
+        request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
         assert result.left
         assert not stage.events("InterceptorFailed")

@@ -9,7 +9,7 @@ import pytest
 from support.sdk_stage import Stage, on_stage, writes
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.objects import dig
-from vacate.sdk import EvictionRefused, Interceptor, Leave
+from vacate.sdk import EvictionContext, EvictionRefused, Interceptor
 
 pytestmark = pytest.mark.sim
 
@@ -18,7 +18,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
     async def body(stage: Stage) -> None:
-        async def evicts(leave: Leave) -> None:
+        async def evicts(leave: EvictionContext) -> None:
             await leave.evict(grace_period_seconds=1800)
             await leave.report("not written any more")
             await leave.clock.sleep(900)  # there may still be something to do
@@ -32,7 +32,7 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
             spec={"terminationGracePeriodSeconds": 1800},
         )
         requester = stage.requester()
-        request = await requester.ask("web", deadline_seconds=600)
+        request = await requester.request("web", deadline_seconds=600)
         await stage.until(lambda: "deletionTimestamp" in stage.find_pod("web")["metadata"])
         await stage.clock.sleep(30)
         after = stage.request.metadata.resource_version
@@ -50,14 +50,14 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
 
 def test_a_budget_is_respected_and_its_refusal_told() -> None:
     async def body(stage: Stage) -> None:
-        async def evicts(leave: Leave) -> None:
+        async def evicts(leave: EvictionContext) -> None:
             await leave.evict()
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod("web", BACKUP)
         await stage.budget("web")
         requester = stage.requester()
-        request = await requester.ask("web", deadline_seconds=600)
+        request = await requester.request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
         await stage.clock.sleep(3600)
         assert "refused" in stage.request.status.message
@@ -77,7 +77,7 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
     async def body(stage: Stage) -> None:
         caught: list[str] = []
 
-        async def evicts(leave: Leave) -> None:
+        async def evicts(leave: EvictionContext) -> None:
             try:
                 await leave.evict(give_up_after=dt.timedelta(minutes=2))
             except EvictionRefused as error:
@@ -86,7 +86,7 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod("web", CACHE, BACKUP)
         await stage.budget("web")
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         (why,) = caught
         assert "Cannot evict pod" in why
@@ -96,14 +96,14 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
 
 def test_deleting_goes_past_the_budget_and_says_why() -> None:
     async def body(stage: Stage) -> None:
-        async def deletes(leave: Leave) -> None:
-            await leave.delete(because="its data has moved already")
+        async def deletes(leave: EvictionContext) -> None:
+            await leave.delete(reason="its data has moved already")
 
         await stage.program(Interceptor(BACKUP, deletes))
         await stage.pod("web", BACKUP)
         await stage.budget("web")
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         assert (await requester.wait(request)).left
         (event,) = stage.events("PodDeleted")
         assert event["message"] == f"{BACKUP} has deleted pod web: its data has moved already"
@@ -117,14 +117,14 @@ def test_nobody_is_evicted_whom_nobody_wants_gone() -> None:
     async def body(stage: Stage) -> None:
         requester = stage.requester()
 
-        async def evicts(leave: Leave) -> None:
+        async def evicts(leave: EvictionContext) -> None:
             await stage.world.evictions.crash()
             await requester.withdraw("web")
             await leave.evict()
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod("web", BACKUP)
-        await requester.ask("web")
+        await requester.request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(30)
         assert "deletionTimestamp" not in stage.find_pod("web")["metadata"]

@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 
 from vacate.errors import ConfigError
-from vacate.sdk import Interceptor, Leave, interceptor
+from vacate.sdk import EvictionContext, Interceptor, interceptor
 
 pytestmark = pytest.mark.unit
 
 
-async def works(leave: Leave) -> None:
+async def works(leave: EvictionContext) -> None:
     """A handler."""
 
 
-def plain(leave: Leave) -> None:
+def plain(leave: EvictionContext) -> None:
     """Not one."""
 
 
 class Callable:
-    async def __call__(self, leave: Leave) -> None:
+    async def __call__(self, leave: EvictionContext) -> None:
         """A handler too."""
 
-    async def method(self, leave: Leave) -> None:
+    async def method(self, leave: EvictionContext) -> None:
         """And another."""
 
 

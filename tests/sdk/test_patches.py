@@ -19,7 +19,7 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.api.types.meta import ObjectMeta
-from vacate.sdk import Cancellation, Condition, ContractError, Ended
+from vacate.sdk import Cancellation, Condition, ContractError, TurnEndReason
 from vacate.sdk.patches import next_heartbeat, status_patch
 from vacate.sdk.standing import ended, is_newer, is_turn_of
 from vacate.sdk.values import Report
@@ -135,18 +135,18 @@ def test_a_later_report_goes_over_an_earlier_one(said: list[tuple[str, bool]], s
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (None, Ended.DELETED),
-        (request(uid="another"), Ended.DELETED),
-        (request(conditions=complete("Cancelled")), Ended.CANCELLED),
-        (request(conditions=complete("PodDeleted")), Ended.POD_ENDED),
-        (request(conditions=complete("SomethingNew")), Ended.POD_ENDED),
-        (request(active_interceptor_name="another.example.com"), Ended.TAKEN_AWAY),
-        (request(active_interceptor_name=None), Ended.TAKEN_AWAY),
-        (request(active_interceptor_completed=True), Ended.COMPLETED),
+        (None, TurnEndReason.DELETED),
+        (request(uid="another"), TurnEndReason.DELETED),
+        (request(conditions=complete("Cancelled")), TurnEndReason.CANCELLED),
+        (request(conditions=complete("PodDeleted")), TurnEndReason.POD_ENDED),
+        (request(conditions=complete("SomethingNew")), TurnEndReason.POD_ENDED),
+        (request(active_interceptor_name="another.example.com"), TurnEndReason.TAKEN_AWAY),
+        (request(active_interceptor_name=None), TurnEndReason.TAKEN_AWAY),
+        (request(active_interceptor_completed=True), TurnEndReason.COMPLETED),
         (request(), None),
     ],
 )
-def test_why_a_turn_is_over(seen: EvictionRequest | None, why: Ended | None) -> None:
+def test_why_a_turn_is_over(seen: EvictionRequest | None, why: TurnEndReason | None) -> None:
     assert ended(seen, "u", NAME) is why
 
 

@@ -22,9 +22,10 @@ from support.manifests import pod
 from support.waiting import until
 from vacate.client.client import Client
 from vacate.errors import ConfigError, NotFound
-from vacate.sdk import CancellationForbidden, Ended, Interceptor, TurnLost, serve_interceptors
+from vacate.sdk import CancellationForbidden, Interceptor, TurnEndReason, TurnLost, serve_interceptors
 from vacate.sdk.connecting import connected, find_cluster
-from vacate.sdk.sync import PlainLeave, Requester, interceptor
+from vacate.sdk.sync import EvictionContext as SyncContext
+from vacate.sdk.sync import Requester, interceptor
 
 pytestmark = [
     pytest.mark.process,
@@ -94,22 +95,22 @@ class Background:
 
 def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, requester: Requester) -> None:
     run_pod(cluster, "plain")
-    request = requester.ask("plain", because="a test")
+    request = requester.request("plain", reason="a test")
     assert requester.wait(request).left
     assert requester.find("plain") is None
     run_pod(cluster, "held", "nobody.example.com")
-    request = requester.ask("held", "default")
+    request = requester.request("held", "default")
     assert [one.name for one in request.spec.requesters] == [requester.name]
     assert requester.withdraw(request)
     states = list(requester.follow(request))
     assert states[-1].complete
     with pytest.raises(NotFound, match='pods "missing" not found'):
-        requester.ask("missing")
+        requester.request("missing")
 
 
 def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -> None:
     run_pod(cluster, "wanted", "nobody.example.com")
-    with requester.insist("wanted") as leave:
+    with requester.keep_requested("wanted") as leave:
         assert requester.withdraw("wanted")  # as somebody else would
         until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
         cluster.https().delete(f"{PODS}/wanted")
@@ -120,7 +121,7 @@ def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Re
     threads: list[str] = []
 
     @interceptor(BACKUP)
-    def back_up(leave: PlainLeave) -> None:
+    def back_up(leave: SyncContext) -> None:
         threads.append(threading.current_thread().name)
         leave.report("Working", cancellation="Forbid")
         assert leave.request.forbids_cancellation
@@ -131,41 +132,41 @@ def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Re
 
     with Background(cluster, back_up):
         run_pod(cluster, "threaded", BACKUP)
-        result = requester.wait(requester.ask("threaded"))
+        result = requester.wait(requester.request("threaded"))
     assert result.left
     assert threads != [threading.current_thread().name]
 
 
 def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, requester: Requester) -> None:
     begun = threading.Event()
-    ends: list[Ended | None] = []
+    ends: list[TurnEndReason | None] = []
 
     @interceptor(BACKUP)
-    def waits(leave: PlainLeave) -> None:
+    def waits(leave: SyncContext) -> None:
         begun.set()
         try:
             leave.sleep(60)
         except TurnLost as lost:
-            ends.extend([lost.ended, leave.ended])
+            ends.extend([lost.reason, leave.end_reason])
             raise
 
     with Background(cluster, waits):
         run_pod(cluster, "spared", BACKUP)
-        request = requester.ask("spared")
+        request = requester.request("spared")
         assert begun.wait(10)
         assert requester.withdraw(request)
         until(lambda: ends)
-    assert ends == [Ended.CANCELLED, Ended.CANCELLED]
+    assert ends == [TurnEndReason.CANCELLED, TurnEndReason.CANCELLED]
 
 
 def test_forbid_is_told_to_plain_scripts(cluster: ClusterProcess, requester: Requester) -> None:
     @interceptor(BACKUP, cancellation="Forbid")
-    def waits(leave: PlainLeave) -> None:
+    def waits(leave: SyncContext) -> None:
         leave.sleep(60)
 
     with Background(cluster, waits):
         run_pod(cluster, "fixed", BACKUP)
-        request = requester.ask("fixed")
+        request = requester.request("fixed")
         until(lambda: (found := requester.find(request)) is not None and found.forbids_cancellation)
         with pytest.raises(CancellationForbidden, match=BACKUP):
             requester.withdraw(request)
@@ -177,7 +178,7 @@ def test_health_and_metrics(cluster: ClusterProcess) -> None:
         port = free.getsockname()[1]
 
     @interceptor(BACKUP)
-    def never(leave: PlainLeave) -> None:
+    def never(leave: SyncContext) -> None:
         """No pod names it."""
 
     def asked(path: str) -> str:
@@ -203,7 +204,7 @@ async def waits(leave):
     try:
         await asyncio.sleep(60)
     except asyncio.CancelledError:
-        print(f"cancelled: {leave.ended}", flush=True)
+        print(f"cancelled: {leave.end_reason}", flush=True)
         raise
 
 run_interceptors(waits, %s)
@@ -224,14 +225,14 @@ def test_a_signal_ends_the_program_and_its_next_start_resumes(
 ) -> None:
     name = f"signalled-{number.name.lower()}"
     run_pod(cluster, name, "program.example.com")
-    request = requester.ask(name)
+    request = requester.request(name)
     for expected in ("begun\n", "resumed\n"):
         options = f"kubeconfig={str(cluster.kubeconfig)!r}, namespace='default', lease='default/{name}'"
         with start(tmp_path, options) as program:
             assert program.stdout is not None
             assert program.stdout.readline() == expected
             program.send_signal(number)
-            assert program.stdout.read() == f"cancelled: {Ended.SHUTDOWN}\n"
+            assert program.stdout.read() == f"cancelled: {TurnEndReason.SHUTDOWN}\n"
             assert program.wait(10) == 0
     kept = requester.find(request)
     assert kept is not None
@@ -261,7 +262,7 @@ def test_what_cannot_be_used_is_one_line(
 def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
         @interceptor(BACKUP)
-        def never(leave: PlainLeave) -> None:
+        def never(leave: SyncContext) -> None:
             """Not served here."""
 
         await serve_interceptors(client, [never])
@@ -277,4 +278,4 @@ def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
         with Requester("drain.example.com", kubeconfig=bare.kubeconfig) as one:
             bare.https().create(PODS, pod("web"))
             with pytest.raises(NotFound):
-                one.ask("web")
+                one.request("web")

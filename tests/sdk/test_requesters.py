@@ -11,7 +11,7 @@ from support.sdk_stage import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, Invalid, NotFound
-from vacate.sdk import Ending, HeldByFinalizers, Interceptor, Leave, Requester
+from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
 
 pytestmark = pytest.mark.sim
 
@@ -19,7 +19,7 @@ BACKUP = "backup.example.com"
 DRAIN, SORT = "drain.example.com", "sort.example.com"
 
 
-async def an_hour(leave: Leave) -> None:
+async def an_hour(leave: EvictionContext) -> None:
     await leave.clock.sleep(3600)
 
 
@@ -30,7 +30,7 @@ def named(request: EvictionRequest) -> list[str]:
 def test_asking_creates_a_request_that_belongs_to_the_pod() -> None:
     async def body(stage: Stage) -> None:
         pod = await stage.pod("web", BACKUP)
-        request = await stage.requester().ask("web", because="the node is replaced", deadline_seconds=900)
+        request = await stage.requester().request("web", reason="the node is replaced", deadline_seconds=900)
         assert request.metadata.name == pod["metadata"]["uid"]
         assert request.metadata.annotations["vacate.dev/reason"] == "the node is replaced"
         assert request.metadata.labels["app"] == "web"
@@ -48,7 +48,7 @@ def test_a_plain_eviction_vanishes_with_its_pod() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web")
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         result = await requester.wait(request)
         assert (result.left, result.history) == (True, ())
         await stage.until(lambda: not stage.requests())
@@ -62,7 +62,7 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web")
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         await stage.until(lambda: not stage.find_pod("web"))
         await stage.until(lambda: not stage.requests())
         result = await requester.wait(request)
@@ -76,7 +76,7 @@ def test_a_request_that_someone_deletes_is_a_cancellation() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         waiting = asyncio.create_task(requester.wait(request))
         await stage.clock.sleep(5)
         await stage.world.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
@@ -92,7 +92,7 @@ def test_a_request_deleted_while_the_pod_goes_is_awaited_with_the_pod() -> None:
         slow = {"annotations": {"sim.vacate.dev/stop-seconds": "20"}}
         await stage.pod("web", metadata=slow)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         waiting = asyncio.create_task(requester.wait(request))
         await stage.until(lambda: "deletionTimestamp" in stage.find_pod("web")["metadata"])
         await stage.world.client.delete(EVICTIONREQUESTS, request.metadata.name, "default")
@@ -107,7 +107,7 @@ def test_waiting_not_for_ever() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         with pytest.raises(TimeoutError):
             await requester.wait(request, timeout=dt.timedelta(seconds=30))
 
@@ -118,10 +118,10 @@ def test_two_join_and_each_withdraws_only_its_own_name() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         drain, sort = stage.requester(DRAIN), stage.requester(SORT)
-        await drain.ask("web")
-        joined = await sort.ask("web")
+        await drain.request("web")
+        joined = await sort.request("web")
         assert named(joined) == [DRAIN, SORT]
-        assert named(await sort.ask("web")) == [DRAIN, SORT]  # once is enough
+        assert named(await sort.request("web")) == [DRAIN, SORT]  # once is enough
         assert await drain.withdraw("web")
         assert named(stage.request) == [SORT]
         assert not await drain.withdraw("web")
@@ -138,7 +138,7 @@ def test_many_who_join_and_withdraw_at_once_lose_nobody(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requesters = [stage.requester(f"r{number}.example.com") for number in range(12)]
-        await asyncio.gather(*(one.ask("web") for one in requesters))
+        await asyncio.gather(*(one.request("web") for one in requesters))
         assert sorted(named(stage.request)) == sorted(one.name for one in requesters)
         await asyncio.gather(*(one.withdraw("web") for one in requesters[1:]))
         assert named(stage.request) == [requesters[0].name]
@@ -151,10 +151,10 @@ def test_a_cancelled_request_is_replaced_for_a_live_pod() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        first = await requester.ask("web")
+        first = await requester.request("web")
         await requester.withdraw("web")
         await stage.until_complete()
-        second = await requester.ask("web", because="again")
+        second = await requester.request("web", reason="again")
         assert second.metadata.uid != first.metadata.uid
         assert not second.complete
         assert second.metadata.annotations["vacate.dev/reason"] == "again"
@@ -166,15 +166,15 @@ def test_the_finalizer_that_blocks_a_new_request_is_named() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         hold = {"metadata": {"finalizers": ["audit.example.com/record"]}}
         await stage.world.client.patch(EVICTIONREQUESTS, request.metadata.name, hold, "default")
         await requester.withdraw("web")
         await stage.until_complete()
         with pytest.raises(HeldByFinalizers, match=r"audit\.example\.com/record") as held:
-            await requester.ask("web")
+            await requester.request("web")
         assert held.value.finalizers == ("audit.example.com/record",)
-        asking = asyncio.create_task(requester.ask("web"))
+        asking = asyncio.create_task(requester.request("web"))
         await stage.clock.sleep(5)
         free = {"metadata": {"finalizers": None}}
         await stage.world.client.patch(EVICTIONREQUESTS, request.metadata.name, free, "default")
@@ -188,25 +188,25 @@ def test_a_pod_that_has_ended_needs_no_new_request() -> None:
         once = {"annotations": {"sim.vacate.dev/run-seconds": "30"}}
         await stage.pod("web", BACKUP, spec={"restartPolicy": "Never"}, metadata=once)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         result = await requester.wait(request)
         assert result.ending is Ending.POD_TERMINATED
-        assert (await requester.ask("web")).metadata.uid == request.metadata.uid
+        assert (await requester.request("web")).metadata.uid == request.metadata.uid
 
     on_stage(body)
 
 
 def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: Leave) -> None:
+        async def works(leave: EvictionContext) -> None:
             await leave.clock.sleep(60)
 
         await stage.program(Interceptor(BACKUP, works))
         await stage.pod("web", BACKUP)
         requester, meddler = stage.requester(), stage.requester(SORT)
         client = stage.world.client
-        async with requester.insist("web", because="really") as leave:
-            await meddler.ask("web")
+        async with requester.keep_requested("web", reason="really") as leave:
+            await meddler.request("web")
             name = leave.request.metadata.name
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": [{"name": SORT}]}}, "default")
             await stage.until(lambda: DRAIN in named(stage.request))
@@ -214,7 +214,7 @@ def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> Non
             await stage.until(lambda: [named(one) for one in stage.requests()] == [[DRAIN]])
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}, "default")
             result = await leave.wait(timeout=dt.timedelta(hours=1))
-            assert leave.asked_again == 3
+            assert leave.requested_again == 3
         assert result.left
         assert not stage.find_pod("web")
 
@@ -225,12 +225,12 @@ def test_insisting_grows_more_patient_with_each_removal() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.insist("web") as leave:
+        async with requester.keep_requested("web") as leave:
             for _ in range(200):
                 await stage.clock.sleep(1)
                 for one in stage.requests():
                     await stage.world.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
-            assert 4 <= leave.asked_again <= 12
+            assert 4 <= leave.requested_again <= 12
 
     on_stage(body)
 
@@ -239,7 +239,7 @@ def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.insist("web") as leave:
+        async with requester.keep_requested("web") as leave:
             with pytest.raises(TimeoutError):
                 await leave.wait(timeout=dt.timedelta(seconds=10))
         assert named(stage.request) == [DRAIN]
@@ -255,9 +255,9 @@ def test_what_cannot_be_asked_for() -> None:
             Requester(stage.world.client, "No Such Name")
         requester = stage.requester()
         with pytest.raises(NotFound, match=r'pods "nobody" not found'):
-            await requester.ask("nobody")
+            await requester.request("nobody")
         with pytest.raises(Invalid, match="heartbeatDeadlineSeconds"):
-            await requester.ask("web", deadline_seconds=5)
+            await requester.request("web", deadline_seconds=5)
         assert await requester.find("nobody") is None
         assert await requester.find("web") is None
         assert not await requester.withdraw("nobody")
@@ -270,12 +270,12 @@ def test_a_pod_of_the_same_name_is_another_pod() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         await stage.world.client.delete(PODS, "web", "default", grace_period_seconds=0)
         await stage.pod("web", BACKUP)
         assert (await requester.wait(request)).left
         with pytest.raises(NotFound, match="another pod has the name now"):
-            await requester.ask(request)
+            await requester.request(request)
         assert stage.find_pod("web")
 
     on_stage(body)

@@ -10,7 +10,7 @@ import pytest
 
 from support.sdk_stage import Stage, on_stage
 from vacate.client.transport import Transport
-from vacate.sdk import Interceptor, Leave
+from vacate.sdk import EvictionContext, Interceptor
 from vacate.wire.message import Request, Response, Stream
 
 pytestmark = pytest.mark.sim
@@ -54,13 +54,13 @@ def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim
     async def body(stage: Stage) -> None:
         link, called = HardOfHearing(), []
 
-        async def back_up(leave: Leave) -> None:
+        async def back_up(leave: EvictionContext) -> None:
             called.append(leave.name)
             link.hears.clear()
 
         await stage.program(Interceptor(BACKUP, back_up), through=link)
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         written = link.status_writes
         await stage.clock.sleep(60)

@@ -14,14 +14,14 @@ from vacate.api.times import parse_time
 from vacate.api.types.core import Pod
 from vacate.decide.dialects.evictionrequest import has_responded
 from vacate.errors import ConfigError
-from vacate.sdk import Condition, Declined, Finished, Interceptor, Leave, interceptor
+from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
 
 pytestmark = pytest.mark.sim
 
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
-async def at_once(leave: Leave) -> None:
+async def at_once(leave: EvictionContext) -> None:
     """A handler that has nothing to do."""
 
 
@@ -30,7 +30,7 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
         called: list[str] = []
 
         @interceptor(BACKUP)
-        async def back_up(leave: Leave) -> None:
+        async def back_up(leave: EvictionContext) -> None:
             called.append(leave.pod.metadata.name)
             await leave.report("Backing up", expected_finish=dt.timedelta(minutes=5))
             await leave.clock.sleep(30)
@@ -40,10 +40,10 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
         await stage.program(back_up)
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        await requester.ask("web", because="test")
+        await requester.request("web", reason="test")
         result = await requester.wait(stage.request)
         assert result.left
-        assert [(turn.interceptor, turn.fate.value) for turn in result.history] == [(BACKUP, "completed")]
+        assert [(turn.interceptor, turn.result.value) for turn in result.history] == [(BACKUP, "completed")]
         assert called == ["web"]
 
     on_stage(body)
@@ -54,7 +54,7 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         story: list[str] = []
 
         def slow(name: str) -> Interceptor:
-            async def handler(leave: Leave) -> Finished:
+            async def handler(leave: EvictionContext) -> Finished:
                 story.append(f"{leave.name} begins")
                 await leave.clock.sleep(45)
                 story.append(f"{leave.name} ends")
@@ -65,7 +65,7 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         await stage.program(slow(CACHE), slow(BACKUP))
         await stage.pod("web", CACHE, BACKUP)
         requester = stage.requester()
-        request = await requester.ask("web")
+        request = await requester.request("web")
         assert (await requester.wait(request)).left
         assert story == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
@@ -74,7 +74,7 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
 
 def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
-        async def fails_once(leave: Leave) -> None:
+        async def fails_once(leave: EvictionContext) -> None:
             await leave.report("Working", conditions=[Condition("Begun", True, "Working")])
             if leave.attempt == 1:
                 raise OSError("once")
@@ -83,7 +83,7 @@ def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
         await stage.program(Interceptor(BACKUP, fails_once))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.insist("web") as leave:
+        async with requester.keep_requested("web") as leave:
             assert (await leave.wait()).left
 
     assert on_stage(body, sim_seed) == on_stage(body, sim_seed)
@@ -91,13 +91,13 @@ def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
 
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
     async def body(stage: Stage) -> None:
-        async def an_hour(leave: Leave) -> None:
+        async def an_hour(leave: EvictionContext) -> None:
             await leave.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, an_hour))
         await stage.pod("web", CACHE, BACKUP)
         requester = stage.requester()
-        await requester.ask("web", deadline_seconds=600)
+        await requester.request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
         await stage.clock.sleep(3600 - 60)
         assert stage.request.status.active_interceptor_name == BACKUP
@@ -122,12 +122,12 @@ def test_the_time_between_heartbeats(deadline: int, wanted: int | None, seconds:
 
 def test_declining_passes_the_turn_on_and_says_why() -> None:
     async def body(stage: Stage) -> None:
-        async def no(leave: Leave) -> Declined:
+        async def no(leave: EvictionContext) -> Declined:
             return leave.declined("it has no data")
 
         await stage.program(Interceptor(BACKUP, no))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         await stage.until(lambda: stage.events("InterceptorDeclined"))
         (event,) = stage.events("InterceptorDeclined")
@@ -139,14 +139,14 @@ def test_declining_passes_the_turn_on_and_says_why() -> None:
 
 def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
     async def body(stage: Stage) -> None:
-        called: list[Leave] = []
+        called: list[EvictionContext] = []
 
-        async def note(leave: Leave) -> None:
+        async def note(leave: EvictionContext) -> None:
             called.append(leave)
 
         await stage.program(Interceptor(BACKUP, note, types=("Hard",)))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
         assert f"{BACKUP} does not know evictions of type Soft." in messages
@@ -159,7 +159,7 @@ def test_only_pods_that_it_cares_for() -> None:
     async def body(stage: Stage) -> None:
         called: list[str] = []
 
-        async def note(leave: Leave) -> None:
+        async def note(leave: EvictionContext) -> None:
             called.append(f"{leave.name} {leave.pod.metadata.name}")
 
         def precious(pod: Pod) -> bool:
@@ -178,7 +178,7 @@ def test_only_pods_that_it_cares_for() -> None:
         )
         requester = stage.requester()
         for name in ("tin", "gold", "red", "blue", "second", "first"):
-            await requester.ask(name)
+            await requester.request(name)
         await stage.until(lambda: len(stage.requests()) == 3)
         assert sorted(called) == [
             "labels.example.com blue",
@@ -197,7 +197,7 @@ def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
 
         await stage.program(Interceptor(BACKUP, at_once, matches=broken))
         await stage.pod("web", BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(BACKUP)
         await stage.clock.sleep(60)
         assert not has_responded(stage.request)
@@ -219,7 +219,7 @@ def test_no_more_side_by_side_than_allowed() -> None:
     async def body(stage: Stage) -> None:
         now, most = 0, 0
 
-        async def count(leave: Leave) -> None:
+        async def count(leave: EvictionContext) -> None:
             nonlocal now, most
             now += 1
             most = max(most, now)
@@ -230,7 +230,7 @@ def test_no_more_side_by_side_than_allowed() -> None:
         requester = stage.requester()
         for name in ("a", "b", "c", "d", "e"):
             await stage.pod(name, BACKUP)
-            await requester.ask(name)
+            await requester.request(name)
         began = stage.clock.monotonic()
         await stage.until(lambda: not stage.world.objects(PODS))
         assert most == 2
@@ -241,7 +241,7 @@ def test_no_more_side_by_side_than_allowed() -> None:
 
 def test_conditions_of_others_are_never_lost() -> None:
     async def body(stage: Stage) -> None:
-        async def tell(leave: Leave) -> None:
+        async def tell(leave: EvictionContext) -> None:
             for done in range(5):
                 condition = Condition("DataSafe", done == 4, "BackingUp", f"{done} of 4")
                 await leave.report(conditions=[condition])
@@ -250,7 +250,7 @@ def test_conditions_of_others_are_never_lost() -> None:
 
         await stage.program(Interceptor(BACKUP, tell))
         await stage.pod("web", BACKUP)
-        request = await stage.requester().ask("web")
+        request = await stage.requester().request("web")
         await stage.until_active(BACKUP)
         # Somebody else writes conditions of their own all the while, each time from what they read last.
         for number in range(10):
@@ -286,7 +286,7 @@ def test_conditions_of_others_are_never_lost() -> None:
 
 def test_a_talkative_handler_does_not_flood_the_server() -> None:
     async def body(stage: Stage) -> None:
-        async def chatter(leave: Leave) -> None:
+        async def chatter(leave: EvictionContext) -> None:
             for number in range(1000):
                 await leave.report(f"{number} of 1000")
                 leave.event("Progress", f"{number} of 1000")
@@ -295,7 +295,7 @@ def test_a_talkative_handler_does_not_flood_the_server() -> None:
 
         await stage.program(Interceptor(BACKUP, chatter))
         await stage.pod("web", CACHE, BACKUP)
-        await stage.requester().ask("web")
+        await stage.requester().request("web")
         await stage.until_active(CACHE)
         states = writes(stage.world, EVICTIONREQUESTS.resource)
         assert len(states) < 35

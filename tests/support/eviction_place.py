@@ -23,7 +23,7 @@ from vacate.clock import SystemClock
 from vacate.decide.registration import PREFIXES
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
-from vacate.sdk import Fate, Interceptor, Requester, serve_interceptors
+from vacate.sdk import Interceptor, Requester, TurnResult, serve_interceptors
 from vacate.sdk.results import history_of
 
 PATIENCE = 60.0
@@ -235,9 +235,9 @@ def reason(request: EvictionRequest, condition: str) -> str:
     return next((one.reason for one in request.status.conditions if one.type == condition), "")
 
 
-def turns(request: EvictionRequest) -> list[tuple[str, Fate]]:
+def turns(request: EvictionRequest) -> list[tuple[str, TurnResult]]:
     """Who has had a turn, and how it ended."""
-    return [(turn.interceptor, turn.fate) for turn in history_of(request)]
+    return [(turn.interceptor, turn.result) for turn in history_of(request)]
 
 
 async def run_vacate(kubeconfig: str, *arguments: str) -> Ended:

@@ -16,7 +16,7 @@ from vacate.clock import Clock
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
 from vacate.runtime.manager import Manager
-from vacate.sdk import Interceptor, Requester, interceptor_part
+from vacate.sdk import Interceptor, Requester, interceptor_controllers
 from vacate.sim.process import Process
 from vacate.sim.world import World
 from vacate.testing import pdb, pod
@@ -60,7 +60,7 @@ class Stage:
             around = Surroundings(clock or sim.clock, sim.stream(name), self.world.server.metrics)
             link = through(self.world.network.link(name, ADMIN))
             deps, recorder = part_deps(link, name, around)
-            return Manager(deps.informers, interceptor_part(deps, interceptors), runnables=[recorder])
+            return Manager(deps.informers, interceptor_controllers(deps, interceptors), runnables=[recorder])
 
         process = Process(name, self.world.network, build)
         self._programs.append(process)

@@ -127,7 +127,7 @@ class Demo:
         self._screen.say(f"{node} is empty, and all {app.REPLICAS} pods are ready elsewhere")
 
     async def _leave(self, pod: Pod) -> None:
-        request = await self._requester.ask(pod, because="the node is drained")
+        request = await self._requester.request(pod, reason="the node is drained")
         await self._requester.wait(request)
 
     async def _draw(self) -> None:

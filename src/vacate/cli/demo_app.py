@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.objects import Obj
-from vacate.sdk import Interceptor, Leave, interceptor
+from vacate.sdk import EvictionContext, Interceptor, interceptor
 
 WEB, WEB_REPLICAS, WEB_AT_LEAST = "web", 6, 5
 CART, CART_REPLICAS = "cart", 3
@@ -51,25 +51,25 @@ BUDGETS: tuple[Obj, ...] = (_budget(WEB, WEB_AT_LEAST), _budget(DB, DB_AT_LEAST)
 
 
 @interceptor(CHECKPOINT, label_selector=f"app={CART}")
-async def checkpoint(leave: Leave) -> None:
+async def checkpoint(context: EvictionContext) -> None:
     """Saves the carts, and then evicts the pod itself: that is an interceptor's right."""
-    await leave.report("Saving open carts", expected_finish=dt.timedelta(seconds=1.2))
-    await leave.clock.sleep(1.2)
-    await leave.evict()
+    await context.report("Saving open carts", expected_finish=dt.timedelta(seconds=1.2))
+    await context.clock.sleep(1.2)
+    await context.evict()
 
 
 @interceptor(REPLICATE, label_selector=f"app={DB}")
-async def replicate(leave: Leave) -> None:
+async def replicate(context: EvictionContext) -> None:
     """Hands the newest data to the other replicas."""
-    await leave.report("Handing over the newest data", expected_finish=dt.timedelta(seconds=1.5))
-    await leave.clock.sleep(1.5)
+    await context.report("Handing over the newest data", expected_finish=dt.timedelta(seconds=1.5))
+    await context.clock.sleep(1.5)
 
 
 @interceptor(BACKUP, label_selector=f"app={DB}")
-async def backup(leave: Leave) -> None:
+async def backup(context: EvictionContext) -> None:
     """Writes a backup; when it is done the pod is evicted."""
-    await leave.report("Writing a backup", expected_finish=dt.timedelta(seconds=1.2))
-    await leave.clock.sleep(1.2)
+    await context.report("Writing a backup", expected_finish=dt.timedelta(seconds=1.2))
+    await context.clock.sleep(1.2)
 
 
 INTERCEPTORS: tuple[Interceptor, ...] = (checkpoint, replicate, backup)

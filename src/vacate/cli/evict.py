@@ -147,8 +147,8 @@ class Eviction:
         deadline = self._asking.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
         because, own = self._asking.because, self._requester.name
-        request = await self._requester.ask(
-            pod, self._cluster.namespace, because=because, deadline_seconds=seconds
+        request = await self._requester.request(
+            pod, self._cluster.namespace, reason=because, deadline_seconds=seconds
         )
         if because:
             said = f"{own} asks pod {pod} to leave: {because}"

@@ -3,9 +3,9 @@
     from vacate.sdk import interceptor, run_interceptors
 
     @interceptor("backup.example.com", label_selector="app=db")
-    async def back_up(leave):
-        await leave.report("Backing up", expected_finish=timedelta(minutes=5))
-        await make_backup(leave.pod.metadata.name)
+    async def back_up(context):
+        await context.report("Backing up", expected_finish=timedelta(minutes=5))
+        await make_backup(context.pod.metadata.name)
 
     run_interceptors(back_up)
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.decide.dialects.history import Fate, PastTurn
+from vacate.decide.dialects.history import PastTurn, TurnResult
 from vacate.decide.process.model import Ending
 from vacate.sdk.errors import (
     CancellationForbidden,
@@ -25,14 +25,14 @@ from vacate.sdk.errors import (
     HeldByFinalizers,
     TurnLost,
 )
-from vacate.sdk.insisting import Insistence
+from vacate.sdk.insisting import SustainedRequest
 from vacate.sdk.interceptor import Handler, Interceptor, interceptor
-from vacate.sdk.leave import Leave
-from vacate.sdk.part import interceptor_part
+from vacate.sdk.leave import EvictionContext
+from vacate.sdk.part import interceptor_controllers
 from vacate.sdk.program import run_interceptors, serve_interceptors
 from vacate.sdk.requester import Requester, open_requester
 from vacate.sdk.results import Result
-from vacate.sdk.values import Cancellation, Condition, Declined, Ended, Finished, Outcome
+from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Outcome, TurnEndReason
 
 __all__ = [
     "Cancellation",
@@ -40,25 +40,25 @@ __all__ = [
     "Condition",
     "ContractError",
     "Declined",
-    "Ended",
     "Ending",
+    "EvictionContext",
     "EvictionRefused",
     "EvictionRequest",
-    "Fate",
     "Finished",
     "Handler",
     "HeldByFinalizers",
-    "Insistence",
     "Interceptor",
-    "Leave",
     "Outcome",
     "PastTurn",
     "Pod",
     "Requester",
     "Result",
+    "SustainedRequest",
+    "TurnEndReason",
     "TurnLost",
+    "TurnResult",
     "interceptor",
-    "interceptor_part",
+    "interceptor_controllers",
     "open_requester",
     "run_interceptors",
     "serve_interceptors",

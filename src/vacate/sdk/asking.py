@@ -15,7 +15,7 @@ REASON = "vacate.dev/reason"
 """The annotation that holds, for people, why a pod should leave."""
 
 
-def new_request(pod: Pod, requester: str, because: str = "", deadline_seconds: int | None = None) -> Obj:
+def new_request(pod: Pod, requester: str, reason: str = "", deadline_seconds: int | None = None) -> Obj:
     """A request that the pod leave: named after the pod's uid, and collected with the pod."""
     meta = pod.metadata
     owner = {
@@ -26,8 +26,8 @@ def new_request(pod: Pod, requester: str, because: str = "", deadline_seconds: i
         "blockOwnerDeletion": False,
     }
     metadata: Obj = {"name": meta.uid, "namespace": meta.namespace, "ownerReferences": [owner]}
-    if because:
-        metadata["annotations"] = {REASON: because}
+    if reason:
+        metadata["annotations"] = {REASON: reason}
     spec: Obj = {
         "target": {"podRef": {"name": meta.name, "uid": meta.uid}},
         "requesters": [{"name": requester}],

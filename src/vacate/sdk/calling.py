@@ -8,10 +8,10 @@ from typing import Any
 
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.leave import Leave
+from vacate.sdk.leave import EvictionContext
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse
-from vacate.sdk.values import Declined, Ended, Finished, Outcome
+from vacate.sdk.values import Declined, Finished, Outcome, TurnEndReason
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,9 @@ CLEAN_UP = 30.0
 _strays: dict[asyncio.Task[Any], None] = {}  # handlers that ignored their cancellation, until they end
 
 
-async def call(interceptor: Interceptor, leave: Leave, ledger: Ledger, pulse: Pulse) -> Outcome | Exception:
+async def call(
+    interceptor: Interceptor, leave: EvictionContext, ledger: Ledger, pulse: Pulse
+) -> Outcome | Exception:
     """What the handler returned or raised; whether the turn is over is for the ledger to say."""
     loop = asyncio.get_running_loop()
     handler = loop.create_task(_called(interceptor, leave), name=f"{interceptor.name} handler")
@@ -30,7 +32,7 @@ async def call(interceptor: Interceptor, leave: Leave, ledger: Ledger, pulse: Pu
     try:
         await asyncio.wait([handler, over], return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
-        ledger.end(Ended.SHUTDOWN)
+        ledger.end(TurnEndReason.SHUTDOWN)
         raise
     finally:
         await _let_go(handler, ledger)
@@ -39,7 +41,7 @@ async def call(interceptor: Interceptor, leave: Leave, ledger: Ledger, pulse: Pu
     return _outcome(handler)
 
 
-async def _called(interceptor: Interceptor, leave: Leave) -> Outcome | None:
+async def _called(interceptor: Interceptor, leave: EvictionContext) -> Outcome | None:
     return await interceptor.handler(leave)
 
 

@@ -41,7 +41,7 @@ async def evict(
     turn.event("PodEvicted", f"{turn.name} has evicted pod {meta.name}.")
 
 
-async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, because: str) -> None:
+async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, reason: str) -> None:
     """Delete the pod past all budgets; the event says why."""
     meta = pod.metadata
 
@@ -57,7 +57,7 @@ async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, beca
 
     await turn.persist(act)
     turn.ledger.pod_ended = True
-    turn.event("PodDeleted", f"{turn.name} has deleted pod {meta.name}: {because}")
+    turn.event("PodDeleted", f"{turn.name} has deleted pod {meta.name}: {reason}")
 
 
 async def _is_going(turn: Turn, error: ApiError | TransportError) -> bool:

@@ -1,7 +1,7 @@
 """What goes wrong between an interceptor or requester and the contract.
 
 VacateError
-├── TurnLost               the interceptor's turn is over; `ended` says why
+├── TurnLost               the interceptor's turn is over; `reason` says why
 ├── ContractError          the contract forbids what was asked for; nothing was written
 ├── EvictionRefused        the pod could not be evicted within the time that the handler gave it
 ├── CancellationForbidden  an interceptor does not allow that requesters change their minds
@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.errors import VacateError
-from vacate.sdk.values import Ended
+from vacate.sdk.values import TurnEndReason
 
 
 class TurnLost(VacateError):
     """The interceptor's turn is over. A handler need not catch it: it ends the handler without a fault."""
 
-    def __init__(self, ended: Ended) -> None:
-        super().__init__(ended.value)
-        self.ended = ended
+    def __init__(self, reason: TurnEndReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
 
 
 class ContractError(VacateError):

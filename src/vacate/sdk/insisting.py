@@ -30,7 +30,7 @@ _CATCHING_UP = 10.0
 _PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
-class Insistence:
+class SustainedRequest:
     """Keeps one requester's name on the request for one pod, for the length of a block.
 
     The end of the block ends the insisting, and leaves the request as it is: who no longer wants the pod gone
@@ -42,17 +42,17 @@ class Insistence:
         requester: Requester,
         pod: Pod | str,
         namespace: str,
-        because: str,
+        reason: str,
         deadline_seconds: int | None,
     ) -> None:
         self._requester = requester
         self._pod = pod
         self._namespace = namespace
-        self._because = because
+        self._reason = reason
         self._deadline_seconds = deadline_seconds
         self._request: EvictionRequest | None = None  # the one last asked for
         self._task: asyncio.Task[Result] | None = None
-        self.asked_again = 0  # how often it had to be
+        self.requested_again = 0  # how often it had to be
 
     @property
     def request(self) -> EvictionRequest:
@@ -60,7 +60,7 @@ class Insistence:
         assert self._request is not None, "the block has not begun"
         return self._request
 
-    async def __aenter__(self) -> Insistence:
+    async def __aenter__(self) -> SustainedRequest:
         self._request = await self._ask(self._pod)
         self._task = asyncio.get_running_loop().create_task(self._insist(), name="insistence")
         return self
@@ -81,8 +81,8 @@ class Insistence:
             return await asyncio.shield(self._task)
 
     async def _ask(self, pod: Pod | EvictionRequest | str) -> EvictionRequest:
-        return await self._requester.ask(
-            pod, self._namespace, because=self._because, deadline_seconds=self._deadline_seconds
+        return await self._requester.request(
+            pod, self._namespace, reason=self._reason, deadline_seconds=self._deadline_seconds
         )
 
     async def _insist(self) -> Result:
@@ -121,7 +121,7 @@ class Insistence:
             log.warning("%s: not asked again yet: %s", self._requester.name, error)
             return False
         if asked.metadata.resource_version != self.request.metadata.resource_version:
-            self.asked_again += 1
+            self.requested_again += 1
         self._request = asked
         return False
 

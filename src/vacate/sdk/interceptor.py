@@ -12,10 +12,10 @@ from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES, name_fa
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SOFT
 from vacate.errors import ConfigError
-from vacate.sdk.leave import Leave
+from vacate.sdk.leave import EvictionContext
 from vacate.sdk.values import Cancellation, Outcome
 
-Handler = Callable[[Leave], Awaitable[Outcome | None]]
+Handler = Callable[[EvictionContext], Awaitable[Outcome | None]]
 """Called when it is the interceptor's turn. Returning None means finished."""
 
 LONGEST_HEARTBEAT = dt.timedelta(minutes=3)

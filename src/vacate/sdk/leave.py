@@ -10,14 +10,14 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import Clock
 from vacate.sdk import ending
 from vacate.sdk.turn import Turn
-from vacate.sdk.values import Cancellation, Condition, Declined, Ended, Finished, Report
+from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Report, TurnEndReason
 
 
-class Leave:
+class EvictionContext:
     """A pod's leave. The SDK writes heartbeats while the handler works; the handler says the rest.
 
     When the turn is over before the handler is done, the handler is cancelled as asyncio tasks are:
-    `asyncio.CancelledError` is raised where it waits, and `ended` says why.
+    `asyncio.CancelledError` is raised where it waits, and `end_reason` says why.
     """
 
     def __init__(self, turn: Turn, pod: Pod, *, attempt: int, resumed: bool) -> None:
@@ -42,7 +42,7 @@ class Leave:
         return self._turn.clock
 
     @property
-    def ended(self) -> Ended | None:
+    def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts. Set before the handler is cancelled."""
         return self._turn.ledger.ended
 
@@ -91,9 +91,9 @@ class Leave:
             give_up_after=give_up_after,
         )
 
-    async def delete(self, *, because: str, grace_period_seconds: int | None = None) -> None:
+    async def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
         """Delete the pod, and no other of its name, past all disruption budgets: say why."""
-        await ending.delete(self._turn, self.pod, grace_period_seconds=grace_period_seconds, because=because)
+        await ending.delete(self._turn, self.pod, grace_period_seconds=grace_period_seconds, reason=reason)
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Write an Event about the request. Repeats are counted, and too many are dropped."""
@@ -103,6 +103,6 @@ class Leave:
         """To be returned: this interceptor has done its part."""
         return Finished(message)
 
-    def declined(self, why: str = "") -> Declined:
+    def declined(self, reason: str = "") -> Declined:
         """To be returned: this interceptor has nothing to do here."""
-        return Declined(why)
+        return Declined(reason)

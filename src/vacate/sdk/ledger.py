@@ -17,7 +17,7 @@ from vacate.errors import Conflict, NotFound
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.patches import check_report, status_patch
 from vacate.sdk.standing import ended, is_newer, is_terminating, is_wanted
-from vacate.sdk.values import Ended, Report
+from vacate.sdk.values import Report, TurnEndReason
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Ledger:
         self, client: Client, clock: Clock, request: EvictionRequest, name: str, interval: dt.timedelta
     ) -> None:
         self.request = request  # the newest that was seen
-        self.ended: Ended | None = None  # once set it stays
+        self.ended: TurnEndReason | None = None  # once set it stays
         self.over = asyncio.Event()  # set exactly when the turn has ended
         self.pod_ended = False  # the interceptor itself has evicted or deleted the pod
         self._name = name
@@ -63,7 +63,7 @@ class Ledger:
         if request is not None and request.metadata.uid == self._uid:
             self.request = request
 
-    def end(self, why: Ended | None) -> None:
+    def end(self, why: TurnEndReason | None) -> None:
         """The turn is over, where there is a reason; the first one counts."""
         if why is not None and self.ended is None:
             self.ended = why
@@ -117,7 +117,7 @@ class Ledger:
         """Ask the server whether the turn still lasts and the pod is still to leave; else TurnLost."""
         self.see(await self.read())
         self._still_mine()
-        self.end(None if is_wanted(self.request) else Ended.CANCELLED)
+        self.end(None if is_wanted(self.request) else TurnEndReason.CANCELLED)
         self._still_mine()
 
     async def read(self) -> EvictionRequest | None:

@@ -140,7 +140,9 @@ def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
     return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
 
 
-def interceptor_part(deps: Deps, interceptors: Sequence[Interceptor]) -> tuple[InterceptorController, ...]:
+def interceptor_controllers(
+    deps: Deps, interceptors: Sequence[Interceptor]
+) -> tuple[InterceptorController, ...]:
     """All interceptors of a program, for a Manager: no threads, and no clock but the injected one."""
     seen: dict[tuple[str, ...], None] = {}
     for one in interceptors:

@@ -27,7 +27,7 @@ from vacate.runtime.recorder import EventRecorder
 from vacate.sdk.connecting import connected, find_cluster
 from vacate.sdk.health import health_endpoint
 from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.part import interceptor_part
+from vacate.sdk.part import interceptor_controllers
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ async def serve_interceptors(
     beside: list[Runnable] = [recorder]
     manager = Manager(
         informers,
-        interceptor_part(deps, interceptors),
+        interceptor_controllers(deps, interceptors),
         runnables=beside,
         elector=_elector(lease, deps) if lease else None,
     )

@@ -32,7 +32,7 @@ from vacate.sdk.asking import (
 )
 from vacate.sdk.connecting import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
-from vacate.sdk.insisting import Insistence
+from vacate.sdk.insisting import SustainedRequest
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.watching import Watched, watched
 
@@ -75,26 +75,26 @@ class Requester:
         self.clock: Clock = clock or SystemClock()
         self.entropy: Entropy = entropy or system_entropy()
 
-    async def ask(
+    async def request(
         self,
         pod: Ref,
         namespace: str = "",
         *,
-        because: str = "",
+        reason: str = "",
         deadline_seconds: int | None = None,
     ) -> EvictionRequest:
         """Ask that the pod leave: create the request, or join the one that there is.
 
         A request that is over, though the pod is still there, is replaced by a new one; HeldByFinalizers
         where it cannot be removed. One that forbids cancellation takes no more names and is returned as it
-        is: the pod leaves anyway. `because` is kept for people and `deadline_seconds` counts, both only
+        is: the pod leaves anyway. `reason` is kept for people and `deadline_seconds` counts, both only
         where the request is created here.
         """
         where = await self._where(pod, namespace)
         for _ in range(_CONFLICTS):
             target = await self._pod(where)
             with contextlib.suppress(AlreadyExists, Conflict):
-                return await self._ask(target, because, deadline_seconds)
+                return await self._ask(target, reason, deadline_seconds)
         raise Conflict(f"the request for pod {where.pod} changes too quickly to be joined")
 
     async def find(self, ref: Ref, namespace: str = "") -> EvictionRequest | None:
@@ -144,19 +144,19 @@ class Requester:
                     return
                 await one.change(seen)
 
-    def insist(
+    def keep_requested(
         self,
         pod: Pod | str,
         namespace: str = "",
         *,
-        because: str = "",
+        reason: str = "",
         deadline_seconds: int | None = None,
-    ) -> Insistence:
+    ) -> SustainedRequest:
         """Ask, and ask again whenever someone removes this name or the request while the pod is there.
 
-        `async with requester.insist("web-1", "default") as leave: result = await leave.wait()`
+        `async with requester.keep_requested("web-1") as sustained: result = await sustained.wait()`
         """
-        return Insistence(self, pod, namespace, because, deadline_seconds)
+        return SustainedRequest(self, pod, namespace, reason, deadline_seconds)
 
     async def live_pod(self, where: Where) -> Pod | None:
         """The pod as the server has it; None where the name is free or taken by another."""
@@ -165,14 +165,14 @@ class Requester:
         except NotFound:
             return None
 
-    async def _ask(self, pod: Pod, because: str, deadline_seconds: int | None) -> EvictionRequest:
+    async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
         where = Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         request = await self._get(where)
         if request is not None and _is_in_the_way(request):
             await self._remove(request, where)
             request = None
         if request is None:
-            made = new_request(pod, self.name, because, deadline_seconds)
+            made = new_request(pod, self.name, reason, deadline_seconds)
             return _read(await self.client.send(requests.create(EVICTIONREQUESTS, made)))
         if request.complete or request.forbids_cancellation or is_asked_by(request, self.name):
             return request

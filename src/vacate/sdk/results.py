@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned
-from vacate.decide.dialects.history import Fate, PastTurn, read_history
+from vacate.decide.dialects.history import PastTurn, TurnResult, read_history
 from vacate.decide.process.model import Ending
 from vacate.sdk.standing import ending_of
 
@@ -60,5 +60,5 @@ def _unfinished(request: EvictionRequest, now: dt.datetime) -> tuple[PastTurn, .
     name, began = request.status.active_interceptor_name, assigned(request)
     if not name or began is None or request.complete:
         return ()
-    fate = Fate.COMPLETED if request.status.active_interceptor_completed else Fate.ENDED
+    fate = TurnResult.COMPLETED if request.status.active_interceptor_completed else TurnResult.ENDED
     return (PastTurn(name, began.last_transition_time or now, fate, now),)

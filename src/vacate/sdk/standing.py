@@ -8,7 +8,7 @@ from vacate.api.types.meta import condition
 from vacate.decide.dialects.evictionrequest import process_of, recorded_stage
 from vacate.decide.process.engine import cancelled
 from vacate.decide.process.model import Ending, Stage
-from vacate.sdk.values import Ended
+from vacate.sdk.values import TurnEndReason
 
 
 def is_turn_of(request: EvictionRequest, name: str) -> bool:
@@ -21,15 +21,15 @@ def is_wanted(request: EvictionRequest) -> bool:
     return not cancelled(process_of(request))
 
 
-def ended(request: EvictionRequest | None, uid: str, name: str) -> Ended | None:
+def ended(request: EvictionRequest | None, uid: str, name: str) -> TurnEndReason | None:
     """Why the turn on the request of that uid is over; None while it lasts."""
     if request is None or request.metadata.uid != uid:
-        return Ended.DELETED
+        return TurnEndReason.DELETED
     if request.complete:
-        return Ended.CANCELLED if ending_of(request) is Ending.CANCELLED else Ended.POD_ENDED
+        return TurnEndReason.CANCELLED if ending_of(request) is Ending.CANCELLED else TurnEndReason.POD_ENDED
     if request.status.active_interceptor_name != name:
-        return Ended.TAKEN_AWAY
-    return Ended.COMPLETED if request.status.active_interceptor_completed else None
+        return TurnEndReason.TAKEN_AWAY
+    return TurnEndReason.COMPLETED if request.status.active_interceptor_completed else None
 
 
 def ending_of(request: EvictionRequest) -> Ending | None:

@@ -3,16 +3,16 @@
 from vacate.sdk.sync import Requester
 
 with Requester("drain.example.com") as requester:
-    requester.ask("web-1", "default", because="the node is replaced")
+    requester.request("web-1", "default", reason="the node is replaced")
     print(requester.wait("web-1", "default").message)
 
 from vacate.sdk.sync import interceptor, run_interceptors
 
 @interceptor("backup.example.com", label_selector="app=db")
-def back_up(leave):                  # runs in a thread of its own
-    leave.report("Backing up")
+def back_up(context):                  # runs in a thread of its own
+    context.report("Backing up")
     for part in parts:
-        leave.check()                # raises TurnLost when the pod is no longer to leave
+        context.check()                # raises TurnLost when the pod is no longer to leave
         copy(part)
 
 run_interceptors(back_up)
@@ -21,14 +21,14 @@ run_interceptors(back_up)
 from __future__ import annotations
 
 from vacate.sdk.program import run_interceptors
-from vacate.sdk.sync_interceptor import PlainHandler, PlainLeave, interceptor, threaded
-from vacate.sdk.sync_requester import PlainInsistence, Requester
+from vacate.sdk.sync_interceptor import EvictionContext, SyncHandler, interceptor, threaded
+from vacate.sdk.sync_requester import Requester, SustainedRequest
 
 __all__ = [
-    "PlainHandler",
-    "PlainInsistence",
-    "PlainLeave",
+    "EvictionContext",
     "Requester",
+    "SustainedRequest",
+    "SyncHandler",
     "interceptor",
     "run_interceptors",
     "threaded",

@@ -12,20 +12,20 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.interceptor import Handler, Interceptor
-from vacate.sdk.leave import Leave
-from vacate.sdk.values import Cancellation, Condition, Declined, Ended, Finished, Outcome
+from vacate.sdk.leave import EvictionContext as AsyncContext
+from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Outcome, TurnEndReason
 
 T = TypeVar("T")
 
 
-class PlainLeave:
-    """A pod's leave for a plain function; see `Leave`.
+class EvictionContext:
+    """A pod's leave for a plain function; see `EvictionContext`.
 
     A thread cannot be stopped from outside: every verb of this class raises TurnLost once the turn is over,
     and a long computation between them should call `check` or look at `ended`.
     """
 
-    def __init__(self, leave: Leave, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, leave: AsyncContext, loop: asyncio.AbstractEventLoop) -> None:
         self._leave = leave
         self._loop = loop
         self._over = threading.Event()  # set when the handler is no longer wanted
@@ -40,9 +40,9 @@ class PlainLeave:
         return self._leave.request
 
     @property
-    def ended(self) -> Ended | None:
+    def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts."""
-        return self._leave.ended
+        return self._leave.end_reason
 
     def now(self) -> dt.datetime:
         """The present moment, by the clock of the SDK."""
@@ -50,8 +50,8 @@ class PlainLeave:
 
     def check(self) -> None:
         """Raise TurnLost where the turn is over."""
-        if self._over.is_set() or self.ended is not None:
-            raise TurnLost(self.ended or Ended.SHUTDOWN)
+        if self._over.is_set() or self.end_reason is not None:
+            raise TurnLost(self.end_reason or TurnEndReason.SHUTDOWN)
 
     def sleep(self, seconds: float) -> None:
         """Wait; TurnLost as soon as the turn is over."""
@@ -66,7 +66,7 @@ class PlainLeave:
         conditions: Sequence[Condition] = (),
         cancellation: Cancellation | str | None = None,
     ) -> None:
-        """Say how things stand; see `Leave.report`."""
+        """Say how things stand; see `vacate.sdk.EvictionContext.report`."""
         self._await(
             self._leave.report(
                 message, expected_finish=expected_finish, conditions=conditions, cancellation=cancellation
@@ -80,12 +80,12 @@ class PlainLeave:
     def evict(
         self, *, grace_period_seconds: int | None = None, give_up_after: dt.timedelta | None = None
     ) -> None:
-        """Evict the pod; see `Leave.evict`."""
+        """Evict the pod; see `vacate.sdk.EvictionContext.evict`."""
         self._await(self._leave.evict(grace_period_seconds=grace_period_seconds, give_up_after=give_up_after))
 
-    def delete(self, *, because: str, grace_period_seconds: int | None = None) -> None:
-        """Delete the pod past all disruption budgets; see `Leave.delete`."""
-        self._await(self._leave.delete(because=because, grace_period_seconds=grace_period_seconds))
+    def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
+        """Delete the pod past all disruption budgets; see `vacate.sdk.EvictionContext.delete`."""
+        self._await(self._leave.delete(reason=reason, grace_period_seconds=grace_period_seconds))
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Write an Event about the request."""
@@ -95,9 +95,9 @@ class PlainLeave:
         """To be returned: this interceptor has done its part."""
         return Finished(message)
 
-    def declined(self, why: str = "") -> Declined:
+    def declined(self, reason: str = "") -> Declined:
         """To be returned: this interceptor has nothing to do here."""
-        return Declined(why)
+        return Declined(reason)
 
     def _stop(self) -> None:
         self._over.set()
@@ -111,16 +111,16 @@ class PlainLeave:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-PlainHandler = Callable[[PlainLeave], Outcome | None]
+SyncHandler = Callable[[EvictionContext], Outcome | None]
 """Called in a thread of its own when it is the interceptor's turn."""
 
 
-def threaded(handler: PlainHandler) -> Handler:
+def threaded(handler: SyncHandler) -> Handler:
     """A plain function as a handler."""
 
-    async def call(leave: Leave) -> Outcome | None:
+    async def call(leave: AsyncContext) -> Outcome | None:
         loop = asyncio.get_running_loop()
-        plain = PlainLeave(leave, loop)
+        plain = EvictionContext(leave, loop)
         done: asyncio.Future[Outcome | None] = loop.create_future()
         # Daemons: a function that never returns must not keep the program from ending.
         thread = threading.Thread(target=_run, args=(handler, plain, loop, done), daemon=True)
@@ -134,18 +134,18 @@ def threaded(handler: PlainHandler) -> Handler:
     return call
 
 
-def interceptor(name: str, **options: Any) -> Callable[[PlainHandler], Interceptor]:
+def interceptor(name: str, **options: Any) -> Callable[[SyncHandler], Interceptor]:
     """`@interceptor("backup.example.com", label_selector="app=db")` above a plain function."""
 
-    def make(handler: PlainHandler) -> Interceptor:
+    def make(handler: SyncHandler) -> Interceptor:
         return Interceptor(name, threaded(handler), **options)
 
     return make
 
 
 def _run(
-    handler: PlainHandler,
-    leave: PlainLeave,
+    handler: SyncHandler,
+    leave: EvictionContext,
     loop: asyncio.AbstractEventLoop,
     done: asyncio.Future[Outcome | None],
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.sdk import requester as plain
-from vacate.sdk.insisting import Insistence
+from vacate.sdk.insisting import SustainedRequest as AsyncSustainedRequest
 from vacate.sdk.results import Result
 
 T = TypeVar("T")
@@ -65,12 +65,12 @@ class Requester:
         """The requester's name."""
         return self._requester.name
 
-    def ask(
-        self, pod: plain.Ref, namespace: str = "", *, because: str = "", deadline_seconds: int | None = None
+    def request(
+        self, pod: plain.Ref, namespace: str = "", *, reason: str = "", deadline_seconds: int | None = None
     ) -> EvictionRequest:
         """Ask that the pod leave: create the request, join it, or replace one that is over."""
         return self._thread.call(
-            self._requester.ask(pod, namespace, because=because, deadline_seconds=deadline_seconds)
+            self._requester.request(pod, namespace, reason=reason, deadline_seconds=deadline_seconds)
         )
 
     def find(self, ref: plain.Ref, namespace: str = "") -> EvictionRequest | None:
@@ -95,23 +95,23 @@ class Requester:
             self._thread.call(states.aclose())
 
     @contextlib.contextmanager
-    def insist(
+    def keep_requested(
         self,
         pod: Pod | str,
         namespace: str = "",
         *,
-        because: str = "",
+        reason: str = "",
         deadline_seconds: int | None = None,
-    ) -> Iterator[PlainInsistence]:
+    ) -> Iterator[SustainedRequest]:
         """Ask, and ask again whenever someone removes this name or the request while the pod is there."""
-        insistence = self._requester.insist(
-            pod, namespace, because=because, deadline_seconds=deadline_seconds
+        sustained = self._requester.keep_requested(
+            pod, namespace, reason=reason, deadline_seconds=deadline_seconds
         )
-        self._thread.call(insistence.__aenter__())
+        self._thread.call(sustained.__aenter__())
         try:
-            yield PlainInsistence(insistence, self._thread)
+            yield SustainedRequest(sustained, self._thread)
         finally:
-            self._thread.call(insistence.__aexit__(None, None, None))
+            self._thread.call(sustained.__aexit__(None, None, None))
 
     def close(self) -> None:
         """Close the connection and end the thread."""
@@ -131,18 +131,18 @@ async def _next(states: AsyncGenerator[EvictionRequest, None]) -> EvictionReques
     return await anext(states, None)
 
 
-class PlainInsistence:
-    """An insistence for plain scripts."""
+class SustainedRequest:
+    """An sustained for plain scripts."""
 
-    def __init__(self, insistence: Insistence, thread: _LoopThread) -> None:
-        self._insistence = insistence
+    def __init__(self, sustained: AsyncSustainedRequest, thread: _LoopThread) -> None:
+        self._sustained = sustained
         self._thread = thread
 
     @property
     def request(self) -> EvictionRequest:
         """The request as it was when it was last asked for."""
-        return self._insistence.request
+        return self._sustained.request
 
     def wait(self, *, timeout: dt.timedelta | None = None) -> Result:
         """Return when the pod has left; TimeoutError where it has not in time."""
-        return self._thread.call(self._insistence.wait(timeout=timeout))
+        return self._thread.call(self._sustained.wait(timeout=timeout))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from vacate.api.types.evictionrequest import ALLOW, FORBID
 
 
-class Ended(StrEnum):
+class TurnEndReason(StrEnum):
     """Why a handler is no longer wanted. The value is a sentence for people."""
 
     CANCELLED = "nobody wants the pod gone any more"
@@ -56,7 +56,7 @@ class Finished:
 class Declined:
     """The interceptor has nothing to do here: the next one is asked, or the pod evicted."""
 
-    why: str = ""
+    reason: str = ""
 
 
 Outcome = Finished | Declined

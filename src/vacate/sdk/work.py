@@ -13,7 +13,7 @@ from vacate.runtime.deps import Deps
 from vacate.sdk.calling import call
 from vacate.sdk.errors import ContractError, TurnLost
 from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.leave import Leave
+from vacate.sdk.leave import EvictionContext
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse
 from vacate.sdk.standing import can_leave, is_wanted
@@ -100,7 +100,7 @@ class Work:
     async def _work(self, pod: Pod) -> None:
         """Call the handler until it returns, a limited number of times."""
         for attempt in range(1, self._interceptor.attempts + 1):
-            leave = Leave(self._turn, pod, attempt=attempt, resumed=self._resumed)
+            leave = EvictionContext(self._turn, pod, attempt=attempt, resumed=self._resumed)
             outcome = await call(self._interceptor, leave, self.ledger, self._pulse)
             if self.ledger.ended is not None or self.ledger.pod_ended:
                 return

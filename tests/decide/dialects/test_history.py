@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from decide.dialects.given import FIRST, LAST, NOW, SECOND, at
 from vacate.api.types.evictionrequest import MAX_INTERCEPTORS, MAX_MESSAGE
-from vacate.decide.dialects.history import Fate, PastTurn, read_history, write_history
+from vacate.decide.dialects.history import PastTurn, TurnResult, read_history, write_history
 
 pytestmark = pytest.mark.unit
 
@@ -19,8 +19,8 @@ TEXT = (
     "second.example.com 2026-03-01T12:00:00.250017Z never-responded 2026-03-01T12:30:00.250017Z"
 )
 TURNS = [
-    PastTurn(FIRST, at(minutes=-1), Fate.COMPLETED, NOW),
-    PastTurn(SECOND, NOW, Fate.NEVER_RESPONDED, at(minutes=30)),
+    PastTurn(FIRST, at(minutes=-1), TurnResult.COMPLETED, NOW),
+    PastTurn(SECOND, NOW, TurnResult.NEVER_RESPONDED, at(minutes=30)),
 ]
 
 
@@ -52,7 +52,7 @@ def test_lines_of_another_form_are_passed_over(line: str) -> None:
 
 TIMES = st.integers(0, 10**15).map(lambda micros: NOW + dt.timedelta(microseconds=micros))
 NAMES = st.from_regex(r"\A[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?\Z")
-PAST = st.builds(PastTurn, NAMES, TIMES, st.sampled_from(Fate), TIMES)
+PAST = st.builds(PastTurn, NAMES, TIMES, st.sampled_from(TurnResult), TIMES)
 
 
 @given(st.lists(PAST, max_size=12))
@@ -62,7 +62,7 @@ def test_what_is_written_is_read_again_to_the_microsecond(turns: list[PastTurn])
 
 def test_the_oldest_go_where_there_is_no_room_for_all() -> None:
     names = [f"{number:03}." + "x" * 249 for number in range(2 * MAX_INTERCEPTORS)]
-    turns = [PastTurn(name, NOW, Fate.NEVER_RESPONDED, NOW) for name in names]
+    turns = [PastTurn(name, NOW, TurnResult.NEVER_RESPONDED, NOW) for name in names]
     text = write_history(turns)
     assert len(text) <= MAX_MESSAGE
     kept = read_history(text)
@@ -71,6 +71,6 @@ def test_the_oldest_go_where_there_is_no_room_for_all() -> None:
 
 
 def test_as_many_as_fit_are_kept() -> None:
-    turn = PastTurn(LAST, NOW, Fate.ENDED, NOW)
+    turn = PastTurn(LAST, NOW, TurnResult.ENDED, NOW)
     fitting = MAX_MESSAGE // (len(str(turn)) + 1)
     assert len(read_history(write_history([turn] * (fitting + 5)))) == fitting

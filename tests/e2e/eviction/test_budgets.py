@@ -54,14 +54,14 @@ async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:
     pod = await place.pod("spared", labels={"app": "spared"})
     await place.budget("spared", minAvailable=1)
     requester = place.requester()
-    await requester.ask("spared")
+    await requester.request("spared")
     await place.until_stage(pod, "Blocked")
     assert await requester.withdraw("spared")
     result = await requester.wait("spared")
     assert (result.ending, result.left) == (Ending.CANCELLED, False)
     await place.client.delete(PODDISRUPTIONBUDGETS, "spared", place.namespace)
     await place.stays(pod)
-    again = await requester.ask("spared")  # a request that is over is replaced by a new one
+    again = await requester.request("spared")  # a request that is over is replaced by a new one
     assert not again.complete
     assert (await requester.wait(again)).left
 

@@ -13,13 +13,13 @@ from vacate.errors import ApiError, Invalid
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
-    Ended,
     Ending,
-    Fate,
+    EvictionContext,
     Finished,
     Interceptor,
-    Leave,
     Requester,
+    TurnEndReason,
+    TurnResult,
 )
 from vacate.sdk.asking import withdrawn
 
@@ -39,27 +39,27 @@ class Actors:
             Interceptor(ACTOR_B, self._notify, namespace=place.namespace, cancellation=policy_of_b),
         )
 
-    async def _notify(self, leave: Leave) -> Finished:
+    async def _notify(self, leave: EvictionContext) -> Finished:
         self.told.append("there will be a disruption")
         await leave.report("Users finish their work")
         try:
             await self.users_done.wait()
         except asyncio.CancelledError:
-            if leave.ended is Ended.CANCELLED:
+            if leave.end_reason is TurnEndReason.CANCELLED:
                 self.told.append("the disruption is cancelled")
             raise
         return leave.finished("Ready to be deleted")
 
-    async def _delete(self, leave: Leave) -> None:
+    async def _delete(self, leave: EvictionContext) -> None:
         await self.may_delete.wait()
-        await leave.delete(because="all users are gone")
+        await leave.delete(reason="all users are gone")
 
 
 async def begin(place: Place, pod: Obj) -> Requester:
     """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
     await cordon(place, pod, unschedulable=True)
     drain = place.requester(DRAIN)
-    await drain.ask("p-1")
+    await drain.request("p-1")
     return drain
 
 
@@ -79,7 +79,7 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
     drain, sort = await begin(place, pod), place.requester(SORT)
-    request = await sort.ask("p-1")  # 3. the descheduler joins
+    request = await sort.request("p-1")  # 3. the descheduler joins
     assert [one.name for one in request.spec.requesters] == [DRAIN, SORT]
     async with place.serving(*actors.interceptors):
         await b_is_at_work(place, pod, actors)  # 4. to 6.
@@ -91,14 +91,14 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
         assert (still.status.active_interceptor_name, still.complete) == (ACTOR_B, False)  # 9.
         actors.users_done.set()  # 10. B completes
         after = await place.until_active(pod, ACTOR_A)  # 11. A's turn
-        assert turns(after) == [(ACTOR_B, Fate.COMPLETED)]
+        assert turns(after) == [(ACTOR_B, TurnResult.COMPLETED)]
         assert after.status.eviction_request_cancellation_policy == "Allow"  # 12.
         actors.may_delete.set()  # 13. A deletes the pod
         result = await sort.wait(request)  # 14.
     assert result.left
-    assert [(turn.interceptor, turn.fate) for turn in result.history] == [
-        (ACTOR_B, Fate.COMPLETED),
-        (ACTOR_A, Fate.ENDED),
+    assert [(turn.interceptor, turn.result) for turn in result.history] == [
+        (ACTOR_B, TurnResult.COMPLETED),
+        (ACTOR_A, TurnResult.ENDED),
     ]
     await place.gone(pod)  # 15. and the request goes with it
     assert actors.told == ["there will be a disruption"]

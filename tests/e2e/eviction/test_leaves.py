@@ -12,7 +12,7 @@ from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.errors import Invalid
-from vacate.sdk import Condition, Declined, Ending, Fate, Interceptor, Leave, open_requester
+from vacate.sdk import Condition, Declined, Ending, EvictionContext, Interceptor, TurnResult, open_requester
 from vacate.testing import deployment
 
 LEFT = ("PodTerminated", "PodDeleted")  # a node says first that the pod has ended, and then lets go of it
@@ -25,7 +25,7 @@ def with_turns(place: Place, **handlers: object) -> list[Interceptor]:
     return [Interceptor(name, handler, namespace=place.namespace) for name, handler in made]  # type: ignore[arg-type]
 
 
-async def finish(leave: Leave) -> None:
+async def finish(leave: EvictionContext) -> None:
     await leave.report("Working")
 
 
@@ -44,7 +44,7 @@ async def test_a_pod_without_interceptors_is_evicted(place: Place) -> None:
 async def test_the_request_of_a_requester_goes_with_its_pod(place: Place) -> None:
     pod = await place.pod("owned")
     async with open_requester("drain.example.com", kubeconfig=place.cluster.kubeconfig) as requester:
-        await requester.ask("owned", place.namespace, because="kernel update")
+        await requester.request("owned", place.namespace, reason="kernel update")
         result = await requester.wait("owned", place.namespace)
     assert result.left
     await place.gone(pod)
@@ -61,7 +61,7 @@ async def test_the_controller_and_an_interceptor_work_together(place: Place) -> 
     pod = await place.pod("one", FIRST)
     go_on = asyncio.Event()
 
-    async def prepare(leave: Leave) -> None:
+    async def prepare(leave: EvictionContext) -> None:
         copied = Condition("Copied", True, "AllOfIt", "9 GiB")
         await leave.report("Copying", conditions=[copied], cancellation="Forbid")
         await go_on.wait()
@@ -77,7 +77,7 @@ async def test_the_controller_and_an_interceptor_work_together(place: Place) -> 
         go_on.set()
         over = await place.until_complete(pod)
     assert (reason(over, "Progressing"), reason(over, "Copied")) == ("Complete", "AllOfIt")
-    assert turns(over) == [(FIRST, Fate.COMPLETED)]
+    assert turns(over) == [(FIRST, TurnResult.COMPLETED)]
     await place.gone(pod)
 
 
@@ -85,7 +85,7 @@ async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
     pod = await place.pod("chain", FIRST, SECOND, THIRD)
     order: list[str] = []
 
-    async def note(leave: Leave) -> None:
+    async def note(leave: EvictionContext) -> None:
         await place.stays(pod)
         order.append(leave.name)
 
@@ -94,7 +94,7 @@ async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
         assert [one.name for one in request.spec.interceptors] == [FIRST, SECOND, THIRD]
         over = await place.until_complete(pod)
     assert order == [THIRD, SECOND, FIRST]
-    assert turns(over) == [(one, Fate.COMPLETED) for one in order]
+    assert turns(over) == [(one, TurnResult.COMPLETED) for one in order]
     await place.gone(pod)
 
 
@@ -110,7 +110,7 @@ async def test_a_hand_over_resets_the_status(place: Place) -> None:
     assert not after.status.active_interceptor_completed
     assert after.status.message != "Mine"
     assert after.status.heartbeat_time > first_turn.status.heartbeat_time  # type: ignore[operator]
-    assert turns(after) == [(SECOND, Fate.COMPLETED)]
+    assert turns(after) == [(SECOND, TurnResult.COMPLETED)]
     await place.stays(pod)
     with pytest.raises(Invalid, match=r"status\.activeInterceptorName"):
         await place.report(after, activeInterceptorName=SECOND)
@@ -119,26 +119,26 @@ async def test_a_hand_over_resets_the_status(place: Place) -> None:
 async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None:
     pod = await place.pod("declined", FIRST, SECOND)
 
-    async def decline(leave: Leave) -> Declined:
+    async def decline(leave: EvictionContext) -> Declined:
         return leave.declined("not one of mine")
 
     async with place.serving(*with_turns(place, first=finish, second=decline)):
         await place.ask(pod)
         over = await place.until_complete(pod)
-    assert turns(over) == [(SECOND, Fate.COMPLETED), (FIRST, Fate.COMPLETED)]
+    assert turns(over) == [(SECOND, TurnResult.COMPLETED), (FIRST, TurnResult.COMPLETED)]
     await place.gone(pod)
 
 
 async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
     pod = await place.pod("evicted", FIRST, SECOND)
 
-    async def evict(leave: Leave) -> None:
+    async def evict(leave: EvictionContext) -> None:
         await leave.evict()
 
     async with place.serving(*with_turns(place, second=evict)):
         await place.ask(pod)
         over = await place.until_complete(pod)
-    assert turns(over) == [(SECOND, Fate.ENDED)]
+    assert turns(over) == [(SECOND, TurnResult.ENDED)]
     assert reason(over, "Complete") in LEFT
 
 
@@ -146,14 +146,14 @@ async def test_a_request_is_complete_when_the_pod_is_terminated(place: Place) ->
     """A pod that is not to be restarted ends at its interceptor's word, and its object stays to be read."""
     pod = await place.pod("batch", FIRST, restartPolicy="Never")
 
-    async def end_the_work(leave: Leave) -> None:
+    async def end_the_work(leave: EvictionContext) -> None:
         await leave.report("Asking the work to end")
         await _end_by_itself(place, pod)
         await asyncio.Event().wait()
 
     async with place.serving(*with_turns(place, first=end_the_work)):
         requester = place.requester()
-        await requester.ask("batch")
+        await requester.request("batch")
         result = await requester.wait("batch")
     assert result.ending is Ending.POD_TERMINATED
     over = await place.request(pod)

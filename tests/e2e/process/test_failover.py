@@ -92,7 +92,7 @@ def finish(admin: Https, name: str) -> None:
 
 def turns(admin: Https, name: str) -> list[str]:
     told = condition(found(admin, name), "InterceptorAssigned").get("message", "")
-    return [f"{one.interceptor} {one.fate.value}" for one in read_history(told)]
+    return [f"{one.interceptor} {one.result.value}" for one in read_history(told)]
 
 
 def answers(admin: Https, path: str) -> dict[str, int]:

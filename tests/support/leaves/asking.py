@@ -39,10 +39,10 @@ class Asking:
                 await self._requester.clock.sleep(PAUSE)
 
     async def _ask(self) -> None:
-        await self._requester.ask(self._plan.name, TOWN, deadline_seconds=self._plan.deadline)
+        await self._requester.request(self._plan.name, TOWN, deadline_seconds=self._plan.deadline)
 
     async def _insist(self) -> None:
         deadline = self._plan.deadline
-        async with self._requester.insist(self._plan.name, TOWN, deadline_seconds=deadline) as leave:
+        async with self._requester.keep_requested(self._plan.name, TOWN, deadline_seconds=deadline) as leave:
             result = await leave.wait()
             assert result.left

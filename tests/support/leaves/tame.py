@@ -10,8 +10,8 @@ from support.leaves.wild import BehaviourOf
 from vacate.runtime.controller import Controller
 from vacate.runtime.deps import Deps
 from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.leave import Leave
-from vacate.sdk.part import interceptor_part
+from vacate.sdk.leave import EvictionContext
+from vacate.sdk.part import interceptor_controllers
 from vacate.sdk.values import Cancellation, Condition, Outcome
 
 A_LONG_TIME = 10_000_000.0
@@ -21,15 +21,15 @@ PATIENCE = dt.timedelta(seconds=500)
 def tame_controller(name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> Controller:
     """The interceptor as a controller of one process."""
 
-    async def handler(leave: Leave) -> Outcome | None:
+    async def handler(leave: EvictionContext) -> Outcome | None:
         with calls.note(leave.name, leave.request.metadata.uid):
             return await _work(leave, behaviour(leave.pod.metadata.name))
 
     made = Interceptor(name, handler, progress_within=PATIENCE, attempts=2)
-    return interceptor_part(deps, [made])[0]
+    return interceptor_controllers(deps, [made])[0]
 
 
-async def _work(leave: Leave, behaviour: Behaviour) -> Outcome | None:
+async def _work(leave: EvictionContext, behaviour: Behaviour) -> Outcome | None:
     for act in behaviour:
         await leave.clock.sleep(act.after)
         if act.deed is Deed.DONE:
@@ -40,7 +40,7 @@ async def _work(leave: Leave, behaviour: Behaviour) -> Outcome | None:
     return None
 
 
-async def _do(leave: Leave, act: Act) -> None:
+async def _do(leave: EvictionContext, act: Act) -> None:
     match act.deed:
         case Deed.BEAT:
             await leave.report("still at it", expected_finish=dt.timedelta(minutes=5))
@@ -53,7 +53,7 @@ async def _do(leave: Leave, act: Act) -> None:
         case Deed.EVICT:
             await leave.evict()
         case Deed.DELETE:
-            await leave.delete(because="it was told to")
+            await leave.delete(reason="it was told to")
         case Deed.FAIL:
             raise RuntimeError("the backup failed")
         case _:

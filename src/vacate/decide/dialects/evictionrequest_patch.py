@@ -23,7 +23,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, recorded_stage
-from vacate.decide.dialects.history import Fate, PastTurn, read_history, write_history
+from vacate.decide.dialects.history import PastTurn, TurnResult, read_history, write_history
 from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage, Turn
 
 _ENDINGS = {
@@ -55,7 +55,7 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
         status["expectedInterceptorFinishTime"] = None
     changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
-        changed.append(_assignment(request, request.status.active_interceptor_name, Fate.ENDED, now))
+        changed.append(_assignment(request, request.status.active_interceptor_name, TurnResult.ENDED, now))
     return _patch(request, status, changed)
 
 
@@ -125,10 +125,10 @@ def _turns_before(request: EvictionRequest, action: Assign, now: dt.datetime) ->
     return [*_history(request), _last_turn(request, action.previous, _fate(request, action.turn), now)]
 
 
-def _fate(request: EvictionRequest, turn: Turn) -> Fate:
+def _fate(request: EvictionRequest, turn: Turn) -> TurnResult:
     if turn is Turn.PREVIOUS_COMPLETED:
-        return Fate.COMPLETED
-    return Fate.TIMED_OUT if has_responded(request) else Fate.NEVER_RESPONDED
+        return TurnResult.COMPLETED
+    return TurnResult.TIMED_OUT if has_responded(request) else TurnResult.NEVER_RESPONDED
 
 
 def _history(request: EvictionRequest) -> list[PastTurn]:
@@ -136,16 +136,16 @@ def _history(request: EvictionRequest) -> list[PastTurn]:
     return read_history(before.message) if before else []
 
 
-def _last_turn(request: EvictionRequest, name: str, fate: Fate, now: dt.datetime) -> PastTurn:
+def _last_turn(request: EvictionRequest, name: str, fate: TurnResult, now: dt.datetime) -> PastTurn:
     before = assigned(request)
     began = before.last_transition_time if before else None
     return PastTurn(name, began or now, fate, now)
 
 
-def _assignment(request: EvictionRequest, name: str, fate: Fate, now: dt.datetime) -> RequestCondition:
+def _assignment(request: EvictionRequest, name: str, fate: TurnResult, now: dt.datetime) -> RequestCondition:
     """The assignment is over; its lines stay for those who look back."""
     if request.status.active_interceptor_completed:
-        fate = Fate.COMPLETED
+        fate = TurnResult.COMPLETED
     turns = [*_history(request), _last_turn(request, name, fate, now)]
     return RequestCondition(
         type=INTERCEPTOR_ASSIGNED,

@@ -16,7 +16,7 @@ from vacate.api.times import format_exact_time, parse_time
 from vacate.api.types.evictionrequest import MAX_MESSAGE
 
 
-class Fate(StrEnum):
+class TurnResult(StrEnum):
     """How a turn ended."""
 
     COMPLETED = "completed"  # it said so
@@ -31,12 +31,12 @@ class PastTurn:
 
     interceptor: str
     began: dt.datetime
-    fate: Fate
+    result: TurnResult
     ended: dt.datetime
 
     def __str__(self) -> str:
         times = format_exact_time(self.began), format_exact_time(self.ended)
-        return f"{self.interceptor} {times[0]} {self.fate.value} {times[1]}"
+        return f"{self.interceptor} {times[0]} {self.result.value} {times[1]}"
 
 
 def write_history(turns: Iterable[PastTurn]) -> str:
@@ -55,6 +55,6 @@ def read_history(text: str) -> list[PastTurn]:
 def _read_line(line: str) -> PastTurn | None:
     try:
         name, began, fate, ended = line.split(" ")
-        return PastTurn(name, parse_time(began), Fate(fate), parse_time(ended))
+        return PastTurn(name, parse_time(began), TurnResult(fate), parse_time(ended))
     except ValueError:
         return None

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, process_of
-from vacate.decide.dialects.history import Fate, PastTurn, read_history
+from vacate.decide.dialects.history import PastTurn, TurnResult, read_history
 from vacate.decide.dialects.story_words import ago, ahead, span
 from vacate.decide.process.silence import deadline_of
 
@@ -42,16 +42,16 @@ class ToldTurn:
 
 
 _STATES = {
-    Fate.COMPLETED: TurnState.COMPLETED,
-    Fate.TIMED_OUT: TurnState.TIMED_OUT,
-    Fate.NEVER_RESPONDED: TurnState.NEVER_RESPONDED,
-    Fate.ENDED: TurnState.ENDED,
+    TurnResult.COMPLETED: TurnState.COMPLETED,
+    TurnResult.TIMED_OUT: TurnState.TIMED_OUT,
+    TurnResult.NEVER_RESPONDED: TurnState.NEVER_RESPONDED,
+    TurnResult.ENDED: TurnState.ENDED,
 }
 _FATES = {
-    Fate.COMPLETED: "was asked {asked} and completed its part after {took}.",
-    Fate.TIMED_OUT: "was asked {asked}, responded, then fell silent, and was given up after {took}.",
-    Fate.NEVER_RESPONDED: "was asked {asked}, never responded, and was given up after {took}.",
-    Fate.ENDED: "was asked {asked} and had the turn when the request ended after {took}.",
+    TurnResult.COMPLETED: "was asked {asked} and completed its part after {took}.",
+    TurnResult.TIMED_OUT: "was asked {asked}, responded, then fell silent, and was given up after {took}.",
+    TurnResult.NEVER_RESPONDED: "was asked {asked}, never responded, and was given up after {took}.",
+    TurnResult.ENDED: "was asked {asked} and had the turn when the request ended after {took}.",
 }
 
 
@@ -78,8 +78,8 @@ def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") ->
 
 
 def _past(turn: PastTurn, now: dt.datetime) -> ToldTurn:
-    text = _FATES[turn.fate].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
-    return ToldTurn(turn.interceptor, _STATES[turn.fate], text, turn.began, turn.ended)
+    text = _FATES[turn.result].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
+    return ToldTurn(turn.interceptor, _STATES[turn.result], text, turn.began, turn.ended)
 
 
 def _later(name: str, *, over: bool) -> ToldTurn:

@@ -18,7 +18,7 @@ from vacate.client.client import Client
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install.names import INTERCEPTOR, MANAGER, REQUESTER, VIEWER, WEBHOOK
-from vacate.sdk import Interceptor, Leave, Requester
+from vacate.sdk import EvictionContext, Interceptor, Requester
 
 PREPARE = "prepare.example.com"
 DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
@@ -36,7 +36,7 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
     jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     async with jane.client() as client:
         requester = Requester(client, "jane.example.com", namespace=place.namespace)
-        request = await requester.ask("web", because="kernel update")
+        request = await requester.request("web", reason="kernel update")
         await place.until_active(pod, PREPARE)
         for change in ({"message": "mine"}, {"activeInterceptorCompleted": True}):
             with pytest.raises(Forbidden, match="evictionrequests/status"):
@@ -49,7 +49,7 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
                 )
         assert await requester.withdraw("web")
         assert not (await requester.wait("web")).left
-        again = await requester.ask("web")  # which replaces the request that is over
+        again = await requester.request("web")  # which replaces the request that is over
         assert not again.complete
         with pytest.raises(Forbidden):
             await client.patch(PODS, "web", {"metadata": {"labels": {"a": "b"}}}, place.namespace)
@@ -77,10 +77,10 @@ async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
     async with sam.client() as client:
         requester = Requester(client, "sam.example.com", namespace=place.namespace)
         with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
-            await requester.ask("web")
+            await requester.request("web")
         request = await place.ask(pod)  # by someone who may
         with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
-            await requester.ask("web")  # joining it
+            await requester.request("web")  # joining it
         with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
             await client.delete(EVICTIONREQUESTS, request.metadata.name, place.namespace)
     assert [one.name for one in (await place.request(pod)).spec.requesters] == ["drain.example.com"]
@@ -90,14 +90,14 @@ async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place,
     evicted, deleted = await place.pod("evicted", PREPARE), await place.pod("deleted", PREPARE)
     actor = await person(place, real, "actor", INTERCEPTOR)
 
-    async def prepare(leave: Leave) -> None:
+    async def prepare(leave: EvictionContext) -> None:
         await leave.report("Working", cancellation="Forbid")
         for _ in range(2):  # the second time it is counted up
             leave.event("Prepared", "All is saved.")
         if leave.pod.metadata.name == "evicted":
             await leave.evict()
         else:
-            await leave.delete(because="it has no budget")
+            await leave.delete(reason="it has no budget")
 
     one = Interceptor(PREPARE, prepare, namespace=place.namespace)
     async with actor.client() as client:
@@ -117,7 +117,7 @@ async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
     """Interceptors answer; they ask nobody to leave, and change nobody's mind."""
     requester = Requester(client, "actor.example.com", namespace=place.namespace)
     with pytest.raises(Forbidden, match="cannot create resource"):
-        await requester.ask("other")
+        await requester.request("other")
     name, change = pod["metadata"]["uid"], {"spec": {"requesters": [{"name": "actor.example.com"}]}}
     await place.ask(pod)
     with pytest.raises(Forbidden, match="cannot patch resource"):

@@ -26,7 +26,7 @@ from vacate.errors import (
     TooManyRequests,
     TransportError,
 )
-from vacate.sdk import Fate, Interceptor, Leave
+from vacate.sdk import EvictionContext, Interceptor, TurnResult
 
 FIRST, SECOND = "first.example.com", "second.example.com"
 PODS_IN_ALL, AT_ONCE = 100, 12
@@ -114,7 +114,7 @@ class Interceptors:
         self.asked: dict[str, list[str]] = {}
         self.both = [Interceptor(one, self._note, namespace=place.namespace) for one in (FIRST, SECOND)]
 
-    async def _note(self, leave: Leave) -> None:
+    async def _note(self, leave: EvictionContext) -> None:
         self.asked.setdefault(leave.pod.metadata.uid, []).append(leave.name)
 
 
@@ -170,7 +170,7 @@ def nobody_is_skipped(evictions: Evictions, interceptors: Interceptors) -> None:
     intercepted = [one for one in evictions.over.values() if one.spec.interceptors]
     assert len(intercepted) == PODS_IN_ALL // 2
     for one in intercepted:
-        assert turns(one) == [(SECOND, Fate.COMPLETED), (FIRST, Fate.COMPLETED)]
+        assert turns(one) == [(SECOND, TurnResult.COMPLETED), (FIRST, TurnResult.COMPLETED)]
         asked = interceptors.asked[one.metadata.name]
         assert list(dict.fromkeys(asked)) == [SECOND, FIRST]
 
