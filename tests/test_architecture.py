@@ -26,8 +26,9 @@ RANKS: dict[str, float] = {
     "runtime": 5,
     "sdk": 6,
     "controllers": 7, "interceptors": 7, "nodeagent": 7, "workloads": 7, "node": 7,
-    "webhook": 8, "install": 8, "dashboard": 8,
+    "webhook": 8, "dashboard": 8,
     "wiring": 9,
+    "install": 9.5,
     "sim": 10,
     "cli": 11,
 }  # fmt: skip

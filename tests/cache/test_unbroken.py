@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import ObjectMeta, Pod
-from vacate.cache.informer import Informer, Trim, Tuning
+from vacate.cache.informer import Informer, Projection, Tuning
 from vacate.client.client import Client
 from vacate.client.faulty import Fault, FaultyTransport, Script
 from vacate.client.inprocess import InProcessTransport
@@ -38,10 +38,10 @@ def informer(
     entropy: Entropy,
     server: TinyServer,
     faults: list[Fault] | None = None,
-    trim: Trim[Pod] | None = None,
+    project: Projection[Pod] | None = None,
 ) -> Informer[Pod]:
     transport = FaultyTransport(InProcessTransport(server), Script(faults or []), clock)
-    return Informer(Client(transport), PODS, Pod, clock=clock, entropy=entropy, tuning=SHORT, trim=trim)
+    return Informer(Client(transport), PODS, Pod, clock=clock, entropy=entropy, tuning=SHORT, project=project)
 
 
 @asynccontextmanager
@@ -153,7 +153,7 @@ def test_everything_that_is_kept_is_trimmed(stream_lists: bool) -> None:
         server = TinyServer(stream_lists=stream_lists)
         server.put(PODS, "a")
         one = informer(
-            sim.clock, sim.entropy, server, trim=lambda pod: replace(pod, metadata=bare(pod).metadata)
+            sim.clock, sim.entropy, server, project=lambda pod: replace(pod, metadata=bare(pod).metadata)
         )
         told: list[Pod] = []
         one.subscribe(lambda old, new: told.extend(each for each in (old, new) if each))
@@ -168,12 +168,13 @@ def test_everything_that_is_kept_is_trimmed(stream_lists: bool) -> None:
     simulate(main)
 
 
-def test_who_shares_an_informer_shares_its_trim() -> None:
+def test_controllers_of_one_process_share_one_projection_of_a_kind() -> None:
     async def main(sim: Sim) -> None:
-        factory = InformerFactory(Client(InProcessTransport(TinyServer())), sim.clock, sim.entropy)
-        factory.informer(PODS, Pod, trim=bare)
-        assert factory.informer(PODS, Pod, trim=bare) is factory.all()[0]
-        with pytest.raises(TypeError, match="pods is cut down otherwise"):
-            factory.informer(PODS, Pod)
+        client = Client(InProcessTransport(TinyServer()))
+        factory = InformerFactory(client, sim.clock, sim.entropy, projections={PODS.resource: bare})
+        first = factory.informer(PODS, Pod)
+        assert first.project is bare
+        assert factory.informer(PODS, Pod) is first
+        assert factory.all() == (first,)
 
     simulate(main)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vacate.api.identity import Access, User
-from vacate.decide.rbac import FULL_AUTHORITY, Rule, allows, any_allows, rule_of, rules_of
+from vacate.api.policyrules import Rule
+from vacate.decide.rbac import FULL_AUTHORITY, allows, any_allows, rule_of, rules_of
 from vacate.decide.rbac_text import denial, describe, escalation, forbidden, join_errors, quote
 
 pytestmark = pytest.mark.unit

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.identity import Access, User
-from vacate.decide.rbac import FULL_AUTHORITY, Rule, any_allows
+from vacate.api.policyrules import Rule
+from vacate.decide.rbac import FULL_AUTHORITY, any_allows
 from vacate.decide.rbac_covers import atoms, compact, covers, uncovered
 
 pytestmark = pytest.mark.unit

@@ -6,7 +6,7 @@ import pytest
 
 from vacate.api.identity import User
 from vacate.api.objects import Obj
-from vacate.decide.rbac import Rule
+from vacate.api.policyrules import Rule
 from vacate.decide.rbac_policy import Policy, RoleRef, effective_rules
 from vacate.decide.rbac_subjects import (
     Subject,

@@ -13,7 +13,8 @@ from typing import Protocol
 from vacate.api.identity import MASTERS, Access, User
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj
-from vacate.decide.rbac import Rule, allows_any_name, allows_path, is_resource_access
+from vacate.api.policyrules import Rule
+from vacate.decide.rbac import allows_any_name, allows_path, is_resource_access
 from vacate.decide.rbac_policy import Grant, Policy, RoleRef
 from vacate.decide.rbac_text import forbidden, join_errors, quote
 

@@ -13,8 +13,9 @@ from vacate.api import status
 from vacate.api.identity import MASTERS, Access, User
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj, name_of
+from vacate.api.policyrules import Rule
 from vacate.apiserver.authz import Authorizer
-from vacate.decide.rbac import FULL_AUTHORITY, Rule, rules_of
+from vacate.decide.rbac import FULL_AUTHORITY, rules_of
 from vacate.decide.rbac_covers import covers, uncovered
 from vacate.decide.rbac_policy import RoleRef, role_ref_of
 from vacate.decide.rbac_text import escalation, quote

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Handler = Callable[[T | None, T | None], None]
 """Called as fn(old, new) after the readers see the change; None where there is no object."""
 
-Trim = Callable[[T], T]
+Projection = Callable[[T], T]
 """Cuts an object down to what those who share the informer look at, before it is kept."""
 
 
@@ -61,11 +61,11 @@ class Informer(Generic[T]):
         field_selector: str = "",
         indexes: Mapping[str, IndexFunction[T]] | None = None,
         tuning: Tuning | None = None,
-        trim: Trim[T] | None = None,
+        project: Projection[T] | None = None,
     ) -> None:
         self.kind = kind
         self.into = into
-        self.trim = trim
+        self.project = project
         self._client = client
         self._clock = clock
         self._entropy = entropy
@@ -217,7 +217,7 @@ class Informer(Generic[T]):
                     self._swap(version)
 
     def _trimmed(self, obj: Any) -> T:
-        return cast(T, obj) if self.trim is None else self.trim(obj)
+        return cast(T, obj) if self.project is None else self.project(obj)
 
     def _collect(self, items: Sequence[T]) -> None:
         for item in map(self._trimmed, items):

@@ -7,34 +7,12 @@ subresource of every resource; `pods` does not include `pods/status`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from vacate.api.identity import Access
+from vacate.api.policyrules import Rule
 
 ALL = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule of a role. Without names it applies to all objects of its resources."""
-
-    verbs: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    urls: tuple[str, ...] = ()
-
-    def to_obj(self) -> dict[str, Any]:
-        """The rule as a role object carries it, empty lists left out except for the verbs."""
-        lists = {
-            "verbs": self.verbs,
-            "apiGroups": self.groups,
-            "resources": self.resources,
-            "resourceNames": self.names,
-            "nonResourceURLs": self.urls,
-        }
-        return {key: list(value) for key, value in lists.items() if value or key == "verbs"}
 
 
 FULL_AUTHORITY = (Rule(verbs=(ALL,), groups=(ALL,), resources=(ALL,)), Rule(verbs=(ALL,), urls=(ALL,)))

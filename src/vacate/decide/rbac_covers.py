@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from vacate.decide.rbac import ALL, Rule, url_includes
+from vacate.api.policyrules import Rule
+from vacate.decide.rbac import ALL, url_includes
 
 
 def covers(held: Iterable[Rule], wanted: Iterable[Rule]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from vacate.api.identity import Access, User
-from vacate.decide.rbac import Rule, combined_resource, is_resource_access
+from vacate.api.policyrules import Rule
+from vacate.decide.rbac import combined_resource, is_resource_access
 from vacate.decide.rbac_covers import compact
 from vacate.errors import Forbidden
 

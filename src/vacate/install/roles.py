@@ -18,6 +18,7 @@ from vacate.install.names import (
     labels,
 )
 from vacate.install.settings import Certificates, Settings
+from vacate.wiring.controllers import rules as controller_rules
 
 _API = "rbac.authorization.k8s.io/v1"
 _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
@@ -60,14 +61,7 @@ def _requesting() -> list[Obj]:
 
 
 def _manager(settings: Settings) -> list[Obj]:
-    everywhere = [
-        _rule(_GROUP, [_REQUESTS], _READ),
-        _rule(_GROUP, [_STATUS], ["patch"]),
-        _rule("", ["pods"], _READ),
-        _rule("", ["pods/eviction"], ["create"]),
-        _rule("policy", ["poddisruptionbudgets"], ["list", "watch"]),
-        _rule("", ["events"], ["create", "patch"]),
-    ]
+    everywhere = [one.to_obj() for one in controller_rules()]
     at_home = [
         # A right to create cannot be narrowed to a name: the name is not known before.
         _rule("coordination.k8s.io", ["leases"], ["create"]),

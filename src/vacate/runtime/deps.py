@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from vacate.api.kinds import Kind
-from vacate.cache.informer import Informer, Trim, Tuning
+from vacate.cache.informer import Informer, Projection, Tuning
 from vacate.cache.table import IndexFunction
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -33,14 +33,23 @@ class InformerFactory:
     """One informer for each kind and selection, however many controllers ask for it.
 
     Ask, with the indexes that you need, while controllers are being built: once an informer runs it takes no
-    new index.
+    new index. `projections` say, by resource, to which fields cached objects are cut down: all controllers of
+    a process share its caches, so there is one projection for each kind.
     """
 
-    def __init__(self, client: Client, clock: Clock, entropy: Entropy, tuning: Tuning | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        tuning: Tuning | None = None,
+        projections: Mapping[str, Projection[Any]] | None = None,
+    ) -> None:
         self._client = client
         self._clock = clock
         self._entropy = entropy
         self._tuning = tuning or Tuning()
+        self._projections = projections or {}
         self._informers: dict[Scope, Informer[Any]] = {}  # in the order of the first asking
 
     def informer(
@@ -52,20 +61,14 @@ class InformerFactory:
         label_selector: str = "",
         field_selector: str = "",
         indexes: Mapping[str, IndexFunction[T]] | None = None,
-        trim: Trim[T] | None = None,
     ) -> Informer[T]:
-        """The shared informer; a name of an index means the same function to everyone who asks.
-
-        So does a trim: all who share an informer see its objects cut down in the same way.
-        """
+        """The shared informer; a name of an index means the same function to everyone who asks."""
         scope = Scope(kind.resource, namespace, label_selector, field_selector)
         found = self._informers.get(scope)
         if found is None:
-            found = self._informers[scope] = self._make(kind, into, scope, trim)
+            found = self._informers[scope] = self._make(kind, into, scope)
         if found.into is not into:
             raise TypeError(f"{kind.resource} is cached as {found.into.__name__}, not as {into.__name__}")
-        if found.trim is not trim:
-            raise TypeError(f"{kind.resource} is cut down otherwise for others who share its informer")
         found.add_indexes(indexes or {})
         return cast(Informer[T], found)
 
@@ -73,7 +76,7 @@ class InformerFactory:
         """Every informer that someone asked for, oldest first."""
         return tuple(self._informers.values())
 
-    def _make(self, kind: Kind, into: type[T], scope: Scope, trim: Trim[T] | None) -> Informer[T]:
+    def _make(self, kind: Kind, into: type[T], scope: Scope) -> Informer[T]:
         return Informer(
             self._client,
             kind,
@@ -84,7 +87,7 @@ class InformerFactory:
             label_selector=scope.label_selector,
             field_selector=scope.field_selector,
             tuning=self._tuning,
-            trim=trim,
+            project=self._projections.get(kind.resource),
         )
 
 

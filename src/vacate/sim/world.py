@@ -20,6 +20,7 @@ from vacate.apiserver.stored import decode
 from vacate.client.client import Client
 from vacate.client.faulty import Chances, FaultyTransport, Plan, RandomPlan
 from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
 from vacate.errors import OutOfTime
 from vacate.features import FeatureGates
 from vacate.node.pool import NodePool
@@ -34,8 +35,9 @@ from vacate.sim.server import SimServer
 from vacate.store.compaction import Retention
 from vacate.store.types import Key
 from vacate.wire.message import Peer
-from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS, SCHEDULERS
-from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
+from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, SCHEDULERS
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+from vacate.wiring.parts import ControllerDescriptor, Surroundings, part_deps, part_manager
 
 Build = Callable[[Transport, Surroundings], Program]
 """Makes what one life of a process runs."""
@@ -50,10 +52,10 @@ class WorldSettings:
     latency: tuple[float, float] = (0.0005, 0.005)
     disk: tuple[float, float] = (0.0005, 0.003)
     node: NodeSettings = field(default_factory=NodeSettings)
-    schedulers: Sequence[Member] = SCHEDULERS
-    controllers: Sequence[Member] = CONTROLLERS
-    evictions: Sequence[Member] = (
-        EVICTIONS  # Vacate's own, in a process of their own, where their gate is open
+    schedulers: Sequence[ControllerDescriptor] = SCHEDULERS
+    controllers: Sequence[ControllerDescriptor] = CONTROLLERS
+    evictions: Sequence[ControllerDescriptor] = (
+        PRODUCT_CONTROLLERS  # Vacate's own, in a process of their own, where their gate is open
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     retention: Retention | None = None  # None keeps all history, so that it can be judged
@@ -221,7 +223,7 @@ class World:
     def _evictions(self) -> Manager:
         link = self._link("evictions", EVICTION_CONTROLLER)
         around = self._around("evictions")
-        return part_manager(link, "evictionrequest-controller", self.settings.evictions, around)
+        return part_manager(link, "vacate-manager", self.settings.evictions, around, PROJECTIONS)
 
     def _nodes(self) -> Manager:
         link = self._link("nodes", node("simulated"))

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, controller, node
 from vacate.client.transport import Transport
-from vacate.controllers.evictionrequest.controller import build as eviction_request
+from vacate.controllers.projections import PROJECTIONS
 from vacate.node.pool import NodePool
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import NodeShape
 from vacate.runtime.manager import Manager
 from vacate.wire.message import Peer
-from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
+from vacate.wiring.controllers import enabled
+from vacate.wiring.parts import ControllerDescriptor, Surroundings, part_deps, part_manager
 from vacate.workloads.deployment.controller import build as deployment
 from vacate.workloads.disruption.controller import build as disruption
 from vacate.workloads.disruption.stale import build as stale_disruption
@@ -26,27 +27,25 @@ from vacate.workloads.replicaset.controller import build as replicaset
 from vacate.workloads.scheduler.controller import build as scheduler
 from vacate.workloads.serviceaccount.controller import build as serviceaccount
 
-SCHEDULERS: Sequence[Member] = (Member("default-scheduler", scheduler),)
+SCHEDULERS: Sequence[ControllerDescriptor] = (ControllerDescriptor("default-scheduler", scheduler),)
 """What kube-scheduler runs."""
 
-CONTROLLERS: Sequence[Member] = (
-    Member("namespace-controller", namespace),
-    Member("service-account-controller", serviceaccount),
-    Member("deployment-controller", deployment),
-    Member("replicaset-controller", replicaset),
-    Member("controllermanager", disruption),
-    Member("controllermanager", stale_disruption),
-    Member("garbage-collector-controller", garbage_collector),
-    Member("node-controller", node_lifecycle),
-    Member("taint-eviction-controller", taint_eviction),
-    Member("event-expiry-controller", event_expiry),
+CONTROLLERS: Sequence[ControllerDescriptor] = (
+    ControllerDescriptor("namespace-controller", namespace),
+    ControllerDescriptor("service-account-controller", serviceaccount),
+    ControllerDescriptor("deployment-controller", deployment),
+    ControllerDescriptor("replicaset-controller", replicaset),
+    ControllerDescriptor("controllermanager", disruption),
+    ControllerDescriptor("controllermanager", stale_disruption),
+    ControllerDescriptor("garbage-collector-controller", garbage_collector),
+    ControllerDescriptor("node-controller", node_lifecycle),
+    ControllerDescriptor("taint-eviction-controller", taint_eviction),
+    ControllerDescriptor("event-expiry-controller", event_expiry),
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""
 
-EVICTIONS: Sequence[Member] = (Member("evictionrequest-controller", eviction_request),)
-"""Vacate's own controller, under an identity of its own."""
-
 EVICTION_CONTROLLER = controller("evictionrequest-controller")
+"""The identity of Vacate's own controllers."""
 
 TransportFor = Callable[[Peer], Transport]
 """Makes a way to the server under an identity."""
@@ -74,7 +73,11 @@ class ControlPlane:
         if evictions:
             self._managers.append(
                 part_manager(
-                    transport_for(EVICTION_CONTROLLER), "evictionrequest-controller", EVICTIONS, around
+                    transport_for(EVICTION_CONTROLLER),
+                    "vacate-manager",
+                    enabled(around.gates),
+                    around,
+                    PROJECTIONS,
                 )
             )
 

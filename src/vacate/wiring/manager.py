@@ -1,4 +1,4 @@
-"""The eviction request controller as a process of its own, for any cluster: what `vacate manager` runs."""
+"""Vacate's controllers as a process of their own, for any cluster: what `vacate manager` runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import logging
 import socket
 from dataclasses import dataclass, field
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import Kind
 from vacate.client.client import Client
 from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
 from vacate.features import FeatureGates
 from vacate.runtime.deps import Deps
@@ -17,12 +18,11 @@ from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leader import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
 from vacate.runtime.pace import Pace, PacedTransport
-from vacate.wiring.control_plane import EVICTIONS
-from vacate.wiring.parts import Surroundings, part_deps
+from vacate.wiring.controllers import enabled
+from vacate.wiring.parts import Surroundings, part_controllers, part_deps
 
 LEASE = "vacate-manager"
-GATE = "EvictionRequestAPI"
-COMPONENT = "evictionrequest-controller"
+COMPONENT = "vacate-manager"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
@@ -42,7 +42,7 @@ class ManagerSettings:
 
 
 class ManagerParts:
-    """The controller with its caches, its lease and its fence over one transport.
+    """The controllers with their caches, their lease and their fence over one transport.
 
     Reads go through at any time, so that a candidate is ready to take over; writes only while this process
     leads. Everything but the lease keeps to a pace: whoever is held back must not lose the lead for it.
@@ -50,22 +50,20 @@ class ManagerParts:
 
     def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
         self._clock = around.clock
-        self._gates = settings.gates
+        self._rows = enabled(settings.gates)
         self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
         paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
-        self._deps, recorder = part_deps(paced, COMPONENT, around)
-        controllers = [member.build(self._deps) for member in EVICTIONS] if self.enabled else []
-        self._manager = Manager(
-            self._deps.informers, controllers, runnables=[recorder], elector=self._elector
-        )
+        self._deps, _ = part_deps(paced, COMPONENT, around, PROJECTIONS)
+        controllers, recorders = part_controllers(self._deps, self._rows, around)
+        self._manager = Manager(self._deps.informers, controllers, runnables=recorders, elector=self._elector)
 
     @property
     def enabled(self) -> bool:
-        """Whether there is anything to do: with its gate closed the manager stands idle."""
-        return self._gates.enabled(GATE)
+        """Whether there is anything to do: with all gates closed the manager stands idle."""
+        return bool(self._rows)
 
     @property
     def leading(self) -> bool:
@@ -81,7 +79,7 @@ class ManagerParts:
     async def run(self) -> None:
         """Run until cancelled, and then give the lease back. Raises when the lease is lost."""
         if not self.enabled:
-            log.info("%s is closed: standing idle", GATE)
+            log.info("the feature gates of all controllers are closed: standing idle")
             await asyncio.get_running_loop().create_future()
         await self._wait_for_api()
         await self._manager.run()
@@ -102,7 +100,7 @@ class ManagerParts:
         return self._elector.seconds_left if self._elector else 0.0
 
     async def _wait_for_api(self) -> None:
-        """Return once requests can be read; say what is in the way, and try ever more patiently."""
+        """Return once our own kinds can be read; say what is in the way, and try ever more patiently."""
         pause = _FIRST_PAUSE
         while (trouble := await self._try_api()) is not None:
             if trouble != self._missing:
@@ -113,18 +111,19 @@ class ManagerParts:
         self._missing = None
 
     async def _try_api(self) -> str | None:
-        try:
-            await self._client.list(EVICTIONREQUESTS, limit=1)
-        except (ApiError, TransportError) as error:
-            return _in_the_way(error)
+        for kind in dict.fromkeys(kind for row in self._rows for kind in row.kinds):
+            try:
+                await self._client.list(kind, limit=1)
+            except (ApiError, TransportError) as error:
+                return _in_the_way(kind, error)
         return None
 
 
-def _in_the_way(error: VacateError) -> str:
+def _in_the_way(kind: Kind, error: VacateError) -> str:
     if isinstance(error, NotFound):
-        return f"the cluster does not serve {EVICTIONREQUESTS.resource}: install it with vacate install"
+        return f"the cluster does not serve {kind.resource}: install it with vacate install"
     if isinstance(error, Forbidden):
-        return f"the manager may not read {EVICTIONREQUESTS.resource}: {error}"
+        return f"the manager may not read {kind.resource}: {error}"
     return str(error)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from vacate.api.kinds import Kind
+from vacate.api.policyrules import Rule
+from vacate.cache.informer import Projection
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import Clock
@@ -18,11 +22,14 @@ from vacate.runtime.recorder import EventRecorder
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One controller of a part, and the name under which its events speak."""
+class ControllerDescriptor:
+    """One controller: the name under which its Events speak, and what it needs to run."""
 
     component: str
     build: Callable[[Deps], Controller]
+    gate: str = ""  # the feature gate that must be open; none for those that always run
+    kinds: tuple[Kind, ...] = ()  # kinds of our own that must be served
+    rules: tuple[Rule, ...] = ()  # rights beyond recording Events
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +42,43 @@ class Surroundings:
     gates: FeatureGates = field(default_factory=FeatureGates)
 
 
-def part_deps(transport: Transport, component: str, around: Surroundings) -> tuple[Deps, EventRecorder]:
+def part_deps(
+    transport: Transport,
+    component: str,
+    around: Surroundings,
+    projections: Mapping[str, Projection[Any]] | None = None,
+) -> tuple[Deps, EventRecorder]:
     """What the controllers of one part are built from, and the recorder that must run with them."""
     client = Client(transport, user_agent=f"vacate/{component}")
     recorder = _recorder(client, component, around)
-    informers = InformerFactory(client, around.clock, around.entropy)
+    informers = InformerFactory(client, around.clock, around.entropy, projections=projections)
     deps = Deps(client, around.clock, around.entropy, around.metrics, recorder, informers, around.gates)
     return deps, recorder
 
 
-def part_manager(transport: Transport, name: str, members: Sequence[Member], around: Surroundings) -> Manager:
+def part_manager(
+    transport: Transport,
+    name: str,
+    members: Sequence[ControllerDescriptor],
+    around: Surroundings,
+    projections: Mapping[str, Projection[Any]] | None = None,
+) -> Manager:
     """One part: its controllers under one manager, with informers in common and a recorder for each."""
-    shared, _ = part_deps(transport, name, around)
+    shared, _ = part_deps(transport, name, around, projections)
+    controllers, recorders = part_controllers(shared, members, around)
+    return Manager(shared.informers, controllers, runnables=recorders)
+
+
+def part_controllers(
+    shared: Deps, members: Sequence[ControllerDescriptor], around: Surroundings
+) -> tuple[list[Controller], list[EventRecorder]]:
+    """The controllers of one part, and the recorders that must run with them: one for each component."""
     controllers, recorders = [], []
     for member in members:
         recorder = _recorder(shared.client, member.component, around)
         recorders.append(recorder)
         controllers.append(member.build(replace(shared, recorder=recorder)))
-    return Manager(shared.informers, controllers, runnables=recorders)
+    return controllers, recorders
 
 
 def _recorder(client: Client, component: str, around: Surroundings) -> EventRecorder:

@@ -31,10 +31,12 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.client.faulty import Chances
+from vacate.controllers.projections import PROJECTIONS
 from vacate.features import parse_feature_gates
 from vacate.sim.world import World
 from vacate.testing import pod
-from vacate.wiring.control_plane import EVICTION_CONTROLLER, EVICTIONS
+from vacate.wiring.control_plane import EVICTION_CONTROLLER
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 from vacate.wiring.parts import part_manager
 
 pytestmark = pytest.mark.sim
@@ -115,7 +117,7 @@ def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> No
     async def body(world: World) -> None:
         await world.start(
             "rival",
-            lambda link, around: part_manager(link, "rival", EVICTIONS, around),
+            lambda link, around: part_manager(link, "rival", PRODUCT_CONTROLLERS, around, PROJECTIONS),
             EVICTION_CONTROLLER,
         )
         names = []

@@ -19,6 +19,7 @@ from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.client.client import Client
 from vacate.client.faulty import NO_FAULT, Fault, FaultyTransport, Plan
 from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
 from vacate.metrics import Metrics
 from vacate.node.settings import NodeSettings
 from vacate.runtime.manager import Manager
@@ -34,8 +35,9 @@ from vacate.sim.run import Sim
 from vacate.sim.weather import Weather
 from vacate.sim.world import Build, World, WorldSettings
 from vacate.wire.message import Request
-from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER, EVICTIONS
-from vacate.wiring.parts import Member, Surroundings, part_deps, part_manager
+from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+from vacate.wiring.parts import ControllerDescriptor, Surroundings, part_deps, part_manager
 
 _COLLECTOR = "garbage-collector-controller"
 _NEEDED = ("namespace-controller", "controllermanager", _COLLECTOR)
@@ -53,7 +55,7 @@ class _Calm:
         return NO_FAULT
 
 
-def _around(scenario: Scenario) -> list[Member]:
+def _around(scenario: Scenario) -> list[ControllerDescriptor]:
     needed = [member for member in CONTROLLERS if member.component in _NEEDED]
     return [member for member in needed if scenario.collected or member.component != _COLLECTOR]
 
@@ -140,7 +142,9 @@ class Town:
             watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
             if self.scenario.elected:
                 return Candidate(watched, alone, name)
-            return part_manager(watched, "evictionrequest-controller", EVICTIONS, alone)
+            return part_manager(
+                watched, "evictionrequest-controller", PRODUCT_CONTROLLERS, alone, PROJECTIONS
+            )
 
         return build
 

@@ -10,14 +10,7 @@ from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, MASTERS
 from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.component_roles import LEADER_LOCK, LEASE_LOCK
 from vacate.apiserver.bootstrap.controller_roles import EVICTION_CONTROLLER
-from vacate.apiserver.bootstrap.rules import (
-    binding,
-    cluster_binding,
-    group,
-    role,
-    service_account,
-    user,
-)
+from vacate.apiserver.bootstrap.rules import binding, cluster_binding, group, role, service_account, user
 from vacate.decide.rbac_subjects import NODES
 
 _SYSTEM = "kube-system"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vacate.api.objects import Obj
-from vacate.apiserver.bootstrap.rules import CORE, EVENTS, READ, READ_WRITE, cluster_role, rule
-from vacate.decide.rbac import Rule
+from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.apiserver.bootstrap.rules import EVENTS, READ_WRITE, cluster_role
 
 _LEASES = "coordination.k8s.io"
 _LOCK = "create get list update watch"

@@ -11,17 +11,8 @@ from collections.abc import Iterator
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
-from vacate.apiserver.bootstrap.rules import (
-    CORE,
-    EVENTS,
-    READ,
-    cluster_binding,
-    cluster_role,
-    rule,
-    service_account,
-    user,
-)
-from vacate.decide.rbac import Rule
+from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.apiserver.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
 
 CONTROLLER_PREFIX = "system:controller:"
 _PATCH_PREFIX = "vacate:controller:"

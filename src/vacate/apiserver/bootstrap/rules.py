@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj
-from vacate.decide.rbac import Rule
+from vacate.api.policyrules import Rule, rule
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 BOOTSTRAPPING = "kubernetes.io/bootstrapping"
 AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 
-READ = "get list watch"
 WRITE = "create delete deletecollection patch update"
 READ_WRITE = "create delete deletecollection get list patch update watch"
-CORE = ("",)
-
-
-def rule(verbs: str, groups: tuple[str, ...] | str, resources: str, *names: str) -> Rule:
-    """A rule about resources; verbs and resources stand in one text each."""
-    listed = (groups,) if isinstance(groups, str) else groups
-    return Rule(tuple(verbs.split()), listed, tuple(resources.split()), names)
 
 
 def urls(verbs: str, *paths: str) -> Rule:

@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
-from vacate.apiserver.bootstrap.rules import (
-    CORE,
-    READ,
-    READ_WRITE,
-    WRITE,
-    cluster_role,
-    rule,
-    urls,
-)
+from vacate.api.policyrules import CORE, READ, rule
+from vacate.apiserver.bootstrap.rules import READ_WRITE, WRITE, cluster_role, urls
 from vacate.decide.rbac import FULL_AUTHORITY
 
 _VIEW = (

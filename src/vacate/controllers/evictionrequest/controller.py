@@ -20,7 +20,6 @@ from vacate.controllers.evictionrequest.evicting import Evictor, TargetUnclear
 from vacate.controllers.evictionrequest.listening import Listening
 from vacate.controllers.evictionrequest.memory import PATIENCE, Attempts, key_of
 from vacate.controllers.evictionrequest.metrics import OpenRequests
-from vacate.controllers.evictionrequest.trim import lean_pod, lean_request
 from vacate.controllers.evictionrequest.waking import Waker
 from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_patch import (
@@ -63,8 +62,8 @@ class Settings:
 def build(deps: Deps, settings: Settings | None = None) -> Controller:
     """The controller, woken by requests, by their pods, and by budgets that open."""
     chosen = settings or Settings()
-    requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest, trim=lean_request)
-    pods = deps.informers.informer(PODS, Pod, trim=lean_pod)
+    requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+    pods = deps.informers.informer(PODS, Pod)
     budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
     reconciler = EvictionRequests(deps)
     pods.subscribe(reconciler.see_pod)
@@ -100,9 +99,9 @@ class EvictionRequests:
     def __init__(self, deps: Deps) -> None:
         self.attempts = Attempts(deps.entropy)
         self._deps = deps
-        self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest, trim=lean_request)
+        self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
         self._requests = self._informer.reader
-        self._pods = deps.informers.informer(PODS, Pod, trim=lean_pod).reader
+        self._pods = deps.informers.informer(PODS, Pod).reader
         self._evictor = Evictor(deps, self.attempts)
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
         self._listening = Listening(self._informer, deps.clock)

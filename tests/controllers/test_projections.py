@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.controllers.evictionrequest.trim import lean_pod, lean_request
+from vacate.controllers.projections import project_pod, project_request
 from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_patch import finish_patch, refusal_patch, unadmitted_patch
 from vacate.decide.process.model import Ending, Finish
@@ -123,10 +123,10 @@ def read(obj: Obj, into: Any) -> Any:
 @given(REQUESTS, PODS, st.booleans())
 def test_a_trimmed_request_is_decided_and_patched_like_the_whole(made: Obj, pod: Obj, live: bool) -> None:
     whole = read(made, EvictionRequest)
-    lean, whole_pod = lean_request(whole), read(pod, Pod)
+    lean, whole_pod = project_request(whole), read(pod, Pod)
     assert process_of(lean) == process_of(whole)
-    assert target_of(lean, lean_pod(whole_pod), live=live) == target_of(whole, whole_pod, live=live)
-    assert lean_pod(whole_pod).metadata.labels == whole_pod.metadata.labels
+    assert target_of(lean, project_pod(whole_pod), live=live) == target_of(whole, whole_pod, live=live)
+    assert project_pod(whole_pod).metadata.labels == whole_pod.metadata.labels
     assert refusal_patch(lean, "why", NOW) == refusal_patch(whole, "why", NOW)
     assert unadmitted_patch(lean, NOW) == unadmitted_patch(whole, NOW)
     for ending in Ending:
@@ -136,7 +136,7 @@ def test_a_trimmed_request_is_decided_and_patched_like_the_whole(made: Obj, pod:
 def test_equal_parts_are_held_once() -> None:
     def made(name: str) -> Pod:
         labels = {"app": "web"}
-        return lean_pod(
+        return project_pod(
             read({"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": "node-1"}}, Pod)
         )
 

@@ -1,4 +1,4 @@
-"""Pods and requests cut down to what the controller looks at, with equal parts held once.
+"""Pods and requests cut down to what any controller of Vacate reads, with equal parts held once.
 
 A cluster has many pods and few distinct sets of labels, owners, nodes and phases. What is never looked at is
 dropped; the rest is shared, so that a hundred thousand of each fit into little memory.
@@ -7,10 +7,13 @@ dropped; the rest is shared, so that a hundred thousand of each fit into little 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from msgspec.structs import replace
 
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types import ObjectMeta, OwnerReference, Pod
 from vacate.api.types.core import PodSpec, PodStatus
 from vacate.api.types.evictionrequest import (
@@ -24,6 +27,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
     Requester,
 )
+from vacate.cache.informer import Projection
 from vacate.decide.dialects.evictionrequest import MIRROR
 
 _MANY = 16_384
@@ -32,7 +36,7 @@ _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []
 
 
-def lean_pod(pod: Pod) -> Pod:
+def project_pod(pod: Pod) -> Pod:
     """Who and where the pod is, whether it is going, and what budgets see of it."""
     return Pod(
         metadata=_pod_meta(pod.metadata),
@@ -41,7 +45,7 @@ def lean_pod(pod: Pod) -> Pod:
     )
 
 
-def lean_request(request: EvictionRequest) -> EvictionRequest:
+def project_request(request: EvictionRequest) -> EvictionRequest:
     """All that the process depends on, and the conditions of others, which travel along in patches."""
     meta = _request_meta(request.metadata)
     return EvictionRequest(
@@ -161,3 +165,10 @@ def _condition(one: RequestCondition, heartbeat: dt.datetime | None) -> RequestC
         reason=shared(one.reason),
         message=shared(one.message),
     )
+
+
+PROJECTIONS: Mapping[str, Projection[Any]] = {
+    PODS.resource: project_pod,
+    EVICTIONREQUESTS.resource: project_request,
+}
+"""By resource; a controller that reads another field of these kinds adds it to the projection."""

@@ -1,0 +1,45 @@
+"""The controllers of Vacate: the one list from which manager, embedded cluster and installer take theirs.
+
+A row says what a controller is called, how it is built, which feature gate it needs, which kinds of our own
+must be served before it can start, and which rights it needs beyond those that every controller has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.controllers.evictionrequest.controller import build as eviction_request
+from vacate.features import FeatureGates
+from vacate.wiring.parts import ControllerDescriptor
+
+EVENTS = rule("create patch", CORE, "events")
+"""What every controller may do: say what happened."""
+
+CONTROLLERS: Sequence[ControllerDescriptor] = (
+    ControllerDescriptor(
+        "evictionrequest-controller",
+        eviction_request,
+        gate="EvictionRequestAPI",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+            rule(READ, CORE, "pods"),
+            rule("create", CORE, "pods/eviction"),
+            rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
+)
+"""Every controller of the product. Each folder of `vacate.controllers` has at least one row."""
+
+
+def enabled(gates: FeatureGates) -> tuple[ControllerDescriptor, ...]:
+    """The controllers whose gates are open."""
+    return tuple(one for one in CONTROLLERS if not one.gate or gates.enabled(one.gate))
+
+
+def rules(controllers: Sequence[ControllerDescriptor] = CONTROLLERS) -> tuple[Rule, ...]:
+    """All rights that these controllers need together, each once, in the order of the list."""
+    return tuple(dict.fromkeys([*(one for row in controllers for one in row.rules), EVENTS]))
