@@ -8,12 +8,13 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from vacate.cli.common import terminal
 from vacate.wiring.local import LocalCluster
 
 
 def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     """Print the screen."""
-    console = console or Console(highlight=False)
+    console = console or terminal.console()
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common import terminal
 from vacate.cli.exits import complain, each, end
 from vacate.cli.override import STAYS, override
 from vacate.cli.params import own_requester_name, pod_name, subdomain
@@ -50,7 +51,7 @@ def cancel(pods: tuple[str, ...], requester: str | None, overriding: bool, reach
                 if isinstance(said, VacateError):
                     codes.append(complain(pod, said))
                 else:
-                    click.echo(f"pod/{pod} {said}")
+                    terminal.echo(f"pod/{pod} {said}")
 
     run_until_signalled(work)
     end(codes)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common import terminal
 from vacate.cli.demo_timeline import Timeline, bar, steps_of
 from vacate.cli.status_rows import rows_of
 from vacate.cli.status_table import live_table
@@ -49,7 +50,7 @@ class Screen:
     def __init__(self, view: Callable[[], View]) -> None:
         self._view = view
         self._lines: list[str] = []
-        self._console = Console(highlight=False)
+        self._console = terminal.console()
         self._live: Live | None = None
         self._nodes: dict[str, None] = {}  # all that ever had pods, so that an empty one stays in sight
 
@@ -80,7 +81,7 @@ class Screen:
             self._live.update(self._render(), refresh=True)
 
     def _print(self, line: str) -> None:
-        self._console.print(line, soft_wrap=True, markup=False)
+        self._console.print(line, soft_wrap=True)
 
     def _render(self) -> RenderableType:
         view = self._view()
@@ -96,7 +97,7 @@ class Screen:
 
 def print_timeline(timeline: Timeline) -> None:
     """Each pod's way out, beside a strip of the time that it took."""
-    console, length = Console(highlight=False), timeline.length
+    console, length = terminal.console(), timeline.length
     width = min(max(console.width - _TEXT_WIDTH, _SHORTEST_BAR), _LONGEST_BAR)
     table = Table(title="Timeline", title_justify="left")
     table.add_column("POD", no_wrap=True)
@@ -120,7 +121,7 @@ def print_summary(summary: Summary, node: str, timeline: Timeline) -> None:
         f"{lowest} of {summary.replicas} (the budget demands {summary.at_least})",
     )
     table.add_row("time", f"{summary.seconds:.1f} s")
-    Console(highlight=False).print(table)
+    terminal.console().print(table)
 
 
 def _pods(pods: Sequence[Pod], nodes: Sequence[str]) -> Table:

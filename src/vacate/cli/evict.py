@@ -19,6 +19,7 @@ from vacate.api.types.evictionrequest import (
     MIN_DEADLINE_SECONDS,
     EvictionRequest,
 )
+from vacate.cli.common import terminal
 from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, complain, each, end
 from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
@@ -27,7 +28,7 @@ from vacate.cli.program import program_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.run import run_until_signalled
 from vacate.decide.dialects.evictionrequest import shown_stage
-from vacate.decide.dialects.story_words import listed, span
+from vacate.decide.dialects.story_words import command_line, listed, span
 from vacate.decide.process.model import Ending
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
@@ -106,7 +107,7 @@ def evict(
             codes.extend(await Eviction(cluster, who, asking).run(chosen))
 
     if run_until_signalled(work):
-        click.echo(f"Interrupted. What was asked for stays asked for: {program_name()} status", err=True)
+        terminal.echo(f"Interrupted. What was asked for stays asked for: {program_name()} status", err=True)
         sys.exit(INTERRUPTED)
     end(codes)
 
@@ -114,7 +115,7 @@ def evict(
 async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
     found = await cluster.client.list(PODS, cluster.namespace, label_selector=selector, into=Pod)
     if not found.items:
-        click.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
+        terminal.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
     return tuple(pod.metadata.name for pod in found.items)
 
 
@@ -173,13 +174,13 @@ class Eviction:
         now = await self._requester.find(requests[pod]) or requests[pod]
         requests[pod] = now
         waited = span(self._asking.timeout or dt.timedelta())
-        tell = f"{program_name()} explain {pod} -n {self._cluster.namespace}"
-        click.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {tell}", err=True)
+        tell = command_line(program_name(), "explain", pod, "-n", self._cluster.namespace)
+        terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {tell}", err=True)
         return TIMED_OUT
 
     def _say(self, pod: str, text: str) -> None:
         if not self._asking.output:
-            click.echo(f"pod/{pod} {text}")
+            terminal.echo(f"pod/{pod} {text}")
 
     def _print(self, objs: list[Obj], *, single: bool) -> None:
         if single and objs:

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, TypeVar
 
-import click
-
+from vacate.cli.common import terminal
 from vacate.errors import VacateError
 
 T = TypeVar("T")
@@ -25,7 +24,7 @@ def end(codes: Sequence[int]) -> NoReturn:
 
 def complain(pod: str, error: VacateError | str) -> int:
     """One line about one pod; the code of a failure."""
-    click.echo(f"error: pod/{pod}: {error}", err=True)
+    terminal.error(f"pod/{pod}: {error}")
     return FAILED
 
 

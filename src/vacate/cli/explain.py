@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import click
-from rich.console import Console
 
 from vacate.api.types import PodDisruptionBudget
-from vacate.cli.explain_text import as_object, as_text
+from vacate.cli.common import terminal
+from vacate.cli.explain_text import as_lines, as_object
 from vacate.cli.output import output_option, print_object
 from vacate.cli.params import pod_name
 from vacate.cli.program import program_name
@@ -35,9 +37,9 @@ def explain(pod: str, reach: Reach, output: str) -> None:
         if output:
             print_object(as_object(story), output)
             return
-        click.echo(as_text(story, _width()))
+        terminal.echo_lines(as_lines(story, _width()))
         if not readable:
-            click.echo("You may not read disruption budgets here; what they say is left out.", err=True)
+            terminal.echo("You may not read disruption budgets here; what they say is left out.", err=True)
 
     run_until_signalled(work)
 
@@ -72,5 +74,4 @@ def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget])
 
 def _width() -> int:
     """How wide a line may be; without a terminal sentences stay whole."""
-    console = Console()
-    return console.width if console.is_terminal else 0
+    return shutil.get_terminal_size().columns if terminal.is_terminal() else 0

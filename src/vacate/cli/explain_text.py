@@ -7,11 +7,17 @@ from collections.abc import Iterable
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
+from vacate.cli.common.terminal import safe
 from vacate.decide.dialects.evictionrequest_story import Story, ToldTurn
 
 
 def as_text(story: Story, width: int = 0) -> str:
     """The story with its headings; lines are broken at the width, where there is one."""
+    return "\n".join(as_lines(story, width))
+
+
+def as_lines(story: Story, width: int = 0) -> list[str]:
+    """The same, line by line: a break within what others wrote does not begin a new one."""
     parts = [
         ("", [story.headline, *story.asked]),
         ("Interceptors, in the order of turns:", _numbered(story.turns)),
@@ -21,8 +27,8 @@ def as_text(story: Story, width: int = 0) -> str:
     ]
     blocks = [_block(title, texts, width) for title, texts in parts if texts]
     if story.remedies:
-        blocks.append("\n".join(["What you can do:", *_remedies(story, width)]))
-    return "\n\n".join(blocks)
+        blocks.append(["What you can do:", *_remedies(story, width)])
+    return [line for block in blocks for line in ("", *block)][1:]
 
 
 def as_object(story: Story) -> Obj:
@@ -57,26 +63,27 @@ def _numbered(turns: Iterable[ToldTurn]) -> list[str]:
     return [f"{number}. {turn}" for number, turn in enumerate(turns, 1)]
 
 
-def _block(title: str, texts: Iterable[str], width: int) -> str:
-    if not title:
-        return "\n".join(_broken(text, width, "") for text in texts)
-    return "\n".join([title, *(_broken(text, width, "  ") for text in texts)])
+def _block(title: str, texts: Iterable[str], width: int) -> list[str]:
+    indent = "  " if title else ""
+    lines = [line for text in texts for line in _broken(text, width, indent)]
+    return [title, *lines] if title else lines
 
 
 def _remedies(story: Story, width: int) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for remedy in story.remedies:
-        lines.append(_broken(f"- {remedy.text}", width, "  "))
+        lines += _broken(f"- {remedy.text}", width, "  ")
         if remedy.command:
-            lines.append(f"      {remedy.command}")  # never broken: it is there to be copied
+            lines.append(f"      {safe(remedy.command)}")  # never broken: it is there to be copied
     return lines
 
 
-def _broken(text: str, width: int, indent: str) -> str:
+def _broken(text: str, width: int, indent: str) -> list[str]:
+    text = safe(text)
     if not width:
-        return indent + text
+        return [indent + text]
     hanging = indent + " " * (3 if text[:1].isdigit() else 2 if text.startswith("- ") else 0)
-    return textwrap.fill(
+    return textwrap.wrap(
         text,
         max(width, 40),
         initial_indent=indent,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from vacate.cli.common import terminal
 from vacate.cli.exits import INTERRUPTED, TIMED_OUT
 from vacate.cli.install_options import install_options, own_namespace, settings_of
 from vacate.cli.params import span_between
@@ -68,14 +69,14 @@ def install(
         raise click.UsageError("--print, --dry-run and --wait: give one of them")
     settings = settings_of(**chosen)
     if print_only:
-        click.echo(manifests(objects(settings)), nl=False)
+        terminal.echo_document(manifests(objects(settings)))
         return
     left: list[str] = []
 
     async def work() -> None:
         async with connected(Reach(kubeconfig, context)) as cluster:
             way = Way(dry_run, prune, wait is not None)
-            installer = Installer(cluster.client, cluster.clock, system_entropy(), click.echo, way)
+            installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, way)
             await installer.install(settings)
             if wait is not None:
                 left.extend(await _ready(cluster, settings, wait))
@@ -110,7 +111,7 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
 
     async def work() -> None:
         async with connected(Reach(kubeconfig, context)) as cluster:
-            uninstaller = Uninstaller(cluster.client, cluster.clock, system_entropy(), click.echo)
+            uninstaller = Uninstaller(cluster.client, cluster.clock, system_entropy(), terminal.echo)
             await uninstaller.uninstall(namespace, definitions=crds)
 
     _run(work)
@@ -118,27 +119,27 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
 
 def _run(work: Work) -> None:
     if run_until_signalled(work):
-        click.echo("Interrupted. The same command goes on where it was.", err=True)
+        terminal.echo("Interrupted. The same command goes on where it was.", err=True)
         sys.exit(INTERRUPTED)
 
 
 async def _ready(cluster: Cluster, settings: Settings, longest: dt.timedelta) -> list[str]:
-    rollout = Rollout(cluster.client, cluster.clock, system_entropy(), settings, click.echo)
+    rollout = Rollout(cluster.client, cluster.clock, system_entropy(), settings, terminal.echo)
     return await rollout.wait(longest.total_seconds())
 
 
 def _complain(left: list[str], longest: dt.timedelta | None) -> None:
     for line in left:
-        click.echo(f"error: {line}", err=True)
+        terminal.error(line)
     waited = "" if longest is None else f" after {span(longest)}"
-    click.echo(f"Installed, and not ready{waited}; the same command goes on waiting.", err=True)
+    terminal.echo(f"Installed, and not ready{waited}; the same command goes on waiting.", err=True)
     sys.exit(TIMED_OUT)
 
 
 def _say_what_is_next(settings: Settings, *, ready: bool) -> None:
     if not settings.deploys_webhook:
-        click.echo(f"Installed. The webhook is expected at {settings.webhook_url}")
+        terminal.echo(f"Installed. The webhook is expected at {settings.webhook_url}")
     elif ready:
-        click.echo("Installed, and ready.")
+        terminal.echo("Installed, and ready.")
     else:
-        click.echo("Installed. The same command with --wait returns when it is ready.")
+        terminal.echo("Installed. The same command with --wait returns when it is ready.")

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import click
 
 from vacate import __version__
+from vacate.cli.common.errors import run_command_line
 from vacate.cli.program import program_name
-from vacate.errors import VacateError
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("vacate.cli.up:up", "Run a small Kubernetes until Ctrl-C."),
@@ -70,8 +70,4 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 50)
     # Commands say themselves what went wrong; only those that ask for a log get one.
     logging.getLogger("vacate").addHandler(logging.NullHandler())
-    try:
-        cli(prog_name=program_name())
-    except VacateError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    sys.exit(run_command_line(lambda: cli(prog_name=program_name(), standalone_mode=False)))

@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from vacate.cli.common import terminal
 from vacate.cli.params import namespace_name
 from vacate.cli.run import run_until_signalled
 from vacate.cli.serving import gates_option, health_options, kubeconfig_options, log_to_stderr
@@ -104,7 +105,7 @@ async def _serve(transport: HttpTransport, settings: ManagerSettings, host: str,
     health = HealthServer(around.metrics, parts.not_ready)
     try:
         await health.start(host, port)
-        click.echo(f"vacate manager: health and metrics on http://{host}:{health.port}")
+        terminal.echo(f"vacate manager: health and metrics on http://{host}:{health.port}")
         async with asyncio.TaskGroup() as group:
             group.create_task(parts.run())
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import orjson
 import yaml
 
 from vacate.api.objects import Obj
+from vacate.cli.common import terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,10 +32,25 @@ def output_option(command: F) -> F:
 
 def print_object(obj: Obj, form: str) -> None:
     """One object, for programs."""
-    if form == JSON:
-        click.echo(orjson.dumps(obj, option=orjson.OPT_INDENT_2).decode())
-    else:
-        click.echo(yaml.safe_dump(obj, sort_keys=False, allow_unicode=True), nl=False)
+    terminal.echo_document(json_text(obj) if form == JSON else yaml_text(obj))
+
+
+def json_text(obj: Obj, *, indent: bool = True) -> str:
+    """The object as JSON of the same value, in which all that could steer a terminal is escaped."""
+    text = orjson.dumps(obj, option=orjson.OPT_INDENT_2 if indent else None).decode()
+    return (
+        "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+        if not text.isprintable()
+        else text
+    )
+
+
+def yaml_text(obj: Obj) -> str:
+    """The object as YAML; texts with characters that a terminal could obey are written with escapes."""
+    text = yaml.safe_dump(obj, sort_keys=False, allow_unicode=True)
+    if all(map(str.isprintable, text.split("\n"))):
+        return text
+    return yaml.safe_dump(obj, sort_keys=False, allow_unicode=False)
 
 
 def print_objects(objs: Sequence[Obj], form: str) -> None:
@@ -43,6 +60,7 @@ def print_objects(objs: Sequence[Obj], form: str) -> None:
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with columns below each other; nothing is cut, however long it is."""
+    rows = [[*map(terminal.safe, row)] for row in rows]
     return aligned_to(widths(rows), rows)
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from vacate.cli.common import terminal
 from vacate.cli.params import subdomain
 from vacate.features import FeatureGates, parse_feature_gates
 
@@ -75,7 +76,9 @@ def allowed_option(command: F) -> F:
 def log_to_stderr(*, verbose: bool) -> None:
     """Warnings, and what happens in between where someone wants to know."""
     level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(terminal.SafeFormatter("%(asctime)s %(levelname).1s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:

@@ -7,6 +7,7 @@ import msgspec
 
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common import terminal
 from vacate.cli.output import aligned, output_option, print_objects
 from vacate.cli.params import pod_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
@@ -55,12 +56,12 @@ async def _show(cluster: Cluster, namespace: str, pods: tuple[str, ...], output:
         budgets = await list_budgets(cluster, namespace) or []
         rows = rows_of(requests, budgets, cluster.clock.now())
         header = HEADER if namespace else WIDE_HEADER
-        click.echo("\n".join(aligned([header, *(row.cells(namespace=not namespace) for row in rows)])))
+        terminal.echo_lines(aligned([header, *(row.cells(namespace=not namespace) for row in rows)]))
     present = [_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
-        click.echo(f"No eviction request for pod {missing}{_where(namespace)}.", err=True)
+        terminal.echo(f"No eviction request for pod {missing}{_where(namespace)}.", err=True)
     if not found and not pods:
-        click.echo(f"No eviction requests{_where(namespace)}.", err=True)
+        terminal.echo(f"No eviction requests{_where(namespace)}.", err=True)
 
 
 def _pod(request: Obj) -> str:

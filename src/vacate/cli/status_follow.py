@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-import click
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +15,7 @@ from vacate.api.types import PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.cli.changes import Changes
+from vacate.cli.common import terminal
 from vacate.cli.output import aligned_to, widths
 from vacate.cli.reach import Cluster
 from vacate.cli.reading import list_budgets
@@ -37,7 +36,7 @@ class Follower:
         self._namespace = namespace
         self._pods = tuple(pods)
         self._wide = not namespace
-        self._console = Console(highlight=False)
+        self._console = terminal.console()
         self._informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
         self._requests = self._informers.informer(EVICTIONREQUESTS, EvictionRequest, namespace=namespace)
         self._budgets: Informer[PodDisruptionBudget] | None = None
@@ -127,4 +126,4 @@ class Lines:
 
     def show(self, cells: Sequence[str]) -> None:
         """Print the row."""
-        click.echo(aligned_to(self._columns, [cells])[0])
+        terminal.echo(aligned_to(self._columns, [cells])[0])

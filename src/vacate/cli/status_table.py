@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from vacate.cli.common.terminal import safe
 from vacate.cli.status_rows import HEADER, WIDE_HEADER, Row
 
 _STYLES = {"Blocked": "yellow", "Complete": "green", "Cancelled": "dim", "Terminating": "cyan"}
@@ -19,6 +20,6 @@ def live_table(rows: Sequence[Row], *, wide: bool = False, title: str = "") -> T
     for column in WIDE_HEADER if wide else HEADER:
         table.add_column(column, overflow="fold", no_wrap=column not in _MAY_BE_LONG)
     for row in rows:
-        cells = [Text(cell) for cell in row.cells(namespace=wide)]
+        cells = [Text(safe(cell)) for cell in row.cells(namespace=wide)]
         table.add_row(*cells, style=_STYLES.get(row.stage, ""))
     return table

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from vacate.cli.common import terminal
 from vacate.cli.params import namespace_name, span_between
 from vacate.cli.run import run_until_signalled
 from vacate.cli.serving import (
@@ -148,7 +149,7 @@ async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str,
     health = HealthServer(around.metrics, parts.not_ready, "webhook")
     try:
         await health.start(host, port)
-        click.echo(f"vacate webhook: health and metrics on http://{host}:{health.port}")
+        terminal.echo(f"vacate webhook: health and metrics on http://{host}:{health.port}")
         async with asyncio.TaskGroup() as group:
             group.create_task(_announce(parts, settings.address))
             group.create_task(parts.run())
@@ -159,4 +160,4 @@ async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str,
 
 async def _announce(parts: WebhookParts, address: str) -> None:
     await parts.listening()
-    click.echo(f"vacate webhook: taking reviews on https://{address}:{parts.port}")
+    terminal.echo(f"vacate webhook: taking reviews on https://{address}:{parts.port}")

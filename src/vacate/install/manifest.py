@@ -32,7 +32,13 @@ _Dumper.add_representer(str, _text)
 
 def manifest(obj: Obj, *, width: float = _WIDTH) -> str:
     """One object."""
-    return yaml.dump(obj, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=True)
+    text = _dumped(obj, width, unicode=True)
+    # What a terminal could obey, and people cannot see, is written with escapes.
+    return text if all(map(str.isprintable, text.split("\n"))) else _dumped(obj, width, unicode=False)
+
+
+def _dumped(obj: Obj, width: float, *, unicode: bool) -> str:
+    return yaml.dump(obj, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=unicode)
 
 
 def manifests(objects: Iterable[Obj], *, width: float = _WIDTH) -> str:

@@ -8,7 +8,7 @@ from vacate.decide.dialects.evictionrequest import MIRROR
 from vacate.decide.dialects.story_budgets import budgets_named_in, room_of, would_refuse
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene
 from vacate.decide.dialects.story_remedies import change_of_mind, follow, look_at_budgets, look_for_controller
-from vacate.decide.dialects.story_words import ahead, counted, listed, sentence, span
+from vacate.decide.dialects.story_words import ahead, command_line, counted, listed, sentence, span
 from vacate.decide.process.attempts import LONGEST_DELAY, after_refusal, delay
 from vacate.decide.process.engine import OVERSTAY
 from vacate.decide.process.model import Departure, Stage
@@ -78,7 +78,7 @@ def unevictable(scene: Scene, why: str) -> Act:
         remedies = (
             Remedy(
                 "Keep the DaemonSet off the node, by a taint or its node selector; it removes the pod then.",
-                scene.kubectl("describe", "daemonset", owner.name if owner else name),
+                scene.kubectl("describe", f"daemonset/{owner.name if owner else name}"),
             ),
             Remedy("Or delete the pod; the DaemonSet makes a new one.", scene.kubectl("delete", "pod", name)),
         )
@@ -140,7 +140,12 @@ def _release(scene: Scene, departure: Departure) -> tuple[Remedy, ...]:
         show = scene.kubectl("get", "pod", scene.name, "-o", "yaml")
         return (Remedy("Whoever set the finalizers must remove them; see which they are.", show),)
     if departure.node:
-        return (Remedy("See whether the node is alive.", f"kubectl describe node {departure.node}"),)
+        return (
+            Remedy(
+                "See whether the node is alive.",
+                command_line("kubectl", "describe", f"node/{departure.node}"),
+            ),
+        )
     return ()
 
 

@@ -10,6 +10,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.story_turns import ToldTurn
+from vacate.decide.dialects.story_words import command_line
 from vacate.decide.process.model import Process, Stage, Target
 
 
@@ -98,8 +99,8 @@ class Scene:
 
     def command(self, verb: str, *options: str) -> str:
         """A command of ours about this pod."""
-        return " ".join([self.program, verb, self.name, "-n", self.namespace, *options])
+        return command_line(self.program, verb, self.name, "-n", self.namespace, *options)
 
     def kubectl(self, *words: str) -> str:
         """A command of kubectl in this namespace."""
-        return " ".join(["kubectl", *words, "-n", self.namespace])
+        return command_line("kubectl", *words, "-n", self.namespace)

