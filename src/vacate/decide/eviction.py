@@ -75,15 +75,39 @@ def decide_eviction(pod: Obj, budgets: Sequence[Obj], options: DeleteOptions, no
     """How the eviction goes on, given the budgets that cover the pod; raises the refusal if it does not."""
     if bypasses_budgets(pod):
         return Eviction(_pinned_if_unstarted(pod, options))
+    found = budget_to_spend(pod, budgets)
+    if found is None:
+        return Eviction(options)
+    if not found.spends:
+        return Eviction(_pinned(pod, options), spared=name_of(found.budget))
+    return Eviction(options, None if options.is_dry_run else spend(found.budget, name_of(pod), now))
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringBudget:
+    """The one budget that covers a pod, and whether its eviction spends from it: an unready pod's may not."""
+
+    budget: Obj
+    spends: bool
+
+
+def check_eviction(pod: Obj, budgets: Sequence[Obj]) -> None:
+    """Raise the refusal that the eviction API would answer now, given the budgets that cover the pod."""
+    if not bypasses_budgets(pod):
+        budget_to_spend(pod, budgets)
+
+
+def budget_to_spend(pod: Obj, budgets: Sequence[Obj]) -> CoveringBudget | None:
+    """The budget that a running pod's eviction is counted against; raises the refusal if it may not go."""
     if len(budgets) > 1:
         raise refusals.several_budgets()
     if not budgets:
-        return Eviction(options)
+        return None
     budget = budgets[0]
     if not ready(pod) and _tolerates_unready(budget):
-        return Eviction(_pinned(pod, options), spared=name_of(budget))
+        return CoveringBudget(budget, spends=False)
     check_budget(budget)
-    return Eviction(options, None if options.is_dry_run else spend(budget, name_of(pod), now))
+    return CoveringBudget(budget, spends=True)
 
 
 def check_budget(budget: Obj) -> None:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import msgspec
 
+from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.admission.evictionrequest.target import live_pod, registration_of, require_right_to_delete
 from vacate.admission.lifecycle import attempted_name
-from vacate.admission.registry import strategy_for
 from vacate.admission.shape import mapping, text
 from vacate.admission.types import Context
-from vacate.api import schema, status
+from vacate.api import status
 from vacate.api.field import FieldError, forbidden
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj, copied, dig, metadata, name_of
+from vacate.api.structural import structure
+from vacate.api.types import ObjectMeta
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, EvictionRequest
-from vacate.apiserver.codec import typed
 from vacate.errors import BadRequest, Invalid
 from vacate.webhook.difference import json_patch
 from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
@@ -28,6 +29,7 @@ from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
 _OF_THE_SERVER = ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _GENERATED = "xxxxx"  # stands for what the server will make up
+_STRATEGY = EvictionRequestStrategy(KIND)
 
 
 def mutate(request: AdmissionRequest, ctx: Context) -> Verdict:
@@ -48,7 +50,7 @@ def validate(request: AdmissionRequest, ctx: Context) -> Verdict:
     if request.operation == "UPDATE":
         return _update(request, ctx)
     if request.operation == "DELETE":
-        strategy_for(KIND).validate_delete(_old(request), ctx)
+        _STRATEGY.validate_delete(_old(request), ctx)
     return ALLOWED
 
 
@@ -57,22 +59,20 @@ def _create(request: AdmissionRequest, ctx: Context) -> Verdict:
     _refuse_where_closed(given, ctx)
     ours = _made_before(given, ctx)
     if ours is not None:
-        return Verdict(patch=_changes(given, ours))
+        return _completed(request, given, ours)
     obj = _named(copied(given))
     _admit_new(obj, ctx)
-    return Verdict(patch=_changes(given, obj))
+    return _completed(request, given, obj)
 
 
 def _update(request: AdmissionRequest, ctx: Context) -> Verdict:
     given, old = _new(request), _old(request)
     if not _of_newest(given, old):
         return ALLOWED
-    new, strategy = copied(given), strategy_for(KIND)
-    strategy.default(new, ctx)
-    schema.complete(KIND, new)
-    strategy.prepare_update(new, old, ctx)
-    schema.complete(KIND, new)
-    _refuse(name_of(old), strategy.validate_update(new, old, ctx))
+    new = copied(given)
+    _STRATEGY.default(new, ctx)
+    _STRATEGY.prepare_update(new, old, ctx)
+    _refuse(name_of(old), _STRATEGY.validate_update(new, old, ctx))
     return ALLOWED if ctx.subresource else Verdict(patch=_changes(given, new))
 
 
@@ -80,9 +80,8 @@ def _validate_create(request: AdmissionRequest, ctx: Context) -> Verdict:
     obj = _named(_new(request))
     _refuse_where_closed(obj, ctx)
     require_right_to_delete(obj, ctx)
-    strategy = strategy_for(KIND)
-    strategy.default(obj, ctx)
-    _refuse(name_of(obj), [*strategy.validate(obj, ctx), *_changed_since(obj, ctx)])
+    _STRATEGY.default(obj, ctx)
+    _refuse(name_of(obj), [*_STRATEGY.validate(obj, ctx), *_changed_since(obj, ctx)])
     return ALLOWED
 
 
@@ -91,9 +90,8 @@ def _validate_update(request: AdmissionRequest, ctx: Context) -> Verdict:
     if not _of_newest(new, old):
         return ALLOWED
     require_right_to_delete(old, ctx)
-    strategy = strategy_for(KIND)
-    strategy.default(new, ctx)
-    faults = strategy.validate_update(new, old, ctx)
+    _STRATEGY.default(new, ctx)
+    faults = _STRATEGY.validate_update(new, old, ctx)
     if _stamp(new) != _stamp(old):
         faults.append(forbidden(_STAMP_PATH, "may not change"))
     _refuse(name_of(old), faults)
@@ -102,14 +100,11 @@ def _validate_update(request: AdmissionRequest, ctx: Context) -> Verdict:
 
 def _admit_new(obj: Obj, ctx: Context) -> None:
     """What the embedded server does with a new object, in the same order."""
-    strategy = strategy_for(KIND)
     for field in _OF_THE_SERVER:
         metadata(obj).pop(field, None)
-    strategy.default(obj, ctx)
-    schema.complete(KIND, obj)
-    strategy.prepare_create(obj, ctx)
-    schema.complete(KIND, obj)
-    _refuse(name_of(obj), strategy.validate(obj, ctx))
+    _STRATEGY.default(obj, ctx)
+    _STRATEGY.prepare_create(obj, ctx)
+    _refuse(name_of(obj), _STRATEGY.validate(obj, ctx))
 
 
 def _made_before(given: Obj, ctx: Context) -> Obj | None:
@@ -145,7 +140,7 @@ def _changed_since(obj: Obj, ctx: Context) -> list[FieldError]:
 
 def _new(request: AdmissionRequest) -> Obj:
     """The object in the namespace of its address."""
-    obj = typed(request.new(), KIND)
+    obj = _readable(request.new(), "object")
     if request.namespace:
         metadata(obj)["namespace"] = request.namespace
     return obj
@@ -153,11 +148,27 @@ def _new(request: AdmissionRequest) -> Obj:
 
 def _old(request: AdmissionRequest) -> Obj:
     """The object as it is stored; strategies rely on its shape."""
-    obj = typed(request.old(), KIND)
+    obj = _readable(request.old(), "oldObject")
     try:
         msgspec.convert(obj, EvictionRequest)
     except msgspec.ValidationError as error:
         raise BadRequest(f"oldObject is no {KIND.kind}: {error}") from None
+    return obj
+
+
+def _readable(given: Obj, where: str) -> Obj:
+    """The object without fields that the kind does not have, its metadata of the right types."""
+    obj = copied(given)
+    found = (obj.setdefault("apiVersion", KIND.api_version), obj.setdefault("kind", KIND.kind))
+    if found != (KIND.api_version, KIND.kind):
+        raise BadRequest(f"{where} is a {found[1]} of {found[0]}, not a {KIND.kind} of {KIND.api_version}")
+    structure(KIND).prune(obj)
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    try:
+        msgspec.convert(obj["metadata"], ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"{where}.metadata: {error}") from None
     return obj
 
 
@@ -171,6 +182,16 @@ def _named(obj: Obj) -> Obj:
 
 def _of_newest(new: Obj, old: Obj) -> bool:
     return metadata(new).get("resourceVersion") == metadata(old).get("resourceVersion")
+
+
+def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> Verdict:
+    """Allowed with these changes, and what the object is then."""
+    result = copied(request.new())
+    result["spec"] = after.get("spec") or {}
+    for field in ("labels", "annotations"):
+        if (value := dig(after, "metadata", field)) is not None:
+            metadata(result)[field] = value
+    return Verdict(patch=_changes(given, after), result=result)
 
 
 def _changes(before: Obj, after: Obj) -> list[Obj]:

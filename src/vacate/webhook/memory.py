@@ -10,8 +10,7 @@ import hashlib
 
 import orjson
 
-from vacate.api.objects import Obj, copied
-from vacate.apiserver.patch.json_patch import apply_json_patch
+from vacate.api.objects import Obj
 from vacate.clock import PassiveClock
 from vacate.webhook.review import AdmissionRequest, Verdict
 
@@ -34,8 +33,7 @@ class Memory:
             return
         now = self._clock.monotonic()
         self._forget(now)
-        left: Obj = apply_json_patch(copied(request.object), list(verdict.patch))
-        key = _digest(request, left)
+        key = _digest(request, verdict.result or request.object)
         self._passed.pop(key, None)
         self._passed[key] = now
 

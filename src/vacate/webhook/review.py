@@ -81,6 +81,7 @@ class Verdict:
 
     refusal: ApiError | None = None
     patch: Sequence[Obj] = ()
+    result: Obj | None = None  # the object as the patch leaves it; None where it is left as it was
     warnings: Sequence[str] = ()
 
     @property

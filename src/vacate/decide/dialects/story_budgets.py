@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 
@@ -11,13 +10,11 @@ import msgspec
 from vacate.api.labels import selector_of
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.decide.deleteoptions import DeleteOptions
 from vacate.decide.dialects.story_words import counted
-from vacate.decide.eviction import decide_eviction
+from vacate.decide.eviction import check_eviction
 from vacate.decide.process.attempts import why_refused
 from vacate.errors import ApiError
 
-_ASKING = DeleteOptions(dry_run=("All",))
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
 
 
@@ -29,10 +26,10 @@ def covering(
     return tuple(sorted((b for b in own if _selects(b, labels)), key=lambda one: one.metadata.name))
 
 
-def would_refuse(pod: Pod, budgets: Sequence[PodDisruptionBudget], now: dt.datetime) -> str:
+def would_refuse(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:
     """Why the eviction API would say no at this moment, in its own words; empty where it would agree."""
     try:
-        decide_eviction(msgspec.to_builtins(pod), [msgspec.to_builtins(one) for one in budgets], _ASKING, now)
+        check_eviction(msgspec.to_builtins(pod), [msgspec.to_builtins(one) for one in budgets])
     except ApiError as refusal:
         return why_refused(refusal)
     return ""

@@ -150,7 +150,7 @@ def _release(scene: Scene, departure: Departure) -> tuple[Remedy, ...]:
 
 
 def _refusal(scene: Scene) -> str:
-    return would_refuse(scene.pod, scene.budgets, scene.now) if scene.pod is not None else ""
+    return would_refuse(scene.pod, scene.budgets) if scene.pod is not None else ""
 
 
 def _rooms(scene: Scene) -> tuple[str, ...]:

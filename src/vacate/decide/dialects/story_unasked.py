@@ -63,7 +63,7 @@ def _what_if(
 ) -> tuple[str, ...]:
     """What would become of an eviction at this moment."""
     first = "Asked to leave, it would wait for its interceptors first." if intercepted else ""
-    left_alone, refusal = unevictable(pod), would_refuse(pod, budgets, now)
+    left_alone, refusal = unevictable(pod), would_refuse(pod, budgets)
     if left_alone:
         rest = sentence(left_alone)
     elif refusal:
