@@ -35,7 +35,11 @@ RANKS: dict[str, float] = {
 PURE = tuple(name for name in ("decide", "admission", "crds", "views") if (ROOT / name).is_dir())
 IMPURE_MODULES = {"time", "random", "os", "asyncio", "logging", "uuid", "secrets", "socket", "threading"}
 # The two readers of time and randomness, and those that must speak to real time beside them.
-TIME_READERS = {"clock.py", "entropy.py"}
+TIME_READERS = {
+    "clock.py",
+    "entropy.py",
+    "nodeagent/runtime/supervisor/loop.py",  # a program of its own, which must stay small: no asyncio in it
+}
 TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"
     r"|\buuid\.?uuid[14]\b|\brandom\.(?!Random\b)\w+\("

@@ -1,0 +1,306 @@
+"""The supervisor's loop: requests of the agent, ends of children, and a look at the logs now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from vacate.nodeagent.runtime.supervisor import cgroups, children, containers, procfs, records, views
+from vacate.nodeagent.runtime.supervisor.containers import Container
+
+SOCKET = "supervisor.sock"
+RECORDS = "containers"
+
+_POLL = 0.01  # while processes that were killed go away
+_LOOK = 5.0  # how often the size of logs is looked at
+_FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
+_OUTPUT = 10 * 1024  # of a command, as much as anyone reads in an event
+_MAX_LOG = 10 * 1024 * 1024
+_MAX_REQUEST = 4 * 1024 * 1024
+
+
+class Exec:
+    """A command under way beside a container."""
+
+    def __init__(self, pid: int, output: int, deadline: float, client: Client, number: int) -> None:
+        self.pid, self.output, self.deadline, self.client, self.number = pid, output, deadline, client, number
+        self.text = b""
+        self.timed_out = False
+
+
+class Client:
+    """One connection of an agent."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.received = b""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Messages are small and the agent reads all the time; one that does not is dropped."""
+        with contextlib.suppress(OSError):
+            self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+
+class Supervisor:
+    """Serves one folder until no container runs and no agent is there."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.records = f"{folder}/{RECORDS}"
+        self.boot = procfs.boot_id()
+        self.selector = selectors.DefaultSelector()
+        self.clients: list[Client] = []
+        self.containers = containers.adopt(self.records, self.boot)
+        self.by_pid: dict[int, Container] = {}
+        self.execs: dict[int, Exec] = {}
+        self.next_look = time.monotonic() + _LOOK
+        self.leave_at = time.monotonic() + _FIRST_CLIENT
+
+    def run(self, listener: socket.socket) -> None:
+        """Serve until there is nothing left to do."""
+        views.become_subreaper()
+        wake, waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # it goes when its containers are gone
+        self.selector.register(wake, selectors.EVENT_READ, lambda: self._drain(wake))
+        self.selector.register(listener, selectors.EVENT_READ, lambda: self._accept(listener))
+        for container in self.containers.values():
+            if container.pidfd >= 0:
+                self._follow(container)
+        while not self._idle():
+            for key, _ in self.selector.select(self._patience()):
+                key.data()
+            self._reap()
+            self._end_execs()
+            self._settle()
+            self._look_at_logs()
+
+    def _idle(self) -> bool:
+        if self.clients or any(not one.ended for one in self.containers.values()):
+            return False
+        return time.monotonic() >= self.leave_at
+
+    def _patience(self) -> float | None:
+        now = time.monotonic()
+        if any((one.main_gone or one.dying) and not one.ended for one in self.containers.values()):
+            return _POLL
+        moments = [one.deadline for one in self.execs.values() if not one.timed_out]
+        if not self.clients and now < self.leave_at:
+            moments.append(self.leave_at)
+        if any(not one.ended for one in self.containers.values()):
+            moments.append(self.next_look)
+        return max(min(moments) - now, 0.0) if moments else None
+
+    def _drain(self, wake: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(wake, 4096)
+
+    def _accept(self, listener: socket.socket) -> None:
+        sock, _ = listener.accept()
+        sock.settimeout(5.0)
+        client = Client(sock)
+        self.clients.append(client)
+        self.leave_at = 0.0
+        self.selector.register(sock, selectors.EVENT_READ, lambda: self._read(client))
+
+    def _read(self, client: Client) -> None:
+        try:
+            chunk = client.socket.recv(65536)
+        except OSError:
+            chunk = b""
+        client.received += chunk
+        if not chunk or len(client.received) > _MAX_REQUEST:
+            self.selector.unregister(client.socket)
+            client.socket.close()
+            self.clients.remove(client)
+            return
+        *lines, client.received = client.received.split(b"\n")
+        for line in lines:
+            self._answer(client, line)
+
+    def _answer(self, client: Client, line: bytes) -> None:
+        request: dict[str, Any] = {}
+        try:
+            request = json.loads(line)
+            result = getattr(self, f"do_{request['op']}")(client, request)
+            answer: dict[str, Any] = {"ok": result}
+        except children.StartError as error:
+            answer = {"error": str(error), "step": error.step}
+        except Exception as error:  # one bad request must not end the parent of all containers
+            answer = {"error": f"{type(error).__name__}: {error}", "step": "request"}
+        if "error" in answer or answer["ok"] is not None:
+            client.send({"number": request.get("number"), **answer})
+
+    def do_list(self, _client: Client, _request: dict[str, Any]) -> dict[str, Any]:
+        """Every container that was not removed."""
+        return {"containers": [containers.describe(one) for one in self.containers.values()]}
+
+    def do_start(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a container; one that is known is not run again."""
+        known = self.containers.get(request["id"])
+        if known is not None:
+            return containers.describe(known)
+        try:
+            record = children.start_container(request, self.records, self.boot, time.time())
+        except BaseException:
+            records.remove(self.records, request["id"])
+            if request.get("cgroup"):
+                cgroups.remove(request["cgroup"], request["cgroup_top"])
+            raise
+        container = self.containers[request["id"]] = Container(record, child=True)
+        self.by_pid[record["pid"]] = container
+        return containers.describe(container)
+
+    def do_exec(self, client: Client, request: dict[str, Any]) -> None:
+        """Run a command in a container; the answer comes when it has ended."""
+        container = self.containers[request["id"]]
+        if container.ended or container.main_gone:
+            raise children.StartError("container", "the container is not running")
+        pid, output = children.start_exec(request, container.record)
+        deadline = time.monotonic() + request["timeout"]
+        self.execs[pid] = Exec(pid, output, deadline, client, request["number"])
+        self.selector.register(output, selectors.EVENT_READ, lambda: self._collect(self.execs[pid]))
+
+    def do_signal(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a signal; to one that is gone nothing is sent."""
+        container = self.containers.get(request["id"])
+        if container is not None:
+            container.signal(request["signal"])
+        return {}
+
+    def do_remove(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Forget a container that has ended."""
+        container = self.containers.get(request["id"])
+        if container is not None:
+            if not container.ended:
+                raise children.StartError("container", "the container is still running")
+            del self.containers[container.id]
+        records.remove(self.records, request["id"])
+        return {}
+
+    def _collect(self, command: Exec) -> None:
+        with contextlib.suppress(BlockingIOError):
+            chunk = os.read(command.output, 65536)
+            command.text = (command.text + chunk)[:_OUTPUT]
+            if not chunk:
+                self.selector.unregister(command.output)
+                os.close(command.output)
+                command.output = -1
+
+    def _reap(self) -> None:
+        """Take the exit codes of children.
+
+        A container without a cgroup stays a zombie until its other processes are gone: as long as it does,
+        its PID, by which they are found, cannot become a stranger's.
+        """
+        for pid, container in list(self.by_pid.items()):
+            if _ended(os.P_PID, pid) and (container.record["cgroup"] or container.emptied()):
+                container.code, container.main_gone = _reaped(pid), True
+                del self.by_pid[pid]
+            elif not container.record["cgroup"]:
+                container.dying = bool(_ended(os.P_PID, pid))
+        for pid in list(self.execs):
+            if _ended(os.P_PID, pid):
+                self._finish(self.execs.pop(pid), _reaped(pid))
+        while (pid := _ended(os.P_ALL, 0)) and pid not in self.by_pid:
+            _reaped(pid)  # an orphan that a container left, which nobody asks for
+
+    def _finish(self, command: Exec, code: int) -> None:
+        if command.output >= 0:
+            self._collect(command)
+        if command.output >= 0:
+            self.selector.unregister(command.output)
+            os.close(command.output)
+        result = {
+            "code": code,
+            "timed_out": command.timed_out,
+            "output": command.text.decode(errors="replace"),
+        }
+        if command.client in self.clients:
+            command.client.send({"number": command.number, "ok": result})
+
+    def _end_execs(self) -> None:
+        """A command that takes too long is ended with all that it has started."""
+        now = time.monotonic()
+        for command in self.execs.values():
+            if now >= command.deadline and not command.timed_out:
+                command.timed_out = True
+                for pid in procfs.members({command.pid}, ""):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+
+    def _settle(self) -> None:
+        """When the first process of a container ends, all others end with it: only then is it over."""
+        for container in self.containers.values():
+            if not container.main_gone or container.ended or not container.settled():
+                continue
+            record = container.record
+            record["exit"] = {"code": container.code, "finished_at": time.time()}
+            if record["cgroup"]:
+                cgroups.remove(record["cgroup"], record.get("cgroup_top") or record["cgroup"])
+            try:
+                records.write(self.records, record)
+            except OSError as error:
+                self._log(f"{container.id}: its end is not on disk: {error}")
+            for client in list(self.clients):
+                client.send({"event": "ended", **containers.describe(container)})
+
+    def _follow(self, container: Container) -> None:
+        def ended() -> None:
+            self.selector.unregister(container.pidfd)
+            os.close(container.pidfd)
+            container.pidfd, container.main_gone = -1, True
+
+        self.selector.register(container.pidfd, selectors.EVENT_READ, ended)
+
+    def _look_at_logs(self) -> None:
+        now = time.monotonic()
+        if now < self.next_look:
+            return
+        self.next_look = now + _LOOK
+        for container in self.containers.values():
+            if not container.ended:
+                with contextlib.suppress(OSError):
+                    _rotate(container.record["log"])
+
+    def _log(self, text: str) -> None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+def _rotate(path: str) -> None:
+    """Keep the newest part of a log that has grown too long; the program goes on writing to the same file."""
+    size = os.stat(path).st_size  # noqa: PTH116
+    if size <= _MAX_LOG:
+        return
+    with open(path, "rb") as file, open(f"{path}.1", "wb") as older:  # noqa: PTH123
+        file.seek(max(size - _MAX_LOG, 0))
+        while chunk := file.read(1024 * 1024):
+            older.write(chunk)
+            if older.tell() > 2 * _MAX_LOG:
+                break
+    os.truncate(path, 0)
+
+
+def _ended(kind: int, pid: int) -> int:
+    """The PID of a child that has ended and is still to be reaped, or 0."""
+    try:
+        found = os.waitid(kind, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return 0
+    return found.si_pid if found is not None else 0
+
+
+def _reaped(pid: int) -> int:
+    """The child's exit code, as a shell has it: 128 and more for a signal."""
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return 128 - code if code < 0 else code

@@ -1,0 +1,65 @@
+"""Processes as /proc shows them: who they are, whether they live, what belongs to a container."""
+
+from __future__ import annotations
+
+import os
+
+MARKER = "VACATE_CONTAINER"
+"""Set in the environment of every process of a container; by it those that escaped their group are found."""
+
+
+def boot_id() -> str:
+    """Which boot of the machine this is: a process of another one is gone."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123  without pathlib
+        return file.read().strip()
+
+
+def start_time(pid: int) -> int:
+    """When the process started, in ticks since the boot: with the PID its identity. 0 where it is gone."""
+    fields = _stat(pid)
+    return int(fields[19]) if fields and fields[0] not in "ZX" else 0
+
+
+def alive(pid: int, started: int) -> bool:
+    """Whether that very process lives. A zombie does not: it only waits to be counted."""
+    return pid > 0 and started > 0 and start_time(pid) == started
+
+
+def members(leaders: set[int], container: str) -> list[int]:
+    """Living processes of a container without a cgroup.
+
+    Those are: descendants of its leaders, members of their sessions and groups, and processes that carry its
+    marker. One that cleared its environment, left the session and lost its parent is not found.
+    """
+    table = {pid: fields for pid in _pids() if (fields := _stat(pid)) and fields[0] not in "ZX"}
+    found = {pid for pid, fields in table.items() if pid in leaders or _in(fields, leaders)}
+    marker = f"{MARKER}={container}".encode()
+    found.update(pid for pid in table if pid not in found and marker in _environment(pid))
+    while more := {pid for pid, fields in table.items() if pid not in found and int(fields[1]) in found}:
+        found |= more
+    return sorted(found - {os.getpid()})
+
+
+def _in(fields: list[str], leaders: set[int]) -> bool:
+    return int(fields[2]) in leaders or int(fields[3]) in leaders
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields from the state on. The name before may hold spaces and brackets of its own."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].decode("ascii").split()
+    except (OSError, ValueError):
+        return []
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            return file.read().split(b"\0")
+    except OSError:
+        return []

@@ -1,0 +1,188 @@
+"""The process runtime with real processes: how they start, end, escape, and outlive the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
+from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec
+from vacate.nodeagent.runtime.supervisor import procfs
+
+pytestmark = pytest.mark.process
+
+ROOT = os.geteuid() == 0
+CGROUPS = [pytest.param(True, id="cgroup"), pytest.param(False, id="no-cgroup")]
+# A child that left session and group and lost its parent: only cgroup, marker or sub-reaper find it.
+ESCAPE = "setsid sh -c 'sleep 1000 & echo escaped $!' & sleep 0.1; "
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> AsyncIterator[Path]:
+    yield tmp_path
+    await clean(tmp_path)
+
+
+async def test_exit_codes_and_output(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        await runtime.start(spec(folder, "echo out; echo err >&2; pwd; exit 7"))
+        ended = await runtime.wait("c")
+        assert exit_code(ended) == 7
+        assert (folder / "c.log").read_text() == f"out\nerr\n{folder}/c.d\n"
+        await runtime.remove("c")
+
+
+@pytest.mark.parametrize("use_cgroups", CGROUPS)
+async def test_an_ignored_sigterm_is_followed_by_a_sigkill_to_everything(
+    folder: Path, use_cgroups: bool
+) -> None:
+    async with opened(folder, use_cgroups=use_cgroups) as (runtime, _):
+        await runtime.start(
+            spec(folder, "trap 'echo refused' TERM; " + ESCAPE + "while :; do sleep 0.05; done")
+        )
+        await logged(folder, "escaped")
+        await runtime.signal("c", signal.SIGTERM)
+        await logged(folder, "refused")
+        await runtime.signal("c", signal.SIGKILL)
+        ended = await runtime.wait("c")
+        assert exit_code(ended) == 137
+        escaped = int((folder / "c.log").read_text().split("escaped ")[1].split()[0])
+        assert not procfs.start_time(escaped)
+        await runtime.remove("c")
+
+
+@pytest.mark.parametrize("use_cgroups", CGROUPS)
+async def test_the_end_of_the_first_process_is_the_end_of_all(folder: Path, use_cgroups: bool) -> None:
+    async with opened(folder, use_cgroups=use_cgroups) as (runtime, _):
+        await runtime.start(spec(folder, ESCAPE + "exit 3"))
+        ended = await runtime.wait("c")
+        assert exit_code(ended) == 3
+        escaped = int((folder / "c.log").read_text().split("escaped ")[1].split()[0])
+        assert not procfs.start_time(escaped)
+        await runtime.remove("c")
+
+
+async def test_a_program_that_is_missing_says_so_and_leaves_nothing(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        bad = ContainerSpec("c", ["no-such-program"], ENV, folder, folder / "c.log")
+        with pytest.raises(ContainerError, match="program: No such file"):
+            await runtime.start(bad)
+        with pytest.raises(ContainerError, match="folder: No such file"):
+            await runtime.start(ContainerSpec("c", ["true"], ENV, folder, folder / "c.log", cwd="/nowhere"))
+    async with opened(folder) as (_, found):
+        assert found == []
+
+
+async def test_orphans_are_reaped_and_no_zombie_stays(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        await runtime.start(
+            spec(folder, "for i in 1 2 3; do (setsid sleep 0.01 &); done; echo on; exec sleep 1000")
+        )
+        await logged(folder, "on")
+        supervisor = next(pid for pid in processes_of(folder) if b"supervisor" in _cmdline(pid))
+        while _zombies_of(supervisor):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await runtime.signal("c", signal.SIGKILL)
+        await runtime.wait("c")
+        await runtime.remove("c")
+
+
+async def test_a_command_beside_it_has_an_exit_code_output_and_a_limit(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        await runtime.start(spec(folder, "exec sleep 1000"))
+        done = await runtime.exec("c", ["sh", "-c", "echo said; exit 4"], ENV, 10.0)
+        assert (done.code, done.output, done.timed_out) == (4, "said\n", False)
+        late = await runtime.exec("c", ["sh", "-c", "sleep 1000 & sleep 1000"], ENV, 0.1)
+        assert late.timed_out
+        with pytest.raises(ContainerError, match="program"):
+            await runtime.exec("c", ["no-such-program"], ENV, 1.0)
+        await runtime.signal("c", signal.SIGKILL)
+        await runtime.wait("c")
+        await runtime.remove("c")
+
+
+async def test_an_agent_that_comes_back_finds_what_runs_and_what_ended_meanwhile(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        await runtime.start(spec(folder, "exec sleep 1000", "stays", labels={"pod": "a"}))
+        await runtime.start(spec(folder, "sleep 0.3; exit 5", "ends"))
+    async with opened(folder) as (runtime, found):
+        assert {one.id: dict(one.labels) for one in found} == {"stays": {"pod": "a"}, "ends": {}}
+        ended = await runtime.wait("ends")
+        assert exit_code(ended) == 5
+        before = processes_of(folder)
+        await runtime.start(spec(folder, "exec sleep 1000", "stays"))  # known: not started again
+        assert processes_of(folder) == before
+        await runtime.signal("stays", signal.SIGKILL)
+        await runtime.wait("stays")
+        for name in ("stays", "ends"):
+            await runtime.remove(name)
+
+
+@pytest.mark.parametrize("use_cgroups", CGROUPS)
+async def test_when_the_supervisor_is_killed_containers_run_on_without_an_exit_code(
+    folder: Path, use_cgroups: bool
+) -> None:
+    async with opened(folder, use_cgroups=use_cgroups) as (runtime, _):
+        await runtime.start(spec(folder, "exec sleep 1000", "stays"))
+        await runtime.start(spec(folder, "exec sleep 1001", "killed"))
+        supervisor = next(pid for pid in processes_of(folder) if b"supervisor" in _cmdline(pid))
+        (other,) = (pid for pid in processes_of(folder) if b"1001" in _cmdline(pid))
+        os.kill(supervisor, signal.SIGKILL)
+        os.kill(other, signal.SIGKILL)
+        while procfs.start_time(supervisor):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        async with opened(folder, use_cgroups=use_cgroups) as (_, found):
+            assert {one.id for one in found} == {"stays", "killed"}
+        lost = await runtime.wait("killed")
+        assert exit_code(lost) is None
+        await runtime.signal("stays", signal.SIGKILL)
+        ended = await runtime.wait("stays")
+        assert exit_code(ended) is None
+        for name in ("stays", "killed"):
+            await runtime.remove(name)
+
+
+@pytest.mark.skipif(not ROOT, reason="an overlay needs root")
+async def test_a_view_honours_mount_paths_and_keeps_changes_to_itself(folder: Path) -> None:
+    source = folder / "volume"
+    source.mkdir()
+    (source / "greeting").write_text("hello")
+    binds = [Bind(source, "/somewhere/data"), Bind(source, "/somewhere/fixed", read_only=True)]
+    script = (
+        "cat /somewhere/data/greeting; echo new > /somewhere/data/made; echo no > /somewhere/fixed/x; "
+        "echo mine > /etc/vacate-test; echo on; exec sleep 1000"
+    )
+    async with opened(folder) as (runtime, _):
+        assert runtime.honours_mount_paths
+        await runtime.start(spec(folder, script, binds=binds))
+        await logged(folder, "on")
+        assert "hello" in (folder / "c.log").read_text()
+        assert "Read-only" in (folder / "c.log").read_text()
+        assert (source / "made").read_text() == "new\n"
+        assert not folder.joinpath("/etc/vacate-test").exists()
+        seen = await runtime.exec("c", ["cat", "/etc/vacate-test", "/somewhere/data/made"], ENV, 5.0)
+        assert seen.output == "mine\nnew\n"
+        await runtime.signal("c", signal.SIGKILL)
+        await runtime.wait("c")
+        await runtime.remove("c")
+
+
+def _cmdline(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def _zombies_of(parent: int) -> list[str]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, ppid = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state == "Z" and int(ppid) == parent:
+            found.append(stat.parent.name)
+    return found
