@@ -14,7 +14,7 @@ from hack.deploy.chart import chart_files
 from hack.deploy.kustomize import kustomize_files
 
 from vacate.install.dashboard import dashboard
-from vacate.install.definition import definition
+from vacate.install.definition import definitions
 from vacate.install.manifest import manifest
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
@@ -23,7 +23,7 @@ HEADER = "# Written by hack/gen_deploy.py; a test keeps it current. Do not edit.
 
 def files() -> dict[str, str]:
     """Every file below deploy/ and what it holds."""
-    made = {"crds/evictionrequests.yaml": manifest(definition())}
+    made = {f"crds/{one['spec']['names']['plural']}.yaml": manifest(one) for one in definitions()}
     made |= {f"kustomize/{path}": text for path, text in kustomize_files().items()}
     made |= {f"helm/vacate/{path}": text for path, text in chart_files().items()}
     texts = {path: f"{HEADER}{text}" for path, text in made.items()}

@@ -148,7 +148,7 @@ def _kept(objects: list[Obj]) -> list[Obj]:
     """Helm must not remove the definition, and all requests with it, when the release goes."""
     for obj in objects:
         if obj["kind"] == "CustomResourceDefinition":
-            obj["metadata"]["annotations"][_KEEP] = "keep"
+            obj["metadata"].setdefault("annotations", {})[_KEEP] = "keep"
     return objects
 
 

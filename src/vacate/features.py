@@ -10,6 +10,8 @@ from vacate.errors import ConfigError
 KNOWN_GATES: Mapping[str, bool] = {
     # Pod.spec.evictionInterceptors, and the EvictionRequest API that reads it.
     "EvictionRequestAPI": True,
+    # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
+    "NodeMaintenance": True,
 }
 """Every gate and its default."""
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from vacate.admission.registry import strategy_for
 from vacate.admission.types import Context
 from vacate.api import kinds, schema
 from vacate.api.identity import User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.crds.catalogue import strategy_for
 from vacate.features import FeatureGates
 
 GONE = object()
@@ -86,6 +86,7 @@ VALID: dict[Kind, Obj] = {
         "roleRef": {"kind": "ClusterRole", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
+    kinds.NODEMAINTENANCES: {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}},
     kinds.EVICTIONREQUESTS: {
         "metadata": {"name": POD_UID, "namespace": "shop"},
         "spec": {

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from admission.cases_evictionrequests import condition
 from admission.given import NOW, context, stored
-from vacate.admission.registry import strategy_for
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
+from vacate.crds.catalogue import strategy_for
 
 pytestmark = pytest.mark.unit
 

@@ -10,13 +10,13 @@ import pytest
 
 from admission.cases_evictionrequests import COMPLETE, at, condition
 from admission.given import NOW, POD_UID, RUNNING, changed, context, faults_of, made, put, stepped, stored
-from vacate.admission.registry import strategy_for
 from vacate.admission.types import Context
 from vacate.api.identity import Access, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.structural import structural_schema
+from vacate.crds.catalogue import strategy_for
 from vacate.errors import Forbidden
 from vacate.features import FeatureGates
 

@@ -7,10 +7,10 @@ import copy
 import pytest
 
 from admission.given import STORED_KINDS, VALID, changed, context, faults_of, made, stepped, stored
-from vacate.admission.registry import strategy_for
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.crds.catalogue import strategy_for
 
 pytestmark = pytest.mark.unit
 

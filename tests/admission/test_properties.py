@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admission.given import STORED_KINDS, VALID, a, context, put, stored
-from vacate.admission.registry import strategy_for
 from vacate.admission.shape import mapping
 from vacate.api.field import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.crds.catalogue import strategy_for
 from vacate.errors import ApiError
 
 pytestmark = pytest.mark.unit

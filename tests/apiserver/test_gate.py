@@ -21,7 +21,7 @@ from vacate.wiring.server import ServerParts, open_server
 
 pytestmark = pytest.mark.unit
 
-CLOSED = parse_feature_gates("EvictionRequestAPI=false")
+CLOSED = parse_feature_gates("EvictionRequestAPI=false,NodeMaintenance=false")
 GROUP = EVICTIONREQUESTS.group
 ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_a"
 

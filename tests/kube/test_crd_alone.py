@@ -15,12 +15,12 @@ from support.arms_kube import KUBECONFIG, KubeArm
 from support.crd_open import DOCUMENTED, NO_RIGHT, OPEN, Open, documented
 from support.crd_steps import CREATIONS, IMPORTED, SPECS, STATUSES, Case, request
 from support.definitions import asking, installed
-from vacate.admission.registry import strategy_for
 from vacate.admission.types import Context
 from vacate.api.identity import User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import Kind
 from vacate.api.structural import structure
+from vacate.crds.catalogue import strategy_for
 from vacate.features import FeatureGates
 from vacate.install.definition import definition
 

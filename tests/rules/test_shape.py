@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from admission.given import context, made, stepped, stored
-from vacate.admission.registry import strategy_for
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.structural import structural_schema
+from vacate.crds.catalogue import strategy_for
 from vacate.decide.registration import PREFIXES
 from vacate.errors import Invalid
 

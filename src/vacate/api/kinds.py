@@ -140,6 +140,10 @@ EVICTIONREQUESTS = Kind(
     "evictionrequest", namespaced=True, short_names=("evreq",), subresources=(_STATUS,), custom=True,
     gate="EvictionRequestAPI",
 )  # fmt: skip
+NODEMAINTENANCES = Kind(
+    "vacate.dev", "v1alpha1", "NodeMaintenance", "nodemaintenances", "nodemaintenance", namespaced=False,
+    short_names=("nm",), subresources=(_STATUS,), custom=True, gate="NodeMaintenance",
+)  # fmt: skip
 PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
     short_names=("pc",),
@@ -169,6 +173,7 @@ SERVED_KINDS: tuple[Kind, ...] = (
     DEPLOYMENTS, REPLICASETS, PODDISRUPTIONBUDGETS, LEASES, PRIORITYCLASSES,
     ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS,
     SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, EVICTIONREQUESTS,
+    NODEMAINTENANCES,
 )  # fmt: skip
 """Everything the embedded server serves, in the order of discovery."""
 

@@ -14,7 +14,8 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.install import checks
-from vacate.install.calls import applied, counted_requests, existing
+from vacate.install.calls import applied, counted_objects, existing
+from vacate.install.definition import defined_kind
 from vacate.install.inventory import Notes, line_of, object_of
 from vacate.install.kinds import DEFINITIONS, kind_of, shown
 from vacate.install.lock import alone
@@ -134,7 +135,7 @@ class Installer:
         async def ready() -> bool:
             if not _is_established(await existing(self._client, definition)):
                 return False
-            return await counted_requests(self._client) is not None
+            return await counted_objects(self._client, defined_kind(definition)) is not None
 
         await wait_until(ready, self._clock, f"{shown(definition)} is not served yet")
 

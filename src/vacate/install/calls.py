@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from multidict import CIMultiDict, MultiDict
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.client import requests
 from vacate.client.client import Client
@@ -55,9 +55,9 @@ async def deleted(client: Client, obj: Obj, *, uid: str = "", dry_run: bool = Fa
     return True
 
 
-async def counted_requests(client: Client, namespace: str = "") -> int | None:
-    """How many EvictionRequests there are; None while the server does not answer for them."""
+async def counted_objects(client: Client, kind: Kind, namespace: str = "") -> int | None:
+    """How many objects of a kind of Vacate's own there are; None while the server does not answer for it."""
     try:
-        return len((await client.list(EVICTIONREQUESTS, namespace)).items)
+        return len((await client.list(kind, namespace)).items)
     except (NotFound, TooManyRequests):  # the second while it begins to serve a kind
         return None

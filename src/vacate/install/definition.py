@@ -1,43 +1,31 @@
-"""The CustomResourceDefinition of EvictionRequests: schema and columns from the structs, and rules."""
+"""CustomResourceDefinitions, made from the declarations of the kinds: schema, columns and rules."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.structural import structural_schema
-from vacate.apiserver.tables.columns import Column
-from vacate.apiserver.tables.evictionrequests import EVICTIONREQUESTS as PRINTER
+from vacate.crds.catalogue import DECLARATIONS, EVICTIONREQUEST
+from vacate.crds.declaration import Declaration
 from vacate.install.definition_rules import add_rules
 
-APPROVAL = "unapproved, the kind of KEP-4563 in a group of its own until Kubernetes serves it"
 
-# Where each column finds what it shows. A column of the type date shows a time to come as invalid, so that
-# the expected finish is a string.
-_PATHS = {
-    "Pod": ".spec.target.podRef.name",
-    "Stage": '.status.conditions[?(@.type=="Progressing")].reason',
-    "Interceptor": ".status.activeInterceptorName",
-    "Expected Finish": ".status.expectedInterceptorFinishTime",
-    "Failed Evictions": ".status.podEvictionStatus.failedAPIEvictionCounter",
-    "Age": ".metadata.creationTimestamp",
-}
-
-
-def definition(allowed_interceptors: Sequence[str] = (), kind: Kind = EVICTIONREQUESTS) -> Obj:
-    """The definition as a client would create it."""
+def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaration = EVICTIONREQUEST) -> Obj:
+    """The definition of one kind as a client would create it."""
+    kind = declaration.kind
+    metadata: Obj = {"name": kind.resource}
+    if declaration.annotations:
+        metadata["annotations"] = dict(declaration.annotations)
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": kind.resource,
-            "annotations": {"api-approved.kubernetes.io": APPROVAL},
-        },
+        "metadata": metadata,
         "spec": {
             "group": kind.group,
-            "scope": "Namespaced",
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
             "names": {
                 "kind": kind.kind,
                 "listKind": kind.list_kind,
@@ -45,28 +33,50 @@ def definition(allowed_interceptors: Sequence[str] = (), kind: Kind = EVICTIONRE
                 "singular": kind.singular,
                 "shortNames": list(kind.short_names),
             },
-            "versions": [_version(kind, allowed_interceptors)],
+            "versions": [_version(declaration, allowed_interceptors)],
         },
     }
 
 
-def _version(kind: Kind, allowed_interceptors: Sequence[str]) -> Obj:
-    schema = copy.deepcopy(structural_schema(kind))
+def definitions(allowed_interceptors: Sequence[str] = ()) -> list[Obj]:
+    """The definitions of all kinds of Vacate's own."""
+    return [definition(allowed_interceptors, one) for one in DECLARATIONS]
+
+
+def definition_for(kind: Kind) -> Obj:
+    """The definition of a kind of Vacate's own."""
+    return definition((), next(one for one in DECLARATIONS if one.kind == kind))
+
+
+def defined_kind(definition: Obj) -> Kind:
+    """The kind that a definition of ours defines."""
+    plural = definition["spec"]["names"]["plural"]
+    return next(one.kind for one in DECLARATIONS if one.kind.plural == plural)
+
+
+def _version(declaration: Declaration, allowed_interceptors: Sequence[str]) -> Obj:
+    schema = copy.deepcopy(structural_schema(declaration.kind))
     # A definition may say no more about metadata than this; a rule needs the name to be known.
-    name = {"type": "string", "description": "The UID of the pod.", "maxLength": 253}
-    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
-    add_rules(schema, allowed_interceptors)
+    schema["properties"]["metadata"] = {
+        "type": "object",
+        "properties": {"name": dict(declaration.name_schema)},
+    }
+    if declaration is EVICTIONREQUEST:
+        add_rules(schema, allowed_interceptors)
+    for rule in declaration.rules:
+        _place(schema, rule.at).setdefault("x-kubernetes-validations", []).append(rule.definition())
     return {
-        "name": kind.version,
+        "name": declaration.kind.version,
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
-        "additionalPrinterColumns": [_column(one) for one in PRINTER.columns if one.name in _PATHS],
+        "additionalPrinterColumns": [column.definition() for column in declaration.columns],
         "schema": {"openAPIV3Schema": schema},
     }
 
 
-def _column(column: Column) -> Obj:
-    type_ = "date" if column.name == "Age" else column.type
-    shown = {"name": column.name, "type": type_, "description": column.description}
-    return {**shown, "jsonPath": _PATHS[column.name]}
+def _place(schema: Obj, path: str) -> Obj:
+    for step in path.split(".") if path else ():
+        schema = schema["properties"][step.removesuffix("[]")]
+        schema = schema["items"] if step.endswith("[]") else schema
+    return schema

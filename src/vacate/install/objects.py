@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.objects import Obj
 from vacate.install import dashboard, monitoring, network, workloads
-from vacate.install.definition import definition
+from vacate.install.definition import definitions
 from vacate.install.kinds import path_of
 from vacate.install.policies import policies
 from vacate.install.roles import roles
@@ -36,7 +36,7 @@ def parts(settings: Settings) -> dict[str, list[Obj]]:
     """The same by what they are for; the keys are also the names of the files in which they are kept."""
     made = {
         "namespace": [workloads.namespace(settings)],
-        "definition": [definition(settings.allowed_interceptors)] if settings.definitions else [],
+        "definition": definitions(settings.allowed_interceptors) if settings.definitions else [],
         "roles": roles(settings),
         "certificates": _certificates(settings),
         "manager": workloads.manager(settings) if settings.deploy_manager else [],

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vacate.api.kinds import LEASES, NAMESPACES
+from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NAMESPACES, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import Forbidden
 from vacate.install.applying import made_for_vacate
-from vacate.install.calls import counted_requests, deleted, existing
+from vacate.install.calls import counted_objects, deleted, existing
 from vacate.install.checks import require_one_place
-from vacate.install.definition import definition
+from vacate.install.definition import defined_kind, definition_for
 from vacate.install.inventory import Notes, inventory
 from vacate.install.kinds import DEFINITIONS, OPTIONAL, kind_of, shown
 from vacate.install.lock import alone, forget_lock
@@ -76,17 +76,18 @@ class Uninstaller:
     async def _definition(self, obj: Obj, *, wanted: bool) -> None:
         if await existing(self._client, obj) is None:
             return
-        count = await self._requests()
+        kind = defined_kind(obj)
+        count = _counted(await self._objects(kind), kind)
         if not wanted:
-            self._tell(f"{shown(obj)} kept, with {_counted(count)}; --crds removes them as well")
+            self._tell(f"{shown(obj)} kept, with {count}; --crds removes them as well")
             return
-        self._tell(f"{shown(obj)} goes, with {_counted(count)}")
+        self._tell(f"{shown(obj)} goes, with {count}")
         await self._delete(obj)
 
         async def gone() -> bool:
             return await existing(self._client, obj) is None
 
-        waiting = f"{shown(obj)} is still there, perhaps for finalizers of EvictionRequests"
+        waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.kind}s"
         await wait_until(gone, self._clock, waiting)
 
     async def _namespace(self, obj: Obj) -> None:
@@ -96,8 +97,8 @@ class Uninstaller:
             return
         if not made_for_vacate(found):
             self._tell(f"{shown(obj)} kept: it was not made for Vacate")
-        elif count := await self._requests(obj["metadata"]["name"]):
-            self._tell(f"{shown(obj)} kept, with {_counted(count)}")
+        elif count := await self._objects(EVICTIONREQUESTS, obj["metadata"]["name"]):
+            self._tell(f"{shown(obj)} kept, with {_counted(count, EVICTIONREQUESTS)}")
         else:
             await self._delete(obj)
 
@@ -111,20 +112,18 @@ class Uninstaller:
         if there:
             self._tell(f"{shown(obj)} deleted")
 
-    async def _requests(self, namespace: str = "") -> int:
+    async def _objects(self, kind: Kind, namespace: str = "") -> int:
         """How many there are; where their kind is not served there are none."""
-        if await existing(self._client, definition()) is None:
+        if await existing(self._client, definition_for(kind)) is None:
             return 0
         found: list[int] = []
 
         async def answered() -> bool:
-            count = await counted_requests(self._client, namespace)
+            count = await counted_objects(self._client, kind, namespace)
             found.extend([] if count is None else [count])
             return count is not None
 
-        await wait_until(
-            answered, self._clock, "the API server does not say how many EvictionRequests it has"
-        )
+        await wait_until(answered, self._clock, f"the API server does not say how many {kind.kind}s it has")
         return found[0]
 
 
@@ -141,5 +140,5 @@ def removable(namespace: str) -> list[Obj]:
     return in_order_of_removal([inventory(namespace, ()), *made_by_parts, *everything(namespace)])
 
 
-def _counted(count: int) -> str:
-    return f"{count or 'no'} EvictionRequest{'' if count == 1 else 's'}"
+def _counted(count: int, kind: Kind) -> str:
+    return f"{count or 'no'} {kind.kind}{'' if count == 1 else 's'}"

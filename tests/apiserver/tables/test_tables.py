@@ -36,6 +36,10 @@ COLUMNS = {
     kinds.CLUSTERROLES: "Name:name Created_At=date",
     kinds.ROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
     kinds.CLUSTERROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
+    kinds.NODEMAINTENANCES: (
+        "Name:name Phase Nodes=integer Drained=integer Percent=integer Blockers=integer Expected_Finish "
+        "Reason* Age=date"
+    ),
     kinds.EVICTIONREQUESTS: "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age",
 }
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from decide.dialects.given import NOW, UID, patched, pod, request
 from decide.dialects.leave_judge import Judge
-from vacate.admission.registry import strategy_for
 from vacate.admission.types import Context
 from vacate.api.field import FieldError
 from vacate.api.identity import User
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
+from vacate.crds.catalogue import strategy_for
 from vacate.errors import Forbidden
 from vacate.features import FeatureGates
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from vacate.api.field import Fault, FieldError, duplicate, invalid, not_supported, required, too_many
@@ -19,6 +20,7 @@ _TYPES: dict[type, str] = {
     type(None): "null",
 }  # fmt: skip
 _FORMATS = {"integer": "int64", "number": "float64"}
+_INT_OR_STRING = ("integer", "string")
 _LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
@@ -42,14 +44,24 @@ def is_time(text: str) -> bool:
     return True
 
 
+@cache
+def matcher(pattern: str) -> re.Pattern[str]:
+    """The pattern as Go reads it: a dollar stands at the very end, not before a last line break."""
+    return re.compile(pattern.replace("$", r"\Z"))
+
+
 def limits_of_integer(schema: Obj) -> tuple[int | None, int | None]:
     """The least and the largest number, where there are such."""
     return schema.get("minimum"), schema.get("maximum", _LARGEST.get(schema.get("format", "")))
 
 
 def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
-    wanted, given = schema["type"], _TYPES[type(value)]
-    if wanted != given:
+    given = _TYPES[type(value)]
+    if "type" not in schema:  # a number or a text
+        if given not in _INT_OR_STRING:
+            yield _wrong_type(path, ",".join(_INT_OR_STRING), given)
+            return
+    elif schema["type"] != given:
         yield _wrong_type(path, *_misfit(schema, given))
         return
     if given == "object":
@@ -70,6 +82,14 @@ def _of_object(schema: Obj, value: Obj, path: str) -> Iterator[FieldError]:
             yield from _faults(inner, value[key], _below(path, key))
         elif key in schema.get("required", ()):
             yield required(_below(path, key))
+    values = schema.get("additionalProperties")
+    if values is None:
+        return
+    limit = schema.get("maxProperties")
+    if limit is not None and len(value) > limit:
+        yield too_many(path, len(value), limit)
+    for key, item in value.items():
+        yield from _faults(values, item, _below(path, key))
 
 
 def _of_array(schema: Obj, value: list[Any], path: str) -> Iterator[FieldError]:
@@ -86,6 +106,8 @@ def _of_string(schema: Obj, value: str, path: str) -> Iterator[FieldError]:
         yield FieldError(path, Fault.TOO_LONG, f"may not be more than {longest} bytes")
     if len(value) < shortest:
         yield invalid(path, value, f"{path} in body should be at least {shortest} chars long")
+    if "pattern" in schema and not matcher(schema["pattern"]).search(value):
+        yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
     if schema.get("format") == "date-time" and not is_time(value):
         yield _wrong_type(path, "date-time", value)
 
@@ -116,6 +138,12 @@ def _repetitions(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
             yield from _repetitions(inner, value.get(key), _below(path, key))
     elif isinstance(value, list) and schema.get("x-kubernetes-list-type") == "map":
         yield from _repeated_keys(schema["x-kubernetes-list-map-keys"], value, path)
+    elif isinstance(value, list) and schema.get("x-kubernetes-list-type") == "set":
+        seen: list[Any] = []
+        for index, item in enumerate(value):
+            if item in seen:
+                yield duplicate(f"{path}[{index}]", item)
+            seen.append(item)
 
 
 def _repeated_keys(keys: list[str], items: list[Any], path: str) -> Iterator[FieldError]:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from vacate.api.objects import Obj
-from vacate.api.structural.faults import is_time, limits_of_integer
+from vacate.api.structural.faults import is_time, limits_of_integer, matcher
 
 Look = Callable[[Any], bool]
 
 
 def fits(schema: Obj) -> Look:
     """Whether the walk over faults would find none."""
-    look = _FITS[schema["type"]](schema)
+    look = _FITS[schema.get("type", "")](schema)
     if "enum" not in schema:
         return look
     choices = tuple(schema["enum"])
@@ -28,6 +28,8 @@ def fits(schema: Obj) -> Look:
 def _object_fits(schema: Obj) -> Look:
     inner = {key: fits(one) for key, one in schema.get("properties", {}).items()}
     needed = frozenset(inner).intersection(schema.get("required", ()))
+    if "additionalProperties" in schema:
+        return _map_fits(schema)
 
     def look(value: Any) -> bool:
         if type(value) is not dict or not needed <= value.keys():
@@ -41,10 +43,16 @@ def _object_fits(schema: Obj) -> Look:
     return look
 
 
+def _map_fits(schema: Obj) -> Look:
+    fit, most = fits(schema["additionalProperties"]), schema.get("maxProperties", float("inf"))
+    return lambda value: type(value) is dict and len(value) <= most and all(map(fit, value.values()))
+
+
 def _array_fits(schema: Obj) -> Look:
     fit, most = fits(schema["items"]), schema.get("maxItems")
     keys = schema.get("x-kubernetes-list-map-keys", ())
     key = keys[0] if keys else None
+    is_set = schema.get("x-kubernetes-list-type") == "set"
 
     def look(value: Any) -> bool:
         if type(value) is not list or (most is not None and len(value) > most):
@@ -52,6 +60,8 @@ def _array_fits(schema: Obj) -> Look:
         for item in value:
             if not fit(item):
                 return False
+        if is_set and len(set(value)) != len(value):
+            return False
         # Items that differ in the first key differ.
         return key is None or len({item.get(key) for item in value}) == len(value)
 
@@ -60,6 +70,9 @@ def _array_fits(schema: Obj) -> Look:
 
 def _string_fits(schema: Obj) -> Look:
     least, most = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
+    if "pattern" in schema:
+        matches = matcher(schema["pattern"]).search
+        return lambda value: type(value) is str and least <= len(value) <= most and matches(value) is not None
     if schema.get("format") == "date-time":
         return lambda value: type(value) is str and least <= len(value) <= most and is_time(value)
     return lambda value: type(value) is str and least <= len(value) <= most
@@ -69,6 +82,11 @@ def _integer_fits(schema: Obj) -> Look:
     least, most = limits_of_integer(schema)
     low, high = float("-inf") if least is None else least, float("inf") if most is None else most
     return lambda value: type(value) is int and low <= value <= high
+
+
+def _number_or_text_fits(schema: Obj) -> Look:
+    number, text = _integer_fits(schema), _string_fits(schema)
+    return lambda value: number(value) or text(value)
 
 
 def _boolean_fits(_schema: Obj) -> Look:
@@ -81,6 +99,7 @@ _FITS: dict[str, Callable[[Obj], Look]] = {
     "string": _string_fits,
     "integer": _integer_fits,
     "boolean": _boolean_fits,
+    "": _number_or_text_fits,
 }
 
 

@@ -11,12 +11,16 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import ObjectMeta
+from vacate.api.types.nodemaintenance import NodeMaintenance
 
-STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {EVICTIONREQUESTS: EvictionRequest}
+STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {
+    EVICTIONREQUESTS: EvictionRequest,
+    NODEMAINTENANCES: NodeMaintenance,
+}
 """The struct of each kind that is served as a custom resource."""
 
 _SCALARS: dict[Any, Obj] = {
@@ -71,6 +75,8 @@ def _taken_apart(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
 
 def _of_type(plain: Any) -> Obj:
     if get_origin(plain) in (types.UnionType, typing.Union):
+        if {int, str} <= set(get_args(plain)):
+            return {"x-kubernetes-int-or-string": True}
         plain = next(part for part in get_args(plain) if part is not type(None))
     if plain in _SCALARS:
         return dict(_SCALARS[plain])
@@ -79,6 +85,9 @@ def _of_type(plain: Any) -> Obj:
     if get_origin(plain) is list:
         inner, notes = _taken_apart(get_args(plain)[0])
         return {"type": "array", "items": {**_of_type(inner), **_told(notes)}}
+    if get_origin(plain) is dict:
+        inner, notes = _taken_apart(get_args(plain)[1])
+        return {"type": "object", "additionalProperties": {**_of_type(inner), **_told(notes)}}
     return {"description": _sentence(plain), **_of_struct(plain)}
 
 

@@ -38,16 +38,15 @@ def document(kind: Kind) -> Obj:
 
 
 def _paths(kind: Kind) -> Obj:
-    many = kind.collection_path("{namespace}")
+    place = ("namespace",) if kind.namespaced else ()
+    many = kind.collection_path("{namespace}" if kind.namespaced else None)
     one = f"{many}/{{name}}"
-    paths = {
-        kind.collection_path(): _operations(kind, ("get",), ()),
-        many: _operations(kind, _MANY, ("namespace",)),
-        one: _operations(kind, _ONE, ("namespace", "name")),
-    }
+    paths = {kind.collection_path(): _operations(kind, ("get",), ())} if kind.namespaced else {}
+    paths[many] = _operations(kind, _MANY, place)
+    paths[one] = _operations(kind, _ONE, (*place, "name"))
     for sub in kind.subresources:
         served = tuple(method for method in _ONE if _VERBS[method] in sub.verbs)
-        paths[f"{one}/{sub.name}"] = _operations(kind, served, ("namespace", "name"))
+        paths[f"{one}/{sub.name}"] = _operations(kind, served, (*place, "name"))
     return paths
 
 

@@ -6,6 +6,8 @@ from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.apiserver.tables import cluster, events, evictionrequests, nodes, pods, policy, rbac, workloads
 from vacate.apiserver.tables.columns import NAME, Column, Printer
+from vacate.apiserver.tables.declared import printer_of_declaration
+from vacate.crds.nodemaintenance import NODEMAINTENANCE
 
 _CREATED_AT = Column("Created At", "When the object was created.", type="date")
 
@@ -31,6 +33,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
+    kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
 }
 
 

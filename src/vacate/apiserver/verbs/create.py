@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from vacate import errors
 from vacate.admission.lifecycle import creation_refusal
-from vacate.admission.registry import strategy_for
 from vacate.api import schema, status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj
@@ -15,6 +14,7 @@ from vacate.apiserver.context import Call
 from vacate.apiserver.guard import guard
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.stored import key_of
+from vacate.crds.catalogue import strategy_for
 from vacate.store.commit import Write
 from vacate.wire.message import Response
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vacate import errors
-from vacate.admission.registry import strategy_for
 from vacate.api import field, schema, status
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
@@ -13,6 +12,7 @@ from vacate.apiserver.context import Call
 from vacate.apiserver.guard import guard, require
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs import create as creating
+from vacate.crds.catalogue import strategy_for
 from vacate.decide.deletion import removed_by_update
 from vacate.store.types import Entry, Key
 from vacate.wire.message import Response

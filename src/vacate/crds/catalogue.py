@@ -1,0 +1,58 @@
+"""All kinds of Vacate's own, and the strategy of every kind that is stored."""
+
+from __future__ import annotations
+
+from vacate.admission import registry
+from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
+from vacate.admission.types import Strategy
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.nodemaintenance import NODEMAINTENANCE
+
+EVICTIONREQUEST = Declaration(
+    kind=EVICTIONREQUESTS,
+    struct=EvictionRequest,
+    columns=(
+        PrinterColumn("Pod", "The pod that should leave.", ".spec.target.podRef.name"),
+        PrinterColumn(
+            "Stage", "How far the leave has come.", '.status.conditions[?(@.type=="Progressing")].reason'
+        ),
+        PrinterColumn("Interceptor", "The interceptor whose turn it is.", ".status.activeInterceptorName"),
+        # A column of the type date shows a time to come as invalid.
+        PrinterColumn(
+            "Expected Finish",
+            "When the active interceptor expects to be done.",
+            ".status.expectedInterceptorFinishTime",
+        ),
+        PrinterColumn(
+            "Failed Evictions",
+            "How many evictions were refused.",
+            ".status.podEvictionStatus.failedAPIEvictionCounter",
+            "integer",
+        ),
+        PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
+    ),
+    strategy=EvictionRequestStrategy,
+    # Its rules in CEL depend on settings of the installation: `vacate.install.definition_rules`.
+    annotations={
+        "api-approved.kubernetes.io": "unapproved, the kind of KEP-4563 in a group of its own until "
+        "Kubernetes serves it"
+    },
+    name_schema={"type": "string", "description": "The UID of the pod.", "maxLength": 253},
+)
+
+DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, NODEMAINTENANCE)
+"""Every kind of Vacate's own. A new one is a folder beside this file and an entry here."""
+
+_STRATEGIES: dict[Kind, Strategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}
+
+
+def strategy_for(kind: Kind) -> Strategy:
+    """The strategy of a stored kind, Vacate's own or Kubernetes'."""
+    return _STRATEGIES.get(kind) or registry.strategy_for(kind)
+
+
+def declaration_of(kind: Kind) -> Declaration | None:
+    """What a kind declares about itself, if it is one of Vacate's own."""
+    return next((one for one in DECLARATIONS if one.kind == kind), None)

@@ -1,0 +1,77 @@
+"""What one kind of Vacate's own declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from vacate.admission.base import KindStrategy
+from vacate.api.field import FieldError, forbidden, invalid, required
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column of `kubectl get`, and where in the object its value is."""
+
+    name: str
+    description: str
+    json_path: str
+    type: str = "string"
+    priority: int = 0
+
+    def definition(self) -> Obj:
+        """The column as a CRD writes it."""
+        made: Obj = {"name": self.name, "type": self.type, "description": self.description}
+        if self.priority:
+            made["priority"] = self.priority
+        return {**made, "jsonPath": self.json_path}
+
+
+@dataclass(frozen=True, slots=True)
+class CelRule:
+    """One rule: in CEL for the CRD, and as a function for the embedded server. A test compares the two.
+
+    `at` is the place in the schema (`spec.nodeSelector`, with `[]` for items; empty for the root), and
+    `holds` gets the value that is there. `field` is what the fault names, relative to `at`.
+    """
+
+    at: str
+    cel: str
+    message: str
+    holds: Callable[[Any], bool]
+    field: str = ""
+    reason: str = "FieldValueInvalid"
+
+    def definition(self) -> Obj:
+        """The rule as a CRD writes it."""
+        made: Obj = {"rule": self.cel, "message": self.message, "reason": self.reason}
+        return {**made, "fieldPath": f".{self.field}"} if self.field else made
+
+    def fault(self, path: str, value: Any) -> FieldError:
+        """The rule, broken at a path."""
+        where = ".".join(part for part in (path, self.field) if part)
+        if self.reason == "FieldValueRequired":
+            return required(where, self.message)
+        if self.reason == "FieldValueForbidden":
+            return forbidden(where, self.message)
+        shown = "object" if isinstance(value, dict) else value
+        return invalid(where, shown, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """All that servers, installers and documentation need to know about one kind."""
+
+    kind: Kind
+    struct: type[msgspec.Struct]
+    columns: tuple[PrinterColumn, ...]
+    strategy: type[KindStrategy]
+    rules: tuple[CelRule, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    # What a CRD may say about metadata.name; rules can see the name only if it is described here.
+    name_schema: Mapping[str, Any] = field(default_factory=dict)

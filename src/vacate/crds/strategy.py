@@ -1,0 +1,92 @@
+"""Admission of a kind by its declaration alone: defaults, schema, rules, and a status of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from vacate.admission.base import KindStrategy, count_generation
+from vacate.admission.faults import same
+from vacate.admission.metadata import keep
+from vacate.admission.types import Context, Traits
+from vacate.api.field import FieldError
+from vacate.api.objects import Obj, metadata
+from vacate.api.structural import structure
+from vacate.crds.declaration import CelRule
+
+_TRAITS = Traits(unconditional_update=False)
+
+
+class DeclaredStrategy(KindStrategy):
+    """Base of the strategies of declared kinds, which behave as custom resources do."""
+
+    cel_rules: ClassVar[Sequence[CelRule]] = ()
+    counts_generations = True
+    checks_finalizers = False
+
+    @property
+    def traits(self) -> Traits:
+        """Custom resources are never overwritten blindly."""
+        return _TRAITS
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """What the schema says where the author says nothing."""
+        structure(self.kind).fill_defaults(obj)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """A status that is given on create is dropped."""
+        obj["status"] = {}
+        structure(self.kind).fill_defaults(obj)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """The status stays as it is."""
+        keep(new, old, "status")
+        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
+
+    def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Nothing but the status changes."""
+        version = metadata(new).get("resourceVersion")
+        keep(new, old, "spec", "metadata")
+        new["metadata"] = {**new["metadata"], "resourceVersion": version}
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The schema, then the rules where the types are right."""
+        return self._spec_faults(obj)
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again."""
+        return [*step, *self._spec_faults(new)]
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The status by its schema."""
+        return [*step, *structure(self.kind).status_faults(new.get("status"))]
+
+    def _spec_faults(self, obj: Obj) -> list[FieldError]:
+        found = structure(self.kind).faults({**obj, "metadata": {}})
+        return found or rule_faults(self.cel_rules, obj)
+
+
+def rule_faults(rules: Sequence[CelRule], obj: Obj) -> list[FieldError]:
+    """Every rule that the object breaks; its types are right."""
+    return [
+        rule.fault(path, value)
+        for rule in rules
+        for path, value in _places(obj, rule.at.split(".") if rule.at else [], "")
+        if not rule.holds(value)
+    ]
+
+
+def _places(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
+    """The places that a path names, as far as they are there."""
+    if not steps:
+        yield path, value
+        return
+    key, items = steps[0].removesuffix("[]"), steps[0].endswith("[]")
+    if not isinstance(value, dict) or key not in value:
+        return
+    below = f"{path}.{key}" if path else key
+    if not items:
+        yield from _places(value[key], steps[1:], below)
+        return
+    for index, item in enumerate(value[key]):
+        yield from _places(item, steps[1:], f"{below}[{index}]")
