@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from crds.samples import LONG_NAME, REFUSED, VALID
-from support.embedded import ADMIN, embedded
+from support.embedded import ADMIN, T0, embedded
 from vacate.api.kinds import NODEMAINTENANCES as KIND
 from vacate.api.objects import Obj
+from vacate.apiserver.tables import table_of
 from vacate.client.client import Client
 from vacate.client.inprocess import InProcessTransport
-from vacate.errors import Invalid
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.errors import Invalid, UnsupportedMedia
 
 pytestmark = pytest.mark.unit
 
@@ -76,3 +78,20 @@ async def test_status_and_spec_are_written_apart(client: Client) -> None:
     found = await client.get(KIND, "kernel")
     assert (found["status"]["phase"], found["spec"]["reason"]) == ("Draining", "x")
     assert found["metadata"]["generation"] == 2
+
+
+async def test_bad_patches_change_nothing(client: Client) -> None:
+    made = await client.create(KIND, maintenance({"nodes": ["a"]}))
+    with pytest.raises(UnsupportedMedia):
+        await client.patch(KIND, "kernel", {"spec": {"reason": "x"}}, patch_type=STRATEGIC_PATCH)
+    for patch, subresource in (({"spec": {"maxNodes": "x"}}, ""), ({"status": {"phase": "Lost"}}, "status")):
+        with pytest.raises(Invalid):
+            await client.patch(KIND, "kernel", patch, subresource=subresource)
+    assert await client.get(KIND, "kernel") == made
+
+
+async def test_the_table_shows_what_the_columns_name(client: Client) -> None:
+    made = await client.create(KIND, maintenance({"nodes": ["a"], "reason": "kernel"}))
+    made["status"] = {"phase": "Blocked", "percent": 50, "blockersTotal": 2}
+    shown = table_of(KIND, [made], T0)
+    assert shown["rows"][0]["cells"] == ["kernel", "Blocked", None, None, 50, 2, None, "kernel", "0s"]
