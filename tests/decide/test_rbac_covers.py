@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,14 @@ from hypothesis import strategies as st
 from vacate.api.identity import Access, User
 from vacate.api.policyrules import Rule
 from vacate.decide.rbac import FULL_AUTHORITY, any_allows
-from vacate.decide.rbac_covers import atoms, compact, covers, uncovered
+from vacate.decide.rbac_covers import (
+    TooManyCombinations,
+    atoms,
+    compact,
+    covers,
+    first_uncovered,
+    uncovered,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -52,6 +62,38 @@ def test_what_is_covered_allows_nothing_more(held: list[Rule], wanted: list[Rule
     missing = uncovered(held, wanted)
     if any_allows(wanted, access):
         assert any_allows(held, access) or any_allows(missing, access)
+
+
+@given(rule_lists, rule_lists)
+def test_a_gap_is_found_where_listing_the_atoms_finds_one(held: list[Rule], wanted: list[Rule]) -> None:
+    missing, gap = uncovered(held, wanted), first_uncovered(held, wanted)
+    assert (gap in missing) if missing else gap is None
+
+
+def texts(letter: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{letter}{number}" for number in range(count))
+
+
+def test_rules_with_many_values_are_compared_without_listing_their_atoms() -> None:
+    """Each of these stands for more atoms than could ever be listed."""
+    many = Rule(texts("v", 1000), texts("g", 1000), texts("r", 1000), texts("n", 1000))
+    halves = [replace(many, verbs=many.verbs[:500]), replace(many, verbs=many.verbs[500:])]
+    assert first_uncovered([many], [many]) is None
+    assert first_uncovered(halves, [many]) is None
+    gap = first_uncovered([halves[0], replace(halves[1], groups=texts("g", 999))], [many])
+    assert gap is not None
+    assert gap.groups == ("g999",)
+    assert gap.verbs[0] in halves[1].verbs
+    assert first_uncovered([], [Rule(texts("v", 5000), urls=texts("/", 5000))]) is not None
+
+
+def test_rules_that_overlap_in_too_many_ways_are_not_compared_for_ever() -> None:
+    verbs, held = texts("v", 40), []
+    for number, (group, resource) in enumerate(product(texts("g", 40), texts("r", 40))):
+        cut = number % 39 + 1
+        held += [Rule(part, (group,), (resource,)) for part in (verbs[:cut], verbs[cut:])]
+    with pytest.raises(TooManyCombinations):
+        covers(held, [Rule(verbs, texts("g", 40), texts("r", 40))])
 
 
 @given(rule_lists)

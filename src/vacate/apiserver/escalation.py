@@ -16,7 +16,7 @@ from vacate.api.objects import Obj, name_of
 from vacate.api.policyrules import Rule
 from vacate.apiserver.authz import Authorizer
 from vacate.decide.rbac import FULL_AUTHORITY, rules_of
-from vacate.decide.rbac_covers import covers, uncovered
+from vacate.decide.rbac_covers import TooManyCombinations, covers, first_uncovered, uncovered
 from vacate.decide.rbac_policy import RoleRef, role_ref_of
 from vacate.decide.rbac_text import escalation, quote
 from vacate.errors import InternalError
@@ -25,6 +25,12 @@ _ROLE_KINDS = (ROLES, CLUSTERROLES)
 _BINDING_KINDS = (ROLEBINDINGS, CLUSTERROLEBINDINGS)
 _BOUND_KINDS = {"Role": ROLES, "ClusterRole": CLUSTERROLES}
 _COLLECTOR_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
+_LISTED_ATOMS = 1000
+"""Of how many atoms a refusal says whether they are held: a short rule can have millions."""
+_TOO_MANY = (
+    "its rules overlap with those that you hold in too many ways to be compared; "
+    "write several rules with fewer verbs, groups and resources each"
+)
 _AGGREGATION = "must have cluster-admin privileges to use the aggregationRule"
 
 
@@ -52,7 +58,7 @@ def _confirm_role(authorizer: Authorizer, access: Access, kind: Kind, new: Obj, 
     _confirm_held(authorizer, access, kind, new, rules_of(new))
     if _aggregates(new) or (old is not None and _aggregates(old)):
         held, _ = authorizer.rules_for(access.user, access.namespace)
-        if not covers(held, FULL_AUTHORITY):
+        if not covers(held, FULL_AUTHORITY):  # two atoms: never too many
             raise status.forbidden(kind, name_of(new), _AGGREGATION)
 
 
@@ -86,8 +92,12 @@ def _confirm_held(
 ) -> None:
     user: User = access.user
     held, unresolved = authorizer.rules_for(user, access.namespace)
-    missing = uncovered(held, wanted)
-    if missing:
+    try:
+        gap = first_uncovered(held, wanted)
+    except TooManyCombinations:
+        raise status.forbidden(kind, name_of(new), _TOO_MANY) from None
+    if gap is not None:
+        missing = uncovered(held, wanted, _LISTED_ATOMS) or [gap]
         errors = [str(_missing(ref, _BOUND_KINDS.get(ref.kind))) for ref in unresolved]
         raise status.forbidden(kind, name_of(new), escalation(user, missing, errors))
 
