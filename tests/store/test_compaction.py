@@ -180,6 +180,30 @@ async def test_too_long_a_history_is_cut() -> None:
     await task
 
 
+async def test_too_heavy_a_history_is_cut() -> None:
+    """Three hundred updates of one object of a megabyte keep a few of them, not all."""
+    size = 8 * 1024 * 1024
+    store, _, task = await run_with(Retention(size=size))
+    value = body(text="x" * 1024 * 1024)
+    for _ in range(300):
+        await store.put(pod("heavy"), value).done()
+        await breathe()
+        assert store.history_size <= size + size // 4 + 3 * 1024 * 1024
+    assert store.revision - store.compacted in (3, 4)
+    await store.aclose()
+    await task
+
+
+async def test_one_change_that_is_too_heavy_alone_is_forgotten() -> None:
+    store, _, task = await run_with(Retention(size=1000))
+    await store.put(pod("heavy"), body(text="x" * 10_000)).done()
+    await breathe()
+    assert (store.compacted, store.history_size) == (store.revision, 0)
+    assert store.get(pod("heavy")) is not None
+    await store.aclose()
+    await task
+
+
 async def test_too_old_a_history_is_cut() -> None:
     store, clock, task = await run_with(Retention(changes=100, seconds=60))
     await clock.advance(0)

@@ -13,7 +13,7 @@ from vacate.errors import RevisionCompacted, RevisionTooNew, WatchOverrun
 from vacate.store.fanout import Fanout, in_scope
 from vacate.store.memory import MemoryLog
 from vacate.store.types import Change, Entry, Key, Scope
-from vacate.store.watch import TAKE, Watch
+from vacate.store.watch import MAX_BUFFERED_BYTES, TAKE, Watch
 
 pytestmark = pytest.mark.unit
 
@@ -166,6 +166,19 @@ async def test_a_slow_watcher_gets_what_fitted_and_then_the_error() -> None:
             await anext(slow)
     slow.close()
     with pytest.raises(StopAsyncIteration):
+        await anext(slow)
+    await store.aclose()
+
+
+async def test_what_waits_for_a_slow_watcher_is_limited_in_bytes() -> None:
+    store = await opened(MemoryLog())
+    slow = store.watch(Scope("pods"), 1)
+    value = body(text="x" * (MAX_BUFFERED_BYTES // 8))
+    for _ in range(10):
+        await store.put(pod("heavy"), value).done()
+    assert slow.closed
+    assert len(await anext(slow)) == 8
+    with pytest.raises(WatchOverrun, match="bytes"):
         await anext(slow)
     await store.aclose()
 

@@ -1,4 +1,4 @@
-"""Compaction by itself: keeps the history to a length and an age."""
+"""Compaction by itself: keeps the history to a length, a size and an age."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from vacate.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much history is kept: no more changes than `changes`, and none older than `seconds`.
+    """How much history is kept: at most `changes` changes of at most `size` bytes, none older than `seconds`.
 
-    Both are loose by a quarter, so that compaction comes now and then and not with every write.
+    All are loose by a quarter, so that compaction comes now and then and not with every write.
     """
 
     changes: int = 20_000
     seconds: float = 600.0
+    size: int = 64 * 1024 * 1024
 
     @property
     def slack(self) -> int:
@@ -55,14 +56,18 @@ class Compactor:
     async def _long_or_late(self) -> None:
         limit = self._store.compacted + self._retention.changes + self._retention.slack
         grown = asyncio.ensure_future(self._store.wait_for(limit))
+        heavy = asyncio.ensure_future(
+            self._store.wait_for_history(self._retention.size + self._retention.size // 4)
+        )
         late = asyncio.ensure_future(self._clock.sleep(self._retention.interval))
         try:
-            await asyncio.wait((grown, late), return_when=asyncio.FIRST_COMPLETED)
-            if grown.done():
-                grown.result()
+            await asyncio.wait((grown, heavy, late), return_when=asyncio.FIRST_COMPLETED)
+            for limit_reached in (grown, heavy):
+                if limit_reached.done():
+                    limit_reached.result()
         finally:
-            grown.cancel()
-            late.cancel()
+            for waiting in (grown, heavy, late):
+                waiting.cancel()
 
     def _target(self) -> int:
         """The revision up to which nothing need be kept."""
@@ -70,4 +75,9 @@ class Compactor:
         aged = self._store.compacted
         while self._marks and self._marks[0][0] <= limit:
             aged = self._marks.popleft()[1]
-        return max(aged, self._store.revision - self._retention.changes, self._store.compacted)
+        return max(
+            aged,
+            self._store.revision - self._retention.changes,
+            self._store.revision_to_keep(self._retention.size),
+            self._store.compacted,
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator
 from heapq import merge
 from operator import attrgetter
@@ -17,6 +18,9 @@ STEP = 500
 CHANGES_OF_A_STEP = 2000
 """Most changes that one step forgets; those that create objects leave no record to drop."""
 
+CHANGE_BYTES = 1024
+"""What a change costs beside its value: key, labels, bookkeeping."""
+
 _revision = attrgetter("revision")
 
 
@@ -25,7 +29,15 @@ class History:
 
     def __init__(self, compacted: int = FIRST_REVISION) -> None:
         self.compacted = compacted
+        self.written = 0  # bytes of all changes that were ever remembered here
         self._by_resource: dict[str, list[Change]] = {}
+        self._sizes: deque[tuple[int, int]] = deque()  # revision of a change and `written` after it
+        self._forgotten = 0  # `written` as it was after the newest change that was forgotten
+
+    @property
+    def size(self) -> int:
+        """How many bytes the changes take that are kept."""
+        return self.written - self._forgotten
 
     def append(self, change: Change) -> None:
         """Remember the newest change."""
@@ -33,6 +45,15 @@ class History:
         if changes is None:
             changes = self._by_resource[change.key.resource] = []
         changes.append(change)
+        # Twice: the value itself and the form in which watchers were told of it.
+        self.written += CHANGE_BYTES + 2 * len(change.after.value)
+        self._sizes.append((change.revision, self.written))
+
+    def revision_to_keep(self, size: int) -> int:
+        """The revision after which the changes take no more than so many bytes; the newest is forgotten too
+        where it alone takes more."""
+        place = bisect_left(self._sizes, self.written - size, key=lambda one: one[1])
+        return self._sizes[place][0] if self.size > size else self.compacted
 
     def check(self, revision: int, newest: int) -> None:
         """Raise unless what came after the revision is all here."""
@@ -68,6 +89,8 @@ class History:
         oldest first.
         """
         self.compacted = max(self.compacted, revision)
+        while self._sizes and self._sizes[0][0] <= revision:
+            self._forgotten = self._sizes.popleft()[1]
         dropped = [self._cut(changes, revision) for changes in self._by_resource.values()]
         return _obsolete_in_steps(dropped)
 

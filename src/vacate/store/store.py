@@ -39,6 +39,7 @@ class Store:
         self._history = History()
         self._fanout = Fanout()
         self._progress = Progress()
+        self._volume = Progress()  # of the bytes that were ever written, in place of revisions
         self._overlay: dict[Key, Change] = {}  # the newest change under way of each key
         self._tip_revision = self._fanout.revision
         self._committer = Committer(log, self._publish, self._abandon)
@@ -69,6 +70,7 @@ class Store:
         self._closed = True
         self._fanout.finish()
         self._progress.fail(self._refusal)
+        self._volume.fail(self._refusal)
         async with self._compacting:
             await self._log.aclose()
 
@@ -226,6 +228,21 @@ class Store:
 
     # Compaction
 
+    @property
+    def history_size(self) -> int:
+        """How many bytes the changes take that are kept."""
+        return self._history.size
+
+    def revision_to_keep(self, size: int) -> int:
+        """Up to which revision history has to be forgotten for it to take no more than so many bytes."""
+        return self._history.revision_to_keep(size)
+
+    async def wait_for_history(self, size: int) -> None:
+        """Return when the kept history takes so many bytes; StoreReadOnly when it will not any more."""
+        history = self._history
+        if history.size < size:
+            await self._volume.wait_for(history.written - history.size + size)
+
     async def compact(self, revision: int) -> None:
         """Forget the history up to a revision, in memory and on the disk, in small steps.
 
@@ -267,6 +284,7 @@ class Store:
                 del overlay[change.key]
         fanout.revision = changes[-1].revision
         self._progress.reached(fanout.revision)
+        self._volume.reached(history.written)
         if self._metrics is not None:
             self._metrics.store_commits.inc()
             self._metrics.store_records.inc(len(changes))
@@ -278,6 +296,7 @@ class Store:
         self._overlay.clear()
         self._tip_revision = self.revision
         self._progress.fail(self._refusal)
+        self._volume.fail(self._refusal)
         return self._refusal
 
 

@@ -10,6 +10,8 @@ from vacate.store.types import Change, Scope
 
 TAKE = 1000
 """Most changes handed over at once while a watcher catches up with history."""
+MAX_BUFFERED_BYTES = 32 * 1024 * 1024
+"""Most bytes of objects that wait for one slow watcher."""
 
 
 class Source(Protocol):
@@ -36,6 +38,7 @@ class Watch:
         # History to catch up with, newest first. It is shared with the store and so does not count as buffer.
         self._backlog = backlog[::-1]
         self._buffer: list[Change] = []
+        self._buffered = 0  # bytes of the objects in the buffer
         self._waiter: asyncio.Future[None] | None = None
         self._ended_at: int | None = None  # revision up to which the changes were told, once it has ended
         self._overrun = False
@@ -60,11 +63,13 @@ class Watch:
         One commit may be larger than the buffer: only what was there before it shows that a taker is slow.
         """
         buffer = self._buffer
-        if len(buffer) >= self._capacity and buffer[0].revision <= self._source.revision:
+        full = len(buffer) >= self._capacity or self._buffered >= MAX_BUFFERED_BYTES
+        if full and buffer[0].revision <= self._source.revision:
             self._overrun = True
             self.finish(change.revision - 1)
             return False
         buffer.append(change)
+        self._buffered += len(change.after.value)
         self._wake()
         return True
 
@@ -83,6 +88,7 @@ class Watch:
         self._overrun = False
         self._backlog.clear()
         self._buffer.clear()
+        self._buffered = 0
         self._wake()
 
     def __aiter__(self) -> Watch:
@@ -95,7 +101,7 @@ class Watch:
             if self._backlog:
                 return self._take_backlog()
             if self._buffer:
-                taken, self._buffer = self._buffer, []
+                taken, self._buffer, self._buffered = self._buffer, [], 0
                 return taken
             if self._ended_at is not None:
                 raise self._ending()
@@ -103,7 +109,9 @@ class Watch:
 
     def _ending(self) -> Exception:
         if self._overrun:
-            return WatchOverrun(f"more than {self._capacity} changes were not taken in time")
+            return WatchOverrun(
+                f"more than {self._capacity} changes or {MAX_BUFFERED_BYTES} bytes were not taken in time"
+            )
         return StopAsyncIteration()
 
     def _take_backlog(self) -> list[Change]:
