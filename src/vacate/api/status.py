@@ -11,6 +11,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 
 _MOST_CHARACTERS = 1024 * 1024
+_MOST_FAULTS = 1000
 _BY_REASON: dict[str, type[errors.ApiError]] = {}
 _BY_CODE: dict[int, type[errors.ApiError]] = {}
 
@@ -78,7 +79,7 @@ def _as_many_as_fit(faults: Sequence[FieldError]) -> dict[int, str]:
     told: dict[int, str] = {}
     length = 0
     for index, fault in enumerate(faults):
-        if length > _MOST_CHARACTERS:
+        if length > _MOST_CHARACTERS or index == _MOST_FAULTS:
             break
         told[index] = str(fault)
         length += len(told[index])

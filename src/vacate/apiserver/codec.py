@@ -10,6 +10,7 @@ from vacate.api import protobuf, schema
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.objects import Obj, copied
 from vacate.apiserver.jsonfaults import mended, syntax_fault
+from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
@@ -40,9 +41,14 @@ def read_body(request: Request) -> Any:
     """The body's value, within limits: JSON, or the protobuf form that Go clients send."""
     content_type = request.headers.get("Content-Type", "")
     if media_type(content_type) == protobuf.MEDIA_TYPE:
-        return _parse_protobuf(request.body)
+        value = _parse_protobuf(request.body)
+        check_size(value)
+        return value
     check_content_type(content_type)
-    return parse_json(request.body)
+    value = parse_json(request.body)
+    if may_be_large(request.body):
+        check_size(value)
+    return value
 
 
 def _parse_protobuf(body: bytes) -> Any:

@@ -14,6 +14,7 @@ from vacate.api.labels import Selector, parse_selector
 from vacate.api.numbers import parse_int64
 from vacate.apiserver.attributes import selectable
 from vacate.apiserver.context import Call
+from vacate.apiserver.limits import MAX_REQUIREMENTS, MAX_SELECTOR_CHARACTERS
 from vacate.apiserver.registry import Registry
 from vacate.store.types import Attributes
 from vacate.wire.message import Query
@@ -69,14 +70,21 @@ def list_options(call: Call, *, watch: bool = False) -> ListOptions:
 
 def selectors(call: Call) -> tuple[Selector, FieldSelector]:
     """The label and field selectors of the query."""
+    texts = [call.request.query.get(name, "") for name in ("labelSelector", "fieldSelector")]
+    if max(map(len, texts)) > MAX_SELECTOR_CHARACTERS:
+        raise errors.BadRequest(f"a selector may have at most {MAX_SELECTOR_CHARACTERS} characters")
     try:
-        labels = parse_selector(call.request.query.get("labelSelector", ""))
+        labels = parse_selector(texts[0])
     except ValueError as error:
         raise errors.BadRequest(f"unable to parse requirement: {error}") from None
     try:
-        fields = parse_field_selector(call.request.query.get("fieldSelector", ""))
+        fields = parse_field_selector(texts[1])
     except ValueError as error:
         raise errors.BadRequest(str(error)) from None
+    if max(len(labels.requirements), len(fields.requirements)) > MAX_REQUIREMENTS:
+        raise errors.BadRequest(
+            f"a selector may have at most {MAX_REQUIREMENTS} requirements; ask several times"
+        )
     check_fields(call.kind, fields)
     return labels, fields
 

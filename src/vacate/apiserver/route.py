@@ -15,6 +15,7 @@ from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.labels import parse_selector
 from vacate.api.names import path_segment
 from vacate.api.numbers import parse_int64
+from vacate.apiserver.limits import MAX_SELECTOR_CHARACTERS
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
 
@@ -120,6 +121,8 @@ def _name_selected(request: Request) -> str:
     """
     query = request.query
     if request.method not in ("GET", "HEAD") or "metadata.name" not in query.get("fieldSelector", ""):
+        return ""
+    if max(len(query.get(name, "")) for name in ("labelSelector", "fieldSelector")) > MAX_SELECTOR_CHARACTERS:
         return ""
     try:
         for number in ("limit", "timeoutSeconds"):

@@ -11,6 +11,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, copied
 from vacate.api.schema.restore import Unrestorable, restore
 from vacate.apiserver.codec import misfit
+from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
@@ -33,6 +34,8 @@ def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj
     form = media_type.partition(";")[0]
     check_form(form)
     document = _read(patch)
+    if form != JSON_PATCH and may_be_large(patch):
+        check_size(document)
     working = copied(original)
     try:
         if form == STRATEGIC_MERGE_PATCH:
@@ -70,7 +73,7 @@ def _strategic(kind: Kind, working: Obj, document: Any) -> Obj:
     if not isinstance(document, dict | None):
         raise BadRequest(refusals.not_an_object(document))
     result = apply_strategic_patch(schema.table().struct_of(kind), working, document or {})
-    _encoded(result)
+    _limited(result)
     # A typed object cannot change what it is, whatever the patch says.
     result["apiVersion"], result["kind"] = kind.api_version, kind.kind
     if schema.settle(kind, result):
@@ -89,7 +92,7 @@ def _restore(kind: Kind, result: Obj, document: Any) -> None:
 
 
 def _decoded(kind: Kind, result: Any) -> Obj:
-    text = _encoded(result)
+    text = _limited(result)
     if not isinstance(result, dict):
         raise refusals.unusable(field.invalid("patch", text, refusals.not_an_object(result)))
     if not result.get("apiVersion"):
@@ -107,6 +110,14 @@ def _fault_of_identity(kind: Kind, result: Obj) -> str:
     """Nothing also where it says something else than a text: that is a fault like others."""
     said = (result["kind"], result["apiVersion"])
     return misfit(result, kind) if all(isinstance(one, str) for one in said) else ""
+
+
+def _limited(result: Any) -> str:
+    """The result as text, if it is neither too deep nor too large: small patches can make large objects."""
+    text = _encoded(result)
+    if may_be_large(text.encode()):
+        check_size(result)
+    return text
 
 
 def _encoded(value: Any) -> str:

@@ -18,6 +18,8 @@ from vacate.errors import BadRequest, RequestTooLarge
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
+MAX_COPIED_VALUES = 50_000
+"""A list that is copied into itself again and again doubles each time."""
 _INDEX = re.compile("[+-]?[0-9]{1,18}")
 _MEMBERS = ("op", "path", "from")
 
@@ -63,6 +65,7 @@ def _undecodable(value: Any, target: str) -> BadRequest:
 class _Patching:
     document: Any
     copied: int = 0
+    copied_values: int = 0
 
     def add(self, operation: dict[str, Any]) -> None:
         self._put(_text(operation, "path"), operation.get("value"))
@@ -94,7 +97,8 @@ class _Patching:
         except TypeError:
             raise refusals.too_deep() from None
         self.copied += 0 if value is None else len(encoded)
-        if self.copied > MAX_COPIED_BYTES:
+        self.copied_values += 1 + encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{")
+        if self.copied > MAX_COPIED_BYTES or self.copied_values > MAX_COPIED_VALUES:
             raise refusals.rejected()
         self._put(_text(operation, "path"), orjson.loads(encoded))
 

@@ -18,7 +18,10 @@ from vacate.apiserver.stored import decode, whole
 from vacate.store.types import Entry, Page
 from vacate.wire.message import Response
 
-_YIELD_EVERY = 500
+_STEPS_AT_ONCE = 20_000
+"""Comparisons of one requirement with one object between two looks at the other tasks."""
+_BYTES_AT_ONCE = 512 * 1024
+"""Bytes of objects that are decoded between two looks at the other tasks."""
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
@@ -73,12 +76,16 @@ async def select(entries: Sequence[Entry], options: ListOptions) -> tuple[Sequen
     if options.everything:
         return entries, False
     chosen: list[Entry] = []
-    for index, entry in enumerate(entries):
+    steps_of_an_entry = 40 + len(options.labels.requirements) + len(options.fields.requirements)
+    steps = 0
+    for entry in entries:
         if options.limit and len(chosen) == options.limit:
             return chosen, True
         if options.selects(entry.attributes):
             chosen.append(entry)
-        if index % _YIELD_EVERY == _YIELD_EVERY - 1:
+        steps += steps_of_an_entry
+        if steps >= _STEPS_AT_ONCE:
+            steps = 0
             await asyncio.sleep(0)
     return chosen, False
 
@@ -104,10 +111,12 @@ async def render(call: Call, accepted: Accepted, entries: Sequence[Entry], list_
         # Items of Kubernetes' own kinds have no kind on the wire; custom resources carry theirs.
         items = [whole(kind, entry.value) if kind.custom else entry.value for entry in entries]
         return b'%b,"items":[%b]}' % (head[:-1], b",".join(items))
-    objects = []
-    for index, entry in enumerate(entries):
+    objects, size = [], 0
+    for entry in entries:
         objects.append(decode(kind, entry))
-        if index % _YIELD_EVERY == _YIELD_EVERY - 1:
+        size += len(entry.value)
+        if size >= _BYTES_AT_ONCE:
+            size = 0
             await asyncio.sleep(0)
     if accepted.form is Form.TABLE:
         return encode(respond.versioned_table(call, accepted, objects, list_meta))
