@@ -78,8 +78,13 @@ def _admitting(kube: Kube) -> Iterator[None]:
     connection = ("--kubeconfig", str(kube.kubeconfig))
     install = [sys.executable, "-m", "vacate", "install", *connection, "--webhook-url", url, "--no-manager"]
     subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
-    listen = ("--self-signed", "--address", "127.0.0.1", "--port", str(port), "--host", "127.0.0.1")
-    with started("-u", "-m", "vacate", "webhook", *connection, *listen, "--metrics-port", "0") as one:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vacate-bench-"))
+        rotation = ("--cert-dir", folder, "--host", "127.0.0.1")
+        stack.enter_context(started("-u", "-m", "vacate", "certificates", *connection, *rotation))
+        _wait((Path(folder) / "tls.crt").exists, "certificate")
+        listen = ("--address", "127.0.0.1", "--port", str(port), "--cert-dir", folder, "--metrics-port", "0")
+        one = stack.enter_context(started("-u", "-m", "vacate", "webhook", *connection, *listen))
         while "taking reviews" not in one.line():
             pass
         _wait(lambda: _trusted(kube), "webhook configurations with an authority")

@@ -79,9 +79,9 @@ _ALL_OFF = replace(_MARKED, pod_webhooks=False, network_policy=False, monitoring
 
 def chart_files() -> dict[str, str]:
     """Every file of the chart by its path."""
-    everything = _with(SWITCHES)
     files = {"Chart.yaml": _chart(), "values.yaml": VALUES}
-    for part in parts(everything):
+    # Some parts are there with a switch, and some without.
+    for part in parts(_with(SWITCHES)) | parts(_ALL_OFF):
         text = _branches(part, _ALL_OFF, _relevant(part))
         if part == "namespace":
             text = _if(".Values.createNamespace", text, "")

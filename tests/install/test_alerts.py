@@ -43,6 +43,11 @@ AWAY = Told(
     "API servers cannot reach the webhook. New eviction requests are refused; heartbeats and pods "
     "pass unchecked."
 )
+ENDS = Told(
+    "The webhook's certificate ends within five days and is not renewed. Look at the log of deployment "
+    "vacate-certificates, or at cert-manager."
+)
+CERTIFICATE = 'vacate_webhook_certificate_not_after_seconds{instance="a"}'
 
 STORIES = {
     "many leave": Story("VacateEvictionRateHigh", {ACCEPTED: "0+400x30"}, 20, RATE),
@@ -87,6 +92,13 @@ STORIES = {
     ),
     "the webhook of another": Story("VacateWebhookAway", {UNREACHED.replace("vacate", "x"): "0+2x30"}, 10),
     "it was away yesterday": Story("VacateWebhookAway", {UNREACHED: "9x30", PASSED: "9x30"}, 10),
+
+    "a certificate that nobody renews": Story("VacateCertificateEnds", {CERTIFICATE: "430000x30"}, 15, ENDS),
+    "a pod that shows an old one": Story(
+        "VacateCertificateEnds",
+        {CERTIFICATE: "430000x30", CERTIFICATE.replace('"a"', '"b"'): "900000x30"}, 15, ENDS,
+    ),
+    "a certificate that is due for renewal": Story("VacateCertificateEnds", {CERTIFICATE: "800000x30"}, 15),
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.definition import definition
 from vacate.install.kinds import kind_of, path_of
-from vacate.install.names import MANAGER, WEBHOOK
+from vacate.install.names import CERTIFICATES, MANAGER, WEBHOOK
 from vacate.install.removing import removable
 from vacate.install.settings import FailurePolicy
 from vacate.metrics import Metrics
@@ -160,7 +160,8 @@ def test_the_webhook_goes_on_until_nobody_sends_reviews_any_more() -> None:
     pod = deployment["spec"]["template"]["spec"]
     command = cli.get_command(click.Context(cli), "webhook")
     assert command is not None
-    chosen = command.make_context("webhook", pod["containers"][0]["args"][1:]).params
+    given = [arg for arg in pod["containers"][0]["args"][1:] if not arg.startswith("--cert-dir")]
+    chosen = command.make_context("webhook", given).params
     assert chosen["delay"].total_seconds() == 5
     needed = (chosen["delay"] + chosen["grace"]).total_seconds()
     assert pod["terminationGracePeriodSeconds"] >= needed + 5
@@ -210,9 +211,38 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
         marks = [key for key in role["metadata"]["labels"] if key.startswith("rbac.")]
         aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
     assert aggregated == {
-        "vacate-manager": [], "vacate-webhook": [], "vacate-interceptor": [],
+        "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_a_listener_may_touch_no_secret_and_no_webhook_configuration(settings: Settings) -> None:
+    dangerous = {"secrets", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+    for role in [*of_kind("ClusterRole", settings), *of_kind("Role", settings)]:
+        touched = {one for rule in role["rules"] for one in rule["resources"]} & dangerous
+        assert not touched or role["metadata"]["name"] == CERTIFICATES
+
+
+def test_who_keeps_the_certificates_listens_nowhere_and_is_reached_by_nobody() -> None:
+    (deployment,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == CERTIFICATES]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert "ports" not in container
+    assert not [one for one in of_kind("Service") if one["metadata"]["name"] == CERTIFICATES]
+    (policy,) = [one for one in of_kind("NetworkPolicy") if one["metadata"]["name"] == CERTIFICATES]
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["ingress"] == []
+    command = cli.get_command(click.Context(cli), "certificates")
+    assert command is not None
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert not options & {"--port", "--address", "--metrics-port", "--metrics-address"}
+
+
+@pytest.mark.parametrize("settings", [Settings(), VARIANTS["cert-manager"]], ids=["self", "cert-manager"])
+def test_the_webhook_mounts_its_certificate_and_never_the_key_of_the_ca(settings: Settings) -> None:
+    (deployment,) = [one for one in of_kind("Deployment", settings) if one["metadata"]["name"] == WEBHOOK]
+    (volume,) = [one for one in deployment["spec"]["template"]["spec"]["volumes"] if one["name"] == "tls"]
+    assert [one["key"] for one in volume["secret"]["items"]] == ["tls.crt", "tls.key"]
 
 
 def test_with_cert_manager_the_webhook_may_touch_no_secret_and_no_configuration() -> None:

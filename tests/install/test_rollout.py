@@ -18,7 +18,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install import Settings, objects
 from vacate.install.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, shown
-from vacate.install.names import MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
+from vacate.install.names import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
 from vacate.install.rollout import Rollout, awaited
 from vacate.wire.message import Request, Response
 
@@ -31,7 +31,7 @@ KINDS = [*SERVED_KINDS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS]
 
 def a_server() -> TinyServer:
     server = TinyServer(kinds=KINDS)
-    for name in (MANAGER, WEBHOOK):
+    for name in (CERTIFICATES, MANAGER, WEBHOOK):
         deploy(server, name, {})
     for kind, name in ((MUTATING_WEBHOOKS, MUTATING), (VALIDATING_WEBHOOKS, VALIDATING)):
         server.put(kind, name, "", webhooks=[{"clientConfig": {}}])
@@ -69,7 +69,7 @@ async def test_it_returns_when_all_is_ready_and_asks_nothing_meanwhile() -> None
     server, said = a_server(), list[str]()
     waiting = asyncio.ensure_future(a_rollout(server, said).wait(60.0))
     asked = await quiet(server)
-    for name in (MANAGER, WEBHOOK):
+    for name in (CERTIFICATES, MANAGER, WEBHOOK):
         deploy(server, name, DONE)
         await quiet(server)
         assert said[-1] == f"deployment.apps/{name} ready"
@@ -83,6 +83,7 @@ async def test_it_returns_when_all_is_ready_and_asks_nothing_meanwhile() -> None
 async def test_what_is_not_ready_in_time_is_told_with_its_reason() -> None:
     server = a_server()
     deploy(server, MANAGER, DONE)
+    deploy(server, CERTIFICATES, DONE)
     state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
     status = {"containerStatuses": [{"state": state}]}
     server.put(PODS, "vacate-webhook-1", HERE, metadata={"labels": labels("webhook")}, status=status)
@@ -125,6 +126,6 @@ def test_a_webhook_elsewhere_is_not_waited_for() -> None:
     outside = Settings(webhook_url="https://10.0.0.1:9443")
     assert [obj["kind"] for obj in awaited(outside)] == ["Deployment"]
     assert awaited(Settings(webhook_url="https://10.0.0.1:9443", deploy_manager=False)) == []
-    assert [obj["kind"] for obj in awaited(Settings(ca_bundle=b"PEM"))] == ["Deployment"] * 2
-    assert len(awaited(Settings())) == 4
+    assert [obj["kind"] for obj in awaited(Settings(ca_bundle=b"PEM"))] == ["Deployment"] * 3
+    assert len(awaited(Settings())) == 5
     assert all(obj in objects(Settings()) for obj in awaited(Settings()))

@@ -93,7 +93,7 @@ async def bundles(plane: Plane) -> list[str]:
 
 
 async def test_api_servers_trust_the_certificate_that_cert_manager_made(plane: Plane, mounted: Path) -> None:
-    with plane.webhook("--cert-dir", str(mounted)) as webhook:
+    with plane.webhook(mounted) as webhook:
         webhook.wait_ready()
         await until(plane.answered)
         pod = (await plane.pod("leaving")).ok(201)
@@ -105,7 +105,7 @@ async def test_api_servers_trust_the_certificate_that_cert_manager_made(plane: P
 async def test_a_renewed_certificate_is_taken_without_a_restart_and_without_a_gap(
     plane: Plane, mounted: Path
 ) -> None:
-    with plane.webhook("--cert-dir", str(mounted)) as webhook:
+    with plane.webhook(mounted) as webhook:
         webhook.wait_ready()
         await until(plane.answered)
         before, trusted = await secret(plane), await bundles(plane)

@@ -178,7 +178,7 @@ async def _times_out(plane: Plane) -> bool:
 
 async def test_a_lost_secret_means_a_new_authority_everywhere(plane: Plane) -> None:
     async with plane.answering():
-        with plane.webhook("--self-signed", "--host", "127.0.0.1", port=0) as other:
+        with plane.rotating() as folder, plane.webhook(folder, port=0) as other:
             other.wait_ready()
             before = await bundles(plane)
             (await plane.arm.call("DELETE", SECRET)).ok()
@@ -205,7 +205,7 @@ async def test_an_ended_certificate(plane: Plane, tmp_path: Path) -> None:
     trusted = base64.b64encode(authority.certificate_pem).decode()
     await configure(plane, {"clientConfig": {"caBundle": trusted}})
     try:
-        with plane.webhook("--cert-dir", str(tmp_path)) as webhook:
+        with plane.webhook(tmp_path) as webhook:
             assert webhook.port
 
             async def ended() -> bool:

@@ -23,6 +23,7 @@ from vacate.metrics import Metrics
 from vacate.webhook.keeper import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
 from vacate.webhook.papers import Lifetimes
+from vacate.wiring.certificates import CertificateParts, CertificateSettings
 from vacate.wiring.parts import Surroundings
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
@@ -41,22 +42,29 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
 
 
 @contextlib.asynccontextmanager
-async def short_lived(plane: Plane) -> AsyncIterator[None]:
-    """A webhook whose papers live for seconds, where others live for months."""
+async def short_lived(plane: Plane, tmp_path: Path) -> AsyncIterator[None]:
+    """Certificates that live for seconds, where others live for months, and a webhook that serves them."""
+    folder = tmp_path / "tls"
+    folder.mkdir()
     clock = SystemClock()
-    transport = HttpTransport(load_cluster([plane.kubeconfig]), clock)
-    settings = WebhookSettings(
-        "127.0.0.1", plane.port, namespace=NAMESPACE, hosts=("127.0.0.1",), lifetimes=SHORT
-    )
-    parts = WebhookParts(transport, Surroundings(clock, system_entropy(), Metrics()), settings)
-    running = asyncio.ensure_future(parts.run())
+    transports = [HttpTransport(load_cluster([plane.rotator_kubeconfig]), clock)]
+    rotation = CertificateSettings(NAMESPACE, hosts=("127.0.0.1",), cert_dir=folder, lifetimes=SHORT)
+    around = Surroundings(clock, system_entropy(), Metrics())
+    running = [asyncio.ensure_future(CertificateParts(transports[0], around, rotation).run())]
     try:
+        await until(lambda: asyncio.to_thread((folder / "tls.crt").exists))
+        transports.append(HttpTransport(load_cluster([plane.kubeconfig]), clock))
+        settings = WebhookSettings("127.0.0.1", plane.port, folder)
+        around = Surroundings(clock, system_entropy(), Metrics())
+        running.append(asyncio.ensure_future(WebhookParts(transports[1], around, settings).run()))
         await until(plane.answered)
         yield
     finally:
-        running.cancel()
-        await asyncio.wait([running])
-        await transport.aclose()
+        for one in running:
+            one.cancel()
+        await asyncio.wait(running)
+        for transport in transports:
+            await transport.aclose()
 
 
 async def authorities(plane: Plane) -> list[int]:
@@ -71,8 +79,8 @@ async def served(plane: Plane) -> int:
     return x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"])).serial_number
 
 
-async def test_no_write_is_refused_meanwhile(plane: Plane) -> None:
-    async with short_lived(plane):
+async def test_no_write_is_refused_meanwhile(plane: Plane, tmp_path: Path) -> None:
+    async with short_lived(plane, tmp_path):
         made = (await plane.request((await plane.pod("web")).ok(201))).ok(201)
         (first,) = await authorities(plane)
         trusted, leaves, writes = [first], [await served(plane)], 0

@@ -25,7 +25,7 @@ from support.program import Program
 from support.waiting import until
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.install.names import MANAGER, MUTATING, VALIDATING, WEBHOOK
+from vacate.install.names import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 
 REAL = "real"
 HOME = "vacate-system"
@@ -48,7 +48,11 @@ class RealCluster:
         self.kubeconfig = plane.kubeconfig
         self.admin = Https.from_kubeconfig(plane.kubeconfig)
         self._port = _free_port()
+        self._tls = plane.layout.root / "webhook-tls"
+        self._tls.mkdir()
         self.install()
+        rotation = ("--cert-dir", str(self._tls), "--host", "127.0.0.1")
+        self.certificates = self._program(CERTIFICATES, "certificates", *rotation)
         self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options())
         election = ("--lease-namespace", HOME, "--metrics-port", "0")
         self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
@@ -79,6 +83,9 @@ class RealCluster:
 
     def start_webhook(self, *options: str) -> None:
         """Start it and wait until it takes reviews and API servers trust it."""
+        if not self.certificates.running:
+            self.certificates.start()
+        until((self._tls / "tls.crt").exists, 60.0)
         self.webhook.start(*options)
         self.webhook.wait_for("taking reviews")
         until(self._trusted, 60.0)
@@ -112,12 +119,12 @@ class RealCluster:
         return self.as_user(f"{namespace}-{name}", {"token": token})
 
     def close(self) -> None:
-        for one in (*self.managers, self.webhook):
+        for one in (*self.managers, self.webhook, self.certificates):
             one.kill()
 
     def _webhook_options(self) -> tuple[str, ...]:
-        listen = ("--self-signed", "--address", "127.0.0.1", "--port", str(self._port))
-        return (*listen, "--host", "127.0.0.1", "--metrics-port", "0")
+        listen = ("--cert-dir", str(self._tls), "--address", "127.0.0.1", "--port", str(self._port))
+        return (*listen, "--metrics-port", "0")
 
     def _program(self, account: str, name: str, *options: str) -> Program:
         log = self.plane.layout.logs / f"{name}.log"

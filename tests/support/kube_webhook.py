@@ -16,6 +16,8 @@ from support import arms_objects as make
 from support.arms import MERGE_PATCH, Answer, As, Obj
 from support.arms_kube import KubeArm
 from support.definitions import asking, installed, until
+from support.program import Program
+from support.waiting import until as wait_until
 from support.webhook_process import WebhookProcess, running_webhook
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
@@ -49,30 +51,54 @@ class Plane:
         self._rules = folder / "rules.yaml"
         self._rules.write_text(RULES)
         self.kubeconfig = folder / "webhook.kubeconfig"
+        self.rotator_kubeconfig = folder / "certificates.kubeconfig"
+        self._rotators = 0
 
     async def sign_in(self) -> None:
-        """A kubeconfig of the webhook's own account: it has the rights of its role and no more."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/vacate-webhook/token"
+        """Kubeconfigs of both accounts: each has the rights of its role and no more."""
+        self.kubeconfig.write_text(await self._config("vacate-webhook"))
+        self.rotator_kubeconfig.write_text(await self._config("vacate-certificates"))
+
+    async def _config(self, account: str) -> str:
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         token = (await self.arm.call("POST", path, body=body)).ok(201)["status"]["token"]
         config = yaml.safe_load(self.admin.read_text())
         config["users"][0]["user"] = {"token": token}
-        self.kubeconfig.write_text(yaml.safe_dump(config))
+        return yaml.safe_dump(config)
+
+    @contextlib.contextmanager
+    def rotating(self) -> Iterator[Path]:
+        """`vacate certificates`, and the folder into which it writes, once something is there."""
+        self._rotators += 1
+        folder = self._folder / f"tls-{self._rotators}"
+        folder.mkdir()
+        where = ("--namespace", NAMESPACE, "--cert-dir", str(folder), "--host", "127.0.0.1")
+        program = Program(
+            self._folder / f"certificates-{self._rotators}.log",
+            "certificates", "--kubeconfig", str(self.rotator_kubeconfig), *where,
+        )  # fmt: skip
+        program.start()
+        try:
+            wait_until(lambda: (folder / "tls.crt").exists() or not program.running)
+            assert program.running, program.output
+            yield folder
+        finally:
+            program.kill()
 
     def webhook(
-        self, *options: str, port: int | None = None
+        self, cert_dir: Path, *options: str, port: int | None = None
     ) -> contextlib.AbstractContextManager[WebhookProcess]:
         """A webhook as `vacate install` starts it, on the port to which reviews go."""
-        chosen = options or ("--self-signed", "--host", "127.0.0.1")
         return running_webhook(
-            self.kubeconfig, "--namespace", NAMESPACE, "--rules", str(self._rules), *chosen,
+            self.kubeconfig, "--rules", str(self._rules), "--cert-dir", str(cert_dir), *options,
             port=self.port if port is None else port,
         )  # fmt: skip
 
     @contextlib.asynccontextmanager
     async def answering(self, *options: str) -> AsyncIterator[WebhookProcess]:
-        """The same, once the API server gets answers."""
-        with self.webhook(*options) as webhook:
+        """The same with a rotator beside it, once the API server gets answers."""
+        with self.rotating() as folder, self.webhook(folder, *options) as webhook:
             webhook.wait_ready()
             await until(self.answered)
             yield webhook

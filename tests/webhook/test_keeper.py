@@ -1,4 +1,4 @@
-"""Certificates kept by several replicas, in virtual time: made once, renewed by any, known to all."""
+"""Certificates kept by several rotators, in virtual time: made once, renewed by any, known to all."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.client.inprocess import InProcessTransport
 from vacate.clock import Clock
-from vacate.metrics import Metrics
 from vacate.sim.run import Sim, run_sim
 from vacate.webhook.keeper import CONFIGURATIONS, LOOK_SECONDS, Keeper, Place
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
-from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.papers import renewed
+from vacate.webhook.papers import Papers, renewed
 from vacate.webhook.secret import NAME, papers_from, papers_to_data
-from vacate.webhook.tls import ServedCertificate
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
@@ -57,7 +54,7 @@ class Stage:
     sim: Sim
     clock: Jumping
     server: TinyServer = field(default_factory=lambda: TinyServer(kinds=(SECRETS, MUTATING, VALIDATING)))
-    replicas: list[ServedCertificate] = field(default_factory=list)
+    delivered: list[list[Papers]] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
     refuses: Callable[[Request], bool] = lambda _: False
 
@@ -75,7 +72,8 @@ class Stage:
         return self.server.objects[(SECRETS.resource, PLACE.namespace, NAME)]
 
     def shown(self) -> list[x509.Certificate | None]:
-        return [one.certificate for one in self.replicas]
+        """What each rotator handed over last."""
+        return [each[-1].leaf.certificate if each else None for each in self.delivered]
 
     def trusted(self) -> list[list[x509.Certificate]]:
         """What each webhook of both configurations trusts."""
@@ -97,12 +95,11 @@ def staged(body: Callable[[Stage], Awaitable[None]], replicas: int = 2, seed: in
         async with asyncio.TaskGroup() as group:
             tasks = []
             for index in range(replicas):
-                metrics = WebhookMetrics(Metrics().registry)
-                served = ServedCertificate(metrics)
+                given: list[Papers] = []
                 client = Client(InProcessTransport(stage))
                 entropy = sim.stream(f"replica-{index}")
-                keeper = Keeper(client, PLACE, served, clock=stage.clock, entropy=entropy, metrics=metrics)
-                stage.replicas.append(served)
+                keeper = Keeper(client, PLACE, clock=stage.clock, entropy=entropy, deliver=given.append)
+                stage.delivered.append(given)
                 stage.keepers.append(keeper)
                 tasks.append(group.create_task(keeper.run()))
             await body(stage)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.params import namespace_name, span_between
+from vacate.cli.params import span_between
 from vacate.cli.run import run_until_signalled
 from vacate.cli.serving import (
     PORT,
@@ -28,7 +28,7 @@ from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.wiring.health import HealthServer
 from vacate.wiring.parts import Surroundings
-from vacate.wiring.webhook import SERVICE, WebhookParts, WebhookSettings
+from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 
 @click.command()
@@ -49,30 +49,7 @@ from vacate.wiring.webhook import SERVICE, WebhookParts, WebhookSettings
     metavar="FOLDER",
     help="Serve tls.crt and tls.key of this folder, and look for new ones, as cert-manager writes them.",
 )
-@click.option(
-    "--self-signed",
-    is_flag=True,
-    help="Make and renew the certificate, keep it in a Secret, and tell the webhook configurations.",
-)
-@click.option(
-    "--namespace",
-    "-n",
-    type=namespace_name,
-    default="vacate-system",
-    show_default=True,
-    metavar="NAME",
-    help="Namespace of that Secret and of the webhook's Service.",
-)
-@click.option(
-    "--service", default=SERVICE, show_default=True, metavar="NAME", help="Service that leads to the webhook."
-)
-@click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="HOST",
-    help="Further name or address for the certificate. May be given several times.",
-)
+@click.option("--self-signed", is_flag=True, hidden=True)  # of 0.1: it gave too many rights to a listener
 @click.option(
     "--rules",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -113,10 +90,15 @@ def webhook(
     """Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.
 
     For clusters other than those of `vacate up`, whose API server admits requests itself. `vacate install`
-    tells the cluster to send reviews here.
+    tells the cluster to send reviews here. `vacate certificates` or cert-manager makes the certificate.
     """
-    if self_signed == (cert_dir is not None):
-        raise click.UsageError("give either --self-signed or --cert-dir: reviews come over TLS")
+    if self_signed:
+        raise click.UsageError(
+            "--self-signed: the webhook makes no certificates any more; run vacate certificates beside it "
+            "and give --cert-dir, or install Vacate again with vacate install"
+        )
+    if cert_dir is None:
+        raise click.UsageError("give --cert-dir, where tls.crt and tls.key are: reviews come over TLS")
     log_to_stderr(verbose=verbose)
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     settings = _settings(cert_dir, **chosen)
@@ -124,13 +106,10 @@ def webhook(
 
 
 def _settings(
-    cert_dir: Path | None,
+    cert_dir: Path,
     *,
     address: str,
     port: int,
-    namespace: str,
-    service: str,
-    hosts: tuple[str, ...],
     rules: Path | None,
     allowed: tuple[str, ...],
     gates: FeatureGates,
@@ -138,9 +117,8 @@ def _settings(
     grace: dt.timedelta,
 ) -> WebhookSettings:
     return WebhookSettings(
-        address, port, cert_dir, namespace, service, hosts, rules, allowed, gates,
-        delay.total_seconds(), grace.total_seconds(),
-    )  # fmt: skip
+        address, port, cert_dir, rules, allowed, gates, delay.total_seconds(), grace.total_seconds()
+    )
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:

@@ -102,6 +102,14 @@ def _health_alerts() -> list[Obj]:
             "API servers cannot reach the webhook. New eviction requests are refused; heartbeats and pods "
             "pass unchecked.",
         ),
+        _alert(
+            "VacateCertificateEnds",
+            "min(vacate_webhook_certificate_not_after_seconds) - time() < 5 * 86400",
+            "10m",
+            "warning",
+            "The webhook's certificate ends within five days and is not renewed. Look at the log of "
+            "deployment vacate-certificates, or at cert-manager.",
+        ),
     ]
 
 

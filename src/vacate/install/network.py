@@ -5,6 +5,7 @@ from __future__ import annotations
 from vacate.api.objects import Obj
 from vacate.install.names import (
     CA_SECRET,
+    CERTIFICATES,
     MANAGER,
     METRICS_PORT,
     TLS_SECRET,
@@ -24,6 +25,8 @@ def network_policies(settings: Settings) -> list[Obj]:
         made.append(_policy(MANAGER, [METRICS_PORT], settings))
     if settings.deploys_webhook:
         made.append(_policy(WEBHOOK, [WEBHOOK_PORT, METRICS_PORT], settings))
+        if settings.own_certificates:
+            made.append(_policy(CERTIFICATES, [], settings))
     return made
 
 
@@ -39,7 +42,7 @@ def _policy(name: str, ports: list[int], settings: Settings) -> Obj:
         "spec": {
             "podSelector": {"matchLabels": marks},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": [{"port": port, "protocol": "TCP"} for port in ports]}],
+            "ingress": [{"ports": [{"port": port, "protocol": "TCP"} for port in ports]}] if ports else [],
             "egress": [{"ports": [*dns, *servers]}],
         },
     }

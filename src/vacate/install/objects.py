@@ -7,7 +7,7 @@ from vacate.install import dashboard, monitoring, network, workloads
 from vacate.install.definition import definitions
 from vacate.install.kinds import path_of
 from vacate.install.policies import policies
-from vacate.install.roles import roles
+from vacate.install.roles import former_roles, roles
 from vacate.install.settings import Certificates, Monitoring, Settings
 from vacate.install.webhooks import webhook_configurations
 
@@ -18,7 +18,7 @@ def objects(settings: Settings | None = None) -> list[Obj]:
 
 
 def everything(namespace: str) -> list[Obj]:
-    """All that any settings could have rendered, each once: those of the defaults first."""
+    """All that any settings could have rendered, now or earlier, each once: those of the defaults first."""
     own = objects(Settings(namespace=namespace))
     more = objects(
         Settings(
@@ -29,7 +29,7 @@ def everything(namespace: str) -> list[Obj]:
         )
     )
     known = {path_of(obj) for obj in own}
-    return [*own, *(obj for obj in more if path_of(obj) not in known)]
+    return [*own, *(obj for obj in [*more, *former_roles(namespace)] if path_of(obj) not in known)]
 
 
 def parts(settings: Settings) -> dict[str, list[Obj]]:
@@ -39,6 +39,7 @@ def parts(settings: Settings) -> dict[str, list[Obj]]:
         "definition": definitions(settings.allowed_interceptors) if settings.definitions else [],
         "roles": roles(settings),
         "certificates": _certificates(settings),
+        "certificate-rotation": workloads.certificates(settings) if _rotates(settings) else [],
         "manager": workloads.manager(settings) if settings.deploy_manager else [],
         "webhook": workloads.webhook(settings) if settings.deploys_webhook else [],
         "network-policies": network.network_policies(settings) if settings.network_policy else [],
@@ -52,6 +53,10 @@ def parts(settings: Settings) -> dict[str, list[Obj]]:
 def _certificates(settings: Settings) -> list[Obj]:
     wanted = settings.certificates is Certificates.CERT_MANAGER and settings.deploys_webhook
     return network.certificates(settings) if wanted else []
+
+
+def _rotates(settings: Settings) -> bool:
+    return settings.own_certificates and settings.deploys_webhook
 
 
 def _monitoring(settings: Settings) -> dict[str, list[Obj]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.install.names import (
+    CERTIFICATES,
     INTERCEPTOR,
     MANAGER,
     MUTATING,
@@ -17,7 +18,7 @@ from vacate.install.names import (
     WEBHOOK,
     labels,
 )
-from vacate.install.settings import Certificates, Settings
+from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules
 
 _API = "rbac.authorization.k8s.io/v1"
@@ -29,7 +30,13 @@ _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change 
 
 def roles(settings: Settings) -> list[Obj]:
     """Accounts, roles and bindings of the parts, and the roles for users, which are theirs to bind."""
-    return [*_manager(settings), *_webhook(settings), *user_roles()]
+    return [*_manager(settings), *_webhook(settings), *_certificates(settings), *user_roles()]
+
+
+def former_roles(namespace: str) -> list[Obj]:
+    """What earlier versions had and this one has not: the webhook kept its certificates itself."""
+    meta = {"name": WEBHOOK, "namespace": namespace}
+    return [{"apiVersion": _API, "kind": kind, "metadata": dict(meta)} for kind in ("Role", "RoleBinding")]
 
 
 def user_roles() -> list[Obj]:
@@ -77,22 +84,23 @@ def _webhook(settings: Settings) -> list[Obj]:
     ]
     if settings.pod_rules:
         everywhere.append(_rule("", ["namespaces"], ["get"]))
-    at_home: list[Obj] = []
-    if settings.certificates is Certificates.SELF:
-        everywhere += [
-            _rule(
-                "admissionregistration.k8s.io",
-                [f"{kind}webhookconfigurations"],
-                _KEEP,
-                only=[name],
-            )
-            for kind, name in (("mutating", MUTATING), ("validating", VALIDATING))
-        ]
-        at_home = [
-            _rule("", ["secrets"], ["create"]),
-            _rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
-        ]
-    return _part(WEBHOOK, everywhere, at_home, settings)
+    return _part(WEBHOOK, everywhere, [], settings)
+
+
+def _certificates(settings: Settings) -> list[Obj]:
+    """Rights that no listener may have: with them the admission of a cluster could be routed elsewhere."""
+    if not settings.own_certificates:
+        return []
+    everywhere = [
+        _rule("admissionregistration.k8s.io", [f"{kind}webhookconfigurations"], _KEEP, only=[name])
+        for kind, name in (("mutating", MUTATING), ("validating", VALIDATING))
+    ]
+    at_home = [
+        # A right to create cannot be narrowed to a name: the name is not known before.
+        _rule("", ["secrets"], ["create"]),
+        _rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
+    ]
+    return _part(CERTIFICATES, everywhere, at_home, settings)
 
 
 def _part(name: str, everywhere: list[Obj], at_home: list[Obj], settings: Settings) -> list[Obj]:

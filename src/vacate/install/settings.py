@@ -14,7 +14,7 @@ DEFAULT_NAMESPACE = "vacate-system"
 class Certificates(enum.StrEnum):
     """Who makes the certificate of the webhook."""
 
-    SELF = "self"  # the webhook itself, in a Secret, and it writes its authority into the configurations
+    SELF = "self"  # `vacate certificates`, which also writes its CA into the webhook configurations
     CERT_MANAGER = "cert-manager"
 
 
@@ -52,7 +52,7 @@ class Settings:
     # Where the webhook listens outside of the cluster, https://HOST:PORT: then no webhook is deployed, and
     # the configurations lead there. For development and tests.
     webhook_url: str = ""
-    # The authority of the webhook's certificate, PEM. Empty: the webhook or cert-manager fills it in.
+    # The authority of the webhook's certificate, PEM. Empty: vacate certificates or cert-manager fills it in.
     ca_bundle: bytes = b""
     certificates: Certificates = Certificates.SELF
     # Names of interceptors that are allowed although they end in k8s.io.
@@ -77,3 +77,9 @@ class Settings:
     def deploys_webhook(self) -> bool:
         """Whether the webhook runs in the cluster."""
         return not self.webhook_url
+
+    @property
+    def own_certificates(self) -> bool:
+        """Whether `vacate certificates` makes the certificate, wherever the webhook runs."""
+        given = bool(self.webhook_url and self.ca_bundle)
+        return self.certificates is Certificates.SELF and not given

@@ -1,4 +1,7 @@
-"""The processes: manager and webhook, two copies of each, on different nodes where there are several."""
+"""The processes: manager and webhook, two copies of each, on different nodes where there are several.
+
+And the rotator of the webhook's certificates, of which one is enough: what it does is due days ahead.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 
 from vacate.api.objects import Obj
 from vacate.install.names import (
+    CERTIFICATES,
     MANAGER,
     METRICS_PORT,
     PART_OF,
@@ -15,7 +19,7 @@ from vacate.install.names import (
     WEBHOOK_PORT,
     labels,
 )
-from vacate.install.settings import Certificates, Settings
+from vacate.install.settings import Settings
 
 # A Service learns by and by that a pod is going: until then reviews still come, and must be answered.
 _DELAY_SECONDS = 5
@@ -50,14 +54,12 @@ def manager(settings: Settings) -> list[Obj]:
 
 def webhook(settings: Settings) -> list[Obj]:
     """The admission webhook; all copies answer."""
-    given = settings.certificates is Certificates.CERT_MANAGER
     args = [
         "webhook",
         f"--port={WEBHOOK_PORT}",
-        f"--namespace={settings.namespace}",
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
-        f"--cert-dir={_CERTIFICATES}" if given else "--self-signed",
+        f"--cert-dir={_CERTIFICATES}",
         f"--shutdown-delay={_DELAY_SECONDS}s",
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
         *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
@@ -69,13 +71,21 @@ def webhook(settings: Settings) -> list[Obj]:
     ]
     container = _container("webhook", args, ports, settings)
     deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
-    if given:
-        _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET}})
+    # The Secret may hold the CA's key as well, which is no business of a listener.
+    items = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+    _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
     rules = [_rules(settings)] if settings.pod_rules else []
     if rules:
         _mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
     service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
     return [*rules, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+
+
+def certificates(settings: Settings) -> list[Obj]:
+    """The rotator. It listens nowhere and has no probes: the webhook's metrics tell if it fails."""
+    args = ["certificates", f"--namespace={settings.namespace}"]
+    container = _container("certificates", args, [], settings)
+    return [_deployment(CERTIFICATES, 1, container, settings)]
 
 
 def _rules(settings: Settings) -> Obj:
@@ -122,14 +132,17 @@ def _deployment(name: str, replicas: int, container: Obj, settings: Settings) ->
 
 
 def _container(name: str, args: Sequence[str], ports: list[Obj], settings: Settings) -> Obj:
+    probes = {
+        "ports": ports,
+        "livenessProbe": _probe("/livez", failures=6),
+        "readinessProbe": _probe("/readyz", failures=3),
+    }
     return {
         "name": name,
         "image": settings.image,
         "imagePullPolicy": settings.pull_policy,
         "args": list(args),
-        "ports": ports,
-        "livenessProbe": _probe("/livez", failures=6),
-        "readinessProbe": _probe("/readyz", failures=3),
+        **(probes if ports else {}),
         "resources": {
             "requests": {"cpu": "100m", "memory": "128Mi"},
             "limits": {"memory": "1Gi"},

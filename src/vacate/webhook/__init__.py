@@ -4,5 +4,6 @@ review    an AdmissionReview in, a verdict out
 judge     which path asks what; pure, as all that it calls
 asking    what a strategy must know of the cluster, asked there and nowhere else
 service   the HTTP face
-papers    the certificates, as values; `keeper` keeps them in a Secret, `files` reads them from a folder
+files     the certificate that is served, read from a folder
+papers    certificates as values; `keeper`, in a process of its own, keeps them in a Secret
 """

@@ -1,7 +1,9 @@
-"""Keeps the webhook's own certificates: in a Secret that all replicas share, and in both configurations.
+"""Keeps the webhook's certificates: in a Secret that its pods mount, and their CA in both configurations.
 
-Any replica may make or renew what is in the Secret; of several that try at once one succeeds, and the others
-take what it made. All of them follow the Secret, so that a renewal needs no restart.
+It runs in a process of its own that listens nowhere, because its rights are dangerous: whoever may patch the
+webhook configurations can route the admission of a whole cluster to themselves. The webhook, which anyone in
+the cluster can reach, has none of them. Of several rotators that write at once one succeeds, and the others
+take what it made.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vacate.admission.shape import mapping, maps
@@ -21,10 +23,8 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TransportError
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
-from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.papers import Lifetimes, Papers, renewed
 from vacate.webhook.secret import NAME, TYPE, papers_from, papers_to_data
-from vacate.webhook.tls import ServedCertificate
 
 CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
     (MUTATING, "vacate-mutating"),
@@ -45,31 +45,29 @@ class Place:
 
 
 class Keeper:
-    """Makes, renews, follows and publishes the certificate."""
+    """Makes, renews, follows and publishes the certificate; `deliver` gets each that is to be served."""
 
     def __init__(
         self,
         client: Client,
         place: Place,
-        served: ServedCertificate,
         *,
         clock: Clock,
         entropy: Entropy,
-        metrics: WebhookMetrics,
         lifetimes: Lifetimes | None = None,
+        deliver: Callable[[Papers], None] | None = None,
     ) -> None:
         self._client = client
         self._place = place
         self._lifetimes = lifetimes or Lifetimes()
-        self._served = served
         self._clock = clock
         self._entropy = entropy
-        self._metrics = metrics
         self._changed = asyncio.Event()
         self._secrets = self._follow(SECRETS, NAME, place.namespace)
         self._configurations = [(kind, name, self._follow(kind, name)) for kind, name in CONFIGURATIONS]
-        self._in_use: Papers | None = None
-        self.trouble = ""
+        self._deliver = deliver
+        self._delivered: Papers | None = None
+        self.trouble = "nothing has been read yet"
 
     async def run(self) -> None:
         """Tend to everything until cancelled."""
@@ -98,7 +96,6 @@ class Keeper:
         except (AlreadyExists, Conflict):
             return False  # another replica was quicker, and its change is on the way
         except (ApiError, TransportError, ConfigError) as error:
-            self._metrics.certificate_faults.inc()
             if str(error) != self.trouble:
                 _log.warning("certificates: %s", error)
             self.trouble = str(error)
@@ -112,7 +109,7 @@ class Keeper:
         if wanted is not papers:
             await self._store(secret, wanted)
             return  # and go on when the change comes back, as all replicas do
-        self._serve(wanted)
+        self._hand_over(wanted)
         for kind, name, informer in self._configurations:
             found = informer.reader.get("", name)
             if found is not None:
@@ -127,10 +124,13 @@ class Keeper:
         change = {"metadata": {"resourceVersion": _version(secret)}, "data": data}
         await self._client.patch(SECRETS, NAME, change, self._place.namespace)
 
-    def _serve(self, papers: Papers) -> None:
-        if self._in_use is None or self._in_use.leaf.certificate != papers.leaf.certificate:
-            self._served.use(papers.leaf.certificate_pem, papers.leaf.key_pem)
-            self._in_use = papers
+    def _hand_over(self, papers: Papers) -> None:
+        before = self._delivered
+        if before is None or before.leaf.certificate != papers.leaf.certificate:
+            _log.info("the certificate in use ends on %s", papers.leaf.certificate.not_valid_after_utc)
+            if self._deliver is not None:
+                self._deliver(papers)
+            self._delivered = papers
 
     async def _publish(self, kind: Kind, configuration: Obj, papers: Papers) -> None:
         """Tell API servers whom to trust."""

@@ -28,6 +28,6 @@ class WebhookMetrics:
         )
         self.certificate_faults = Counter(
             "vacate_webhook_certificate_faults",
-            "Times that a new certificate could not be used, or could not be kept where it belongs.",
+            "Times that a new certificate or a new file of rules could not be used.",
             registry=registry,
         )

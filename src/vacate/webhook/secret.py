@@ -39,8 +39,8 @@ def papers_from(secret: Obj) -> Papers | None:
     data = mapping(secret.get("data"))
     if data.get(_LEAF) and not data.get(_AUTHORITY_KEY):
         raise ConfigError(
-            f"Secret {NAME} holds a certificate that the webhook did not make; mount it and use --cert-dir, "
-            "or delete it"
+            f"Secret {NAME} holds a certificate that vacate certificates did not make; delete it to get "
+            "one of its own, or install with --certificates=cert-manager"
         )
     try:
         return _papers({key: base64.b64decode(value or "") for key, value in data.items()})

@@ -18,16 +18,13 @@ from vacate.runtime.pace import PacedTransport
 from vacate.webhook.asking import Asker
 from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.judge import Terms
-from vacate.webhook.keeper import Keeper, Place
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.papers import Lifetimes
 from vacate.webhook.pulse import Pulse
 from vacate.webhook.service import Service
 from vacate.webhook.tls import ServedCertificate
 from vacate.wiring.parts import Surroundings
 
 COMPONENT = "webhook"
-SERVICE = "vacate-webhook"
 REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
 
 log = logging.getLogger(__name__)
@@ -39,24 +36,13 @@ class WebhookSettings:
 
     address: str = "0.0.0.0"  # noqa: S104  API servers come from outside
     port: int = 9443
-    # Where tls.crt and tls.key are; without a folder the webhook makes its own certificates.
-    cert_dir: Path | None = None
-    namespace: str = "vacate-system"  # of the Secret and of the Service
-    service: str = SERVICE
-    hosts: tuple[str, ...] = ()  # further names and addresses for the own certificate
+    cert_dir: Path = Path()  # where tls.crt and tls.key are
     rules: Path | None = None
     allowed_interceptors: tuple[str, ...] = ()
     gates: FeatureGates = field(default_factory=FeatureGates)
     # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
-    lifetimes: Lifetimes = field(default_factory=Lifetimes)  # of certificates of its own
-
-    @property
-    def all_hosts(self) -> tuple[str, ...]:
-        """Whom the own certificate speaks for: the Service first, by all its names."""
-        short = f"{self.service}.{self.namespace}"
-        return (f"{short}.svc", f"{short}.svc.cluster.local", short, self.service, *self.hosts)
 
 
 class WebhookParts:
@@ -71,7 +57,6 @@ class WebhookParts:
         self._served = ServedCertificate(self._metrics)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._pulse = Pulse(self._client, around.clock)
-        self._keeper = None if settings.cert_dir else self._own_certificates()
         service = Service(Asker(self._client, around.clock), self._terms, around.clock, self._metrics)
         limits = Limits(
             handshake_seconds=10.0,
@@ -95,8 +80,6 @@ class WebhookParts:
     def not_ready(self) -> str:
         """What is in the way, or nothing: a health check."""
         wrong = [self._served.trouble(self._around.clock.now()), self._pulse.trouble]
-        if self._keeper is not None:
-            wrong.append(self._keeper.trouble if not self._listening.is_set() else "")
         if not any(wrong) and not self._listening.is_set():
             wrong.append("reviews are not taken")
         return "; ".join(filter(None, wrong))
@@ -106,17 +89,13 @@ class WebhookParts:
 
         ConfigError where the files cannot be used or the port is taken.
         """
-        self._rules.look()
-        looks = [self._rules.look]
-        if self._settings.cert_dir is not None:
-            folder = CertificateFolder(self._settings.cert_dir, self._served)
-            folder.look()
-            looks.append(folder.look)
+        folder = CertificateFolder(self._settings.cert_dir, self._served)
+        looks = [self._rules.look, folder.look]
+        for look in looks:
+            look()
         async with asyncio.TaskGroup() as group:
             group.create_task(keep_looking(looks, self._around.clock, self._metrics))
             group.create_task(self._pulse.run())
-            if self._keeper is not None:
-                group.create_task(self._keeper.run())
             group.create_task(self._serve())
 
     async def _serve(self) -> None:
@@ -142,16 +121,3 @@ class WebhookParts:
 
     def _terms(self) -> Terms:
         return Terms(self._settings.gates, self._settings.allowed_interceptors, self._rules.rules)
-
-    def _own_certificates(self) -> Keeper:
-        around = self._around
-        place = Place(self._settings.namespace, self._settings.all_hosts)
-        return Keeper(
-            self._client,
-            place,
-            self._served,
-            clock=around.clock,
-            entropy=around.entropy,
-            metrics=self._metrics,
-            lifetimes=self._settings.lifetimes,
-        )

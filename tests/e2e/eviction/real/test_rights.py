@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from support.audit import Call
-from support.eviction_people import Right, done_by, person, refused, rights_of, unused
+from support.eviction_people import Person, Right, done_by, person, refused, rights_of, unused
 from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
 from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, PODS, ROLES
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.entropy import system_entropy
-from vacate.errors import Forbidden
-from vacate.install.names import INTERCEPTOR, MANAGER, REQUESTER, VIEWER, WEBHOOK
+from vacate.errors import Forbidden, NotFound
+from vacate.install.names import CERTIFICATES, INTERCEPTOR, MANAGER, REQUESTER, TLS_SECRET, VIEWER, WEBHOOK
 from vacate.sdk import EvictionContext, Interceptor, Requester
+from vacate.webhook.keeper import CONFIGURATIONS
+from vacate.webhook.kinds import SECRETS
 
 PREPARE = "prepare.example.com"
 DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
@@ -179,15 +181,13 @@ async def _told_twice(place: Place, pod: Obj) -> bool:
 async def test_the_webhook_has_the_rights_that_it_uses(
     place: Place, real: RealCluster, tmp_path: Path
 ) -> None:
-    """All that it ever does: judge, look up namespaces, and make, renew and publish its certificate."""
+    """All that it ever does: judge, and look up namespaces."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
     real.install("--pod-rules", str(rules))
     try:
         assert real.webhook.stop() == 0
-        # A name that the certificate does not have yet.
-        real.start_webhook("--host", "webhook.example.com", "--rules", str(rules))
-        await place.until(lambda: _renewed(real), "the certificate is renewed")
+        real.start_webhook("--rules", str(rules))
         await place.until(lambda: _ruled(place), "a new pod is annotated by rule")
         await place.ask(await place.pod("web", PREPARE))
         await _compare(place, real, WEBHOOK)
@@ -195,6 +195,36 @@ async def test_the_webhook_has_the_rights_that_it_uses(
         real.install()
         real.webhook.kill()
         real.start_webhook()
+
+
+async def test_who_keeps_the_certificates_has_the_rights_that_it_uses(
+    place: Place, real: RealCluster
+) -> None:
+    """All that it ever does: make, renew and publish the certificate."""
+    assert real.certificates.stop() == 0
+    # A name that the certificate does not have yet.
+    real.certificates.start("--host", "webhook.example.com")
+    try:
+        await place.until(lambda: _renewed(real), "the certificate is renewed")
+        await _compare(place, real, CERTIFICATES)
+    finally:
+        real.certificates.kill()
+        real.certificates.start()
+
+
+async def test_the_account_of_the_webhook_cannot_take_over_admission(place: Place, real: RealCluster) -> None:
+    """What an attacker who runs code in the webhook can do with its token."""
+    async with Person(WEBHOOK, real.account(HOME, WEBHOOK)).client() as client:
+        for kind, name in CONFIGURATIONS:
+            with pytest.raises(Forbidden):
+                await client.patch(kind, name, {"webhooks": []})
+            with pytest.raises(Forbidden):
+                await client.delete(kind, name)
+        secret = {"metadata": {"name": "mine"}, "type": "Opaque"}
+        with pytest.raises(Forbidden):
+            await client.create(SECRETS, secret, HOME)
+        with pytest.raises(Forbidden):
+            await client.get(SECRETS, TLS_SECRET, HOME)
 
 
 async def test_a_webhook_without_rules_may_not_read_namespaces(place: Place, real: RealCluster) -> None:
@@ -212,7 +242,7 @@ async def _ruled(place: Place) -> bool:
 
 
 async def _renewed(real: RealCluster) -> bool:
-    done = done_by(real, f"system:serviceaccount:{HOME}:{WEBHOOK}")
+    done = done_by(real, f"system:serviceaccount:{HOME}:{CERTIFICATES}")
     return any((one.verb, one.resource) == ("patch", "secrets") for one in done)
 
 
@@ -220,7 +250,11 @@ async def _compare(place: Place, real: RealCluster, name: str) -> None:
     done = done_by(real, f"system:serviceaccount:{HOME}:{name}")
     assert refused(done) == set()
     everywhere = await place.client.get(CLUSTERROLES, name)
-    at_home = await place.client.get(ROLES, name, HOME)
     assert needless(rights_of(everywhere["rules"]), done) == set()
+    if name == WEBHOOK:
+        with pytest.raises(NotFound):
+            await place.client.get(ROLES, name, HOME)
+        return
+    at_home = await place.client.get(ROLES, name, HOME)
     here = [one for one in done if one.namespace == HOME]
     assert needless(rights_of(at_home["rules"]), here) == set()
