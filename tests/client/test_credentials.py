@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from support.waiting import until
 from vacate.client.config import ClusterConfig, ExecPlugin
 from vacate.client.credentials import source_of
+from vacate.client.exec_plugin import run_plugin
 from vacate.errors import ConfigError
 
 pytestmark = pytest.mark.process
@@ -94,6 +98,13 @@ async def test_a_plugin_runs_again_when_its_credentials_expire_or_are_rejected(t
         ),
         ("print('hello')", "did not print an ExecCredential"),
         ("print('{}')", "neither a token nor a client certificate"),
+        ("print('[]')", "neither a token nor a client certificate"),
+        ("""print('{"status": {"token": 7}}')""", "holds other things than texts"),
+        (
+            """print('{"status": {"token": "t", "expirationTimestamp": "9999-12-31T23:59:59-23:59"}}')""",
+            "an expirationTimestamp that is no time",
+        ),
+        ("print('x' * 2_000_000)", "printed more than 1048576 bytes"),
     ],
 )
 async def test_a_plugin_that_fails_says_why(tmp_path: Path, body: str, message: str) -> None:
@@ -106,3 +117,43 @@ async def test_a_plugin_that_is_not_installed() -> None:
     made = ExecPlugin("/nowhere/plugin", install_hint="install it with make")
     with pytest.raises(ConfigError, match="cannot be run: No such file or directory; install it with make"):
         await source_of(ClusterConfig("https://h", exec_plugin=made), HandClock()).current()
+
+
+HANGING = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+here = pathlib.Path(__file__)
+draft = here.with_name("draft")
+draft.write_text(str(child.pid))
+draft.rename(here.with_name("child"))
+time.sleep(600)
+"""
+
+
+async def test_a_plugin_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    made = plugin(tmp_path, HANGING, hint="log in first").exec_plugin
+    assert made is not None
+    running = asyncio.create_task(run_plugin(made, os.environ, 3.0))
+    with pytest.raises(ConfigError, match="has not ended within 3 s, and was ended; log in first"):
+        await running
+    child = int((tmp_path / "child").read_text())
+    await asyncio.to_thread(until, lambda: not alive(child))
+
+
+async def test_who_is_interrupted_leaves_no_plugin_behind(tmp_path: Path) -> None:
+    source = source_of(plugin(tmp_path, HANGING), HandClock())
+    running = asyncio.create_task(source.current())
+    await asyncio.to_thread(until, (tmp_path / "child").exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    child = int((tmp_path / "child").read_text())
+    await asyncio.to_thread(until, lambda: not alive(child))
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs: one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -8,7 +8,7 @@ import pytest
 
 from support.arms import Obj
 from support.kube_install import Place, installing
-from vacate.api.kinds import CONFIGMAPS, LEASES, NAMESPACES
+from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, LEASES, NAMESPACES
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
@@ -18,7 +18,9 @@ from vacate.install.calls import applied, existing
 from vacate.install.definition import definition
 from vacate.install.inventory import line_of, object_of
 from vacate.install.kinds import kind_of, path_of, shown
+from vacate.install.names import WEBHOOK
 from vacate.install.removing import Uninstaller, removable
+from vacate.install.roles import former_roles
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
 
@@ -53,7 +55,7 @@ async def test_what_is_no_longer_wanted_goes(place: Place) -> None:
     assert sorted(await place.noted()) == sorted(lines(full))
     less = place.changed(deploy_manager=False, network_policy=False)
     gone = dropped(full, less)
-    assert len(gone) == 10, gone
+    assert len(gone) == 12, gone
 
     said = await place.install(less)
     pruned = [line.removesuffix(" pruned") for line in said if line.endswith(" pruned")]
@@ -114,6 +116,28 @@ async def test_what_somebody_else_has_applied_as_well_stays(place: Place) -> Non
     answer.ok()
     assert f"{shown(board)} kept: flux has applied it as well" in await place.install()
     assert len(await place.there([board])) == 1
+
+
+async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Place) -> None:
+    """As version 0.1 left it: a Role for Secrets, and a ClusterRole that may patch the configurations."""
+    namespace = place.settings.namespace
+    await place.install(way=Way(prune=False))
+    role, binding = former_roles(namespace)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
+    await applied(place.client, {**role, "rules": [rule]})
+    subject = {"kind": "ServiceAccount", "name": WEBHOOK, "namespace": namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": WEBHOOK}
+    await applied(place.client, {**binding, "roleRef": reference, "subjects": [subject]})
+    wide = {"apiVersion": role["apiVersion"], "kind": "ClusterRole", "metadata": {"name": WEBHOOK}}
+    hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    patching = {"apiGroups": ["admissionregistration.k8s.io"], "resources": hooks, "verbs": ["patch"]}
+    await applied(place.client, {**wide, "rules": [patching]})
+
+    said = await place.install()
+    assert {f"{shown(role)} pruned", f"{shown(binding)} pruned"} <= set(said)
+    assert await place.there([role, binding]) == []
+    narrow = await place.client.get(CLUSTERROLES, WEBHOOK)
+    assert not [rule for rule in narrow["rules"] if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
 
 
 async def test_an_installation_from_before_there_were_notes(place: Place) -> None:

@@ -30,7 +30,7 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(120)]
 
 SECRET = SECRETS.object_path("vacate-webhook-tls", NAMESPACE)
-SHORT = Lifetimes(dt.timedelta(seconds=15), dt.timedelta(seconds=8), dt.timedelta(seconds=1))
+SHORT = Lifetimes(dt.timedelta(seconds=24), dt.timedelta(seconds=12), dt.timedelta(seconds=1))
 MUTATING = CONFIGURATIONS[0][0].object_path(CONFIGURATIONS[0][1])
 
 
@@ -54,7 +54,7 @@ async def short_lived(plane: Plane, tmp_path: Path) -> AsyncIterator[None]:
     try:
         await until(lambda: asyncio.to_thread((folder / "tls.crt").exists))
         transports.append(HttpTransport(load_cluster([plane.kubeconfig]), clock))
-        settings = WebhookSettings("127.0.0.1", plane.port, folder)
+        settings = WebhookSettings("127.0.0.1", plane.port, folder, look_seconds=0.5)
         around = Surroundings(clock, system_entropy(), Metrics())
         running.append(asyncio.ensure_future(WebhookParts(transports[1], around, settings).run()))
         await until(plane.answered)

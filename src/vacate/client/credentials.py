@@ -10,9 +10,10 @@ from typing import Protocol
 
 import orjson
 
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.client.config import ClusterConfig, ExecPlugin
+from vacate.client.exec_plugin import run_plugin, wrong
 from vacate.clock import PassiveClock
 from vacate.errors import ConfigError
 
@@ -121,22 +122,7 @@ class ExecSource:
 
     async def _run(self) -> bytes:
         environment = {**os.environ, **dict(self._plugin.env), "KUBERNETES_EXEC_INFO": self._info()}
-        try:
-            process = await asyncio.create_subprocess_exec(
-                self._plugin.command,
-                *self._plugin.args,
-                env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise self._wrong(f"cannot be run: {error.strerror}") from None
-        output, complaint = await process.communicate()
-        if process.returncode:
-            said = complaint.decode("utf-8", "replace").strip()[-500:]
-            raise self._wrong(f"failed with exit code {process.returncode}: {said}")
-        return output
+        return await run_plugin(self._plugin, environment)
 
     def _info(self) -> str:
         spec: Obj = {"interactive": False}
@@ -154,17 +140,22 @@ class ExecSource:
             printed = orjson.loads(output)
         except orjson.JSONDecodeError:
             raise self._wrong("did not print an ExecCredential as JSON") from None
-        status = dig(printed, "status") or {}
+        status = printed.get("status") if isinstance(printed, dict) else None
+        given = {key: value for key, value in status.items() if value} if isinstance(status, dict) else {}
+        if not all(isinstance(value, str) for value in given.values()):
+            raise self._wrong("printed an ExecCredential whose status holds other things than texts")
         found = Credentials(
-            status.get("token") or "",
-            (status.get("clientCertificateData") or "").encode() or self._config.client_certificate,
-            (status.get("clientKeyData") or "").encode() or self._config.client_key,
+            given.get("token", ""),
+            given.get("clientCertificateData", "").encode() or self._config.client_certificate,
+            given.get("clientKeyData", "").encode() or self._config.client_key,
         )
         if not found.token and not found.certificate:
             raise self._wrong("printed neither a token nor a client certificate")
-        expiry = status.get("expirationTimestamp")
-        return found, parse_time(expiry) if expiry else None
+        try:
+            expiry = given.get("expirationTimestamp")
+            return found, parse_time(expiry) if expiry else None
+        except (ValueError, OverflowError):
+            raise self._wrong("printed an expirationTimestamp that is no time") from None
 
     def _wrong(self, problem: str) -> ConfigError:
-        hint = self._plugin.install_hint or "check users[].user.exec in the kubeconfig"
-        return ConfigError(f"exec plugin {self._plugin.command!r} {problem}; {hint}")
+        return wrong(self._plugin, problem)

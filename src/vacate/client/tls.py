@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
 
 from vacate.client.config import ClusterConfig
 from vacate.client.credentials import Credentials
+from vacate.client.key_pair import load_key_pair
 from vacate.errors import ConfigError
 
 
@@ -32,13 +32,9 @@ def _trust(config: ClusterConfig) -> ssl.SSLContext:
 
 
 def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
-    """The ssl module reads certificates only from files: one that nobody else can read, for a moment."""
-    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-        file.write(credentials.certificate + b"\n" + credentials.key)
-        file.flush()
-        try:
-            context.load_cert_chain(file.name)
-        except ssl.SSLError:
-            raise ConfigError(
-                "client-certificate and client-key: are not a PEM certificate and its key; copy both anew"
-            ) from None
+    try:
+        load_key_pair(context, credentials.certificate, credentials.key)
+    except ssl.SSLError:
+        raise ConfigError(
+            "client-certificate and client-key: are not a PEM certificate and its key; copy both anew"
+        ) from None

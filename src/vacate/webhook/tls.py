@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime as dt
-import os
 import ssl
-import tempfile
-from collections.abc import Iterator
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from vacate.client.key_pair import load_key_pair
 from vacate.errors import ConfigError
 from vacate.webhook.metrics import WebhookMetrics
 
@@ -84,23 +81,7 @@ def _checked(chain: bytes, key: bytes) -> x509.Certificate:
 
 
 def _load(context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
-    with _file_of(chain + b"\n" + key) as path:
-        try:
-            context.load_cert_chain(path)
-        except ssl.SSLError as error:
-            raise ConfigError(f"cannot be used for TLS: {error}") from None
-
-
-@contextlib.contextmanager
-def _file_of(content: bytes) -> Iterator[str]:
-    """The ssl module reads certificates only from files: one in memory, since a pod may have no other."""
-    if not hasattr(os, "memfd_create"):
-        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-            file.write(content)
-            file.flush()
-            yield file.name
-        return
-    with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
-        memory.write(content)
-        memory.flush()
-        yield f"/proc/self/fd/{memory.fileno()}"
+    try:
+        load_key_pair(context, chain, key)
+    except ssl.SSLError as error:
+        raise ConfigError(f"cannot be used for TLS: {error}") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from vacate.errors import ConfigError
+from vacate.wiring.folder_safety import make_private_file, require_safe_content, require_safe_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class FolderLock:
         root = self._folder.root
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            require_safe_folder(root)
+            require_safe_content(root)
+            make_private_file(self._folder.lock)
             file = self._folder.lock.open("a+", encoding="ascii")
         except OSError as error:
             why = error.strerror
@@ -69,6 +73,7 @@ class FolderLock:
                 f"--dir: a cluster is running in {root} already (process {holder}); "
                 "stop it, or choose another folder"
             ) from None
+        make_private_file(self._folder.database)  # SQLite gives its further files the same mode
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

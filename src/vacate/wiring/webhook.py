@@ -16,7 +16,7 @@ from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.runtime.pace import PacedTransport
 from vacate.webhook.asking import Asker
-from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
+from vacate.webhook.files import LOOK_SECONDS, CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.judge import Terms
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.pulse import Pulse
@@ -43,6 +43,7 @@ class WebhookSettings:
     # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
+    look_seconds: float = LOOK_SECONDS  # between two looks at certificate and rules
 
 
 class WebhookParts:
@@ -94,7 +95,8 @@ class WebhookParts:
         for look in looks:
             look()
         async with asyncio.TaskGroup() as group:
-            group.create_task(keep_looking(looks, self._around.clock, self._metrics))
+            seconds = self._settings.look_seconds
+            group.create_task(keep_looking(looks, self._around.clock, self._metrics, seconds))
             group.create_task(self._pulse.run())
             group.create_task(self._serve())
 
