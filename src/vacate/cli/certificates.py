@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from vacate.cli.common import terminal
 from vacate.cli.params import namespace_name
 from vacate.cli.run import run_until_signalled
 from vacate.cli.serving import kubeconfig_options, log_to_stderr
@@ -71,7 +72,7 @@ def certificates(
 async def _rotate(transport: HttpTransport, settings: CertificateSettings) -> None:
     around = Surroundings(SystemClock(), system_entropy(), Metrics())
     try:
-        click.echo(f"vacate certificates: keeping Secret {settings.namespace}/{NAME}")
+        terminal.echo(f"vacate certificates: keeping Secret {settings.namespace}/{NAME}")
         await CertificateParts(transport, around, settings).run()
     finally:
         await transport.aclose()

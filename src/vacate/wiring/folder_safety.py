@@ -34,8 +34,8 @@ def require_safe_folder(root: Path) -> None:
 def require_safe_content(root: Path) -> None:
     """ConfigError where something in it is a link, or belongs to others, or may be written by them.
 
-    Files that people write, such as tokens.csv, have what mode their editor gives them. In a folder that others
-    cannot even enter it does no harm; keys have a strict mode from the beginning, and must keep it.
+    Files that people write, such as tokens.csv, have what mode their editor gives them. In a folder that
+    others cannot even enter it does no harm; keys have a strict mode from the beginning, and must keep it.
     """
     entered = root.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH)
     for path in sorted(root.iterdir()):
