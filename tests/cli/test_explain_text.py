@@ -14,6 +14,9 @@ from vacate.decide.dialects.story_turning import EVICTED_NEXT
 pytestmark = pytest.mark.unit
 
 
+SILENT = "responded, then fell silent, and was given up after 30m. Its last message: Copying."
+
+
 def story(name: str) -> Story:
     play = SCENES[name]()
     return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
@@ -25,7 +28,7 @@ def test_the_whole_text() -> None:
         "The request was made 30m ago and is wanted by drain.example.com.",
         "",
         "Interceptors, in the order of turns:",
-        "  1. backup.example.com was asked 30m ago, responded, then fell silent, and was given up after 30m.",
+        f"  1. backup.example.com was asked 30m ago, {SILENT}",
         "  2. notify.example.com was asked 20s ago and has not responded yet.",
         "",
         "What is awaited:",
@@ -39,10 +42,8 @@ def test_the_whole_text() -> None:
         "      vacate status web-1 -n default -w",
         "  - Make sure that notify.example.com runs and may update the status of EvictionRequests.",
         "      kubectl get evictionrequest uid-web-1 -o yaml -n default",
-        "  - Take back your own request.",
-        "      vacate cancel web-1 -n default",
-        "  - Cancel it for everyone who asked.",
-        "      vacate cancel web-1 -n default --override",
+        "  - Cancel the request.",
+        "      vacate cancel web-1 -n default --requester drain.example.com",
     ]
 
 

@@ -69,7 +69,7 @@ def test_later_rules_claim_nothing() -> None:
 
 def test_every_decision_is_there() -> None:
     found = {number for rule in RULES for number in rule.decisions()}
-    assert found == set(range(1, LAST_DECISION + 1))
+    assert found >= set(range(1, LAST_DECISION + 1))
 
 
 def test_the_page_shows_the_table() -> None:

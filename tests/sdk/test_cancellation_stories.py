@@ -97,7 +97,7 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         assert result.left
         assert [(turn.interceptor, turn.result) for turn in result.history] == [
             (ACTOR_B, TurnResult.COMPLETED),
-            (ACTOR_A, TurnResult.ENDED),
+            (ACTOR_A, TurnResult.POD_GONE),
         ]
         assert actors.told == ["there will be a disruption"]
 

@@ -16,11 +16,12 @@ from vacate.decide.dialects.evictionrequest_patch import (
     assign_patch,
     finish_patch,
     hold_patch,
+    last_turn_patch,
     refusal_patch,
     unadmitted_patch,
 )
 from vacate.decide.process.engine import decide
-from vacate.decide.process.model import Assign, Finish, Hold, Moment, Unadmitted
+from vacate.decide.process.model import Assign, Evict, Finish, Hold, Moment, Unadmitted
 from vacate.testing.builders import merged, pdb, pod
 
 START = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)
@@ -66,6 +67,8 @@ class Play:
                 self._write(assign_patch(request, action, now))
             case Finish() as action:
                 self._write(finish_patch(request, action, now))
+            case Evict():
+                self._write(last_turn_patch(request, now) or {})
             case Hold() as action:
                 self._write(hold_patch(request, action, now) or {})
             case Unadmitted():
@@ -80,6 +83,13 @@ class Play:
     def responds(self, **status: Any) -> Play:
         """The active interceptor reports."""
         return self.status(heartbeatTime=format_exact_time(self.now), **status)
+
+    def fails(self, status: str, reason: str, message: str, **more: Any) -> Play:
+        """The active interceptor reports a failure."""
+        active = self.request["status"]["activeInterceptorName"]
+        failure = {"type": f"{active}/Failed", "status": status, "reason": reason, "message": message}
+        others = [one for one in self.request["status"]["conditions"] if one["type"] != failure["type"]]
+        return self.responds(conditions=[*others, failure], message=message, **more)
 
     def status(self, **status: Any) -> Play:
         """Someone writes status."""

@@ -20,7 +20,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
 )
 from vacate.cli.common import terminal
-from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, complain, each, end
+from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, UNPREPARED, complain, each, end
 from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
 from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
@@ -28,11 +28,11 @@ from vacate.cli.program import program_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.run import run_until_signalled
 from vacate.decide.dialects.evictionrequest import shown_stage
-from vacate.decide.dialects.story_words import command_line, listed, span
+from vacate.decide.dialects.story_words import command_line, listed, plain, span
 from vacate.decide.process.model import Ending
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
-from vacate.sdk import Requester, Result
+from vacate.sdk import Requester, Result, TurnResult
 
 _WATCHES = 64  # each pod that is waited for holds a connection
 _ENDS = {
@@ -86,7 +86,8 @@ def evict(
     Their interceptors prepare the leave one after the other; then they are evicted, as far as disruption
     budgets allow. POD is NAME or pod/NAME. Who asks for a pod that is asked already joins the request.
 
-    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled and 4 timed out.
+    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled, 4 timed out, and 5 gone
+    without the preparation of an interceptor that failed or timed out.
     """
     if bool(pods) == bool(selector):
         raise click.UsageError(
@@ -168,7 +169,11 @@ class Eviction:
             return complain(pod, error)
         requests[pod] = result.request or requests[pod]
         self._say(pod, _ended(result))
-        return 0 if result.left else CANCELLED
+        for line in unprepared(result):
+            terminal.error(f"pod/{pod}: {line}")
+        if not result.left:
+            return CANCELLED
+        return UNPREPARED if result.failures else 0
 
     async def _late(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
         now = await self._requester.find(requests[pod]) or requests[pod]
@@ -207,6 +212,21 @@ def _ended(result: Result) -> str:
     if result.ending is Ending.CANCELLED and result.message:
         return f"{text} ({result.message.rstrip('.')})"
     return text
+
+
+def unprepared(result: Result) -> list[str]:
+    """A sentence for each interceptor that failed or timed out: the pod went on without its preparation."""
+    how = {
+        TurnResult.FAILED: "failed",
+        TurnResult.TIMED_OUT: "timed out",
+        TurnResult.NEVER_RESPONDED: "timed out and never responded",
+    }
+    return [
+        f"interceptor {turn.interceptor} {how[turn.result]}"
+        + (f" ({plain(turn.message).rstrip('.')})" if turn.message else "")
+        + "; the pod went on without its preparation"
+        for turn in result.failures
+    ]
 
 
 def _object(request: EvictionRequest) -> Obj:

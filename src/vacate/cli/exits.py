@@ -12,8 +12,8 @@ from vacate.errors import VacateError
 
 T = TypeVar("T")
 
-FAILED, USAGE, CANCELLED, TIMED_OUT, INTERRUPTED = 1, 2, 3, 4, 130
-_WEIGHT = (FAILED, TIMED_OUT, CANCELLED, 0)  # of several ends the first of these counts
+FAILED, USAGE, CANCELLED, TIMED_OUT, UNPREPARED, INTERRUPTED = 1, 2, 3, 4, 5, 130
+_WEIGHT = (FAILED, TIMED_OUT, CANCELLED, UNPREPARED, 0)  # of several ends the first of these counts
 _SIDE_BY_SIDE = 16
 
 

@@ -15,7 +15,7 @@ from vacate.metrics import Metrics
 async def health_endpoint(
     port: int,
     metrics: Metrics,
-    not_ready: Callable[[], str],
+    ready: Callable[[], bool],
     host: str = "0.0.0.0",  # noqa: S104  probes come from outside the pod
 ) -> AsyncIterator[None]:
     """Answer on that port for the length of the block."""
@@ -25,8 +25,7 @@ async def health_endpoint(
         return web.Response(text="ok")
 
     async def readyz(_: web.Request) -> web.Response:
-        missing = not_ready()
-        return web.Response(text=missing, status=503) if missing else web.Response(text="ok")
+        return web.Response(text="ok") if ready() else web.Response(text="starting", status=503)
 
     async def measured(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(metrics.registry), content_type="text/plain")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned
-from vacate.decide.dialects.history import PastTurn, TurnResult, read_history
+from vacate.decide.dialects.history import PastTurn, TurnResult
+from vacate.decide.dialects.turn_conditions import last_message, past_turns, result_of_turn
 from vacate.decide.process.model import Ending
 from vacate.sdk.standing import ending_of
 
@@ -29,6 +30,11 @@ class Result:
         """Whether the pod has left, as opposed to a cancelled request."""
         return self.ending is not Ending.CANCELLED
 
+    @property
+    def failures(self) -> tuple[PastTurn, ...]:
+        """The turns of interceptors that failed or timed out: the pod went on without what they do."""
+        return tuple(turn for turn in self.history if turn.result.unprepared)
+
 
 def result_of(request: EvictionRequest) -> Result | None:
     """The result that a request itself tells; None while it goes on."""
@@ -46,19 +52,22 @@ def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_the
     if last is not None and (told := result_of(last)) is not None and (told.left or pod_is_there):
         return told
     ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
-    return Result(ending, message, (*history_of(last), *_unfinished(last, now)) if last else (), last)
+    cut_off = TurnResult.CANCELLED if pod_is_there else TurnResult.POD_GONE
+    turns = (*history_of(last), *_unfinished(last, now, cut_off)) if last else ()
+    return Result(ending, message, turns, last)
 
 
 def history_of(request: EvictionRequest) -> tuple[PastTurn, ...]:
     """The turns that have ended so far."""
-    found = assigned(request)
-    return tuple(read_history(found.message)) if found else ()
+    return tuple(past_turns(request))
 
 
-def _unfinished(request: EvictionRequest, now: dt.datetime) -> tuple[PastTurn, ...]:
+def _unfinished(request: EvictionRequest, now: dt.datetime, cut_off: TurnResult) -> tuple[PastTurn, ...]:
     """The turn that the end of the request has cut off."""
     name, began = request.status.active_interceptor_name, assigned(request)
-    if not name or began is None or request.complete:
+    known = any(turn.interceptor == name for turn in history_of(request))
+    if not name or began is None or request.complete or known:
         return ()
-    fate = TurnResult.COMPLETED if request.status.active_interceptor_completed else TurnResult.ENDED
-    return (PastTurn(name, began.last_transition_time or now, fate, now),)
+    result = result_of_turn(request, name) if request.status.active_interceptor_completed else cut_off
+    said = last_message(request, name, result)
+    return (PastTurn(name, began.last_transition_time or now, result, now, said),)

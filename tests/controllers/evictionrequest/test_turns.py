@@ -30,7 +30,7 @@ from support.eviction_words import (
     status,
     turns,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.times import parse_time
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.sim.world import World
@@ -108,14 +108,59 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
         assert dt.timedelta(seconds=599) < world.sim.clock.now() - began < dt.timedelta(seconds=602)
         await world.sim.clock.sleep(1)
         [told] = events_of(world, name, "InterceptorTimedOut")
-        assert told.startswith(f"{B} did not report within 600 s.")
+        assert told.startswith(f"{B} did not report within 600 s, and never responded.")
         await world.until(lambda: evictions_heard(world), timeout=700)
         assert dt.timedelta(seconds=1199) < world.sim.clock.now() - began < dt.timedelta(seconds=1205)
         assert await completed(world, name) == "PodDeleted"
         fates = condition_of(found(world, name), "InterceptorAssigned", "message").splitlines()
-        assert [line.split()[2] for line in fates] == ["never-responded", "ended"]
+        assert [line.split()[2] for line in fates] == ["never-responded", "never-responded"]
 
     on_paper(body)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "reason", "words"),
+    [
+        (None, "Warning", "InterceptorTimedOut", "did not report within 600 s: halfway."),
+        ({}, "Normal", "InterceptorCompleted", "has completed: halfway."),
+        ({"Failed": "the disk is full"}, "Warning", "InterceptorFailed", "failed: the disk is full."),
+        ({"Declined": "it has no data"}, "Normal", "InterceptorDeclined", "has declined: it has no data."),
+    ],
+    ids=["timed out", "completed", "failed", "declined"],
+)
+def test_the_end_of_the_last_turn_is_told_on_request_and_pod(
+    said: dict[str, str] | None, kind: str, reason: str, words: str
+) -> None:
+    async def body(world: World) -> None:
+        name = await requested(world, A, seconds=600)
+        await world.until(lambda: active(world, name) == A)
+        await heartbeat(world, name, message="halfway")
+        if said is not None:
+            own = [
+                {"type": f"{A}/{word}", "status": "True", "reason": "HandedOver", "message": why,
+                 "lastTransitionTime": "2026-01-01T00:00:00Z"}
+                for word, why in said.items()
+            ]  # fmt: skip
+            await heartbeat(world, name, conditions=[*status(world, name)["conditions"], *own])
+            await finish(world, name)
+        await world.until(lambda: evictions_heard(world), timeout=700)
+        await world.until(lambda: len(told_about(world, reason)) == 2)
+        on_request, on_pod = (told_about(world, reason)[about] for about in ("EvictionRequest", "Pod"))
+        assert on_request == on_pod == (kind, on_pod[1])
+        assert on_pod[1].startswith(f"{A} {words}")
+        assert ("unprepared" in on_pod[1]) is (kind == "Warning")
+        assert told_about(world, "EvictionRequested")["Pod"][1].startswith(f"Eviction requested by {DRAIN}.")
+
+    on_paper(body)
+
+
+def told_about(world: World, reason: str) -> dict[str, tuple[str, str]]:
+    """Type and message of the events of a reason, by the kind that they are about."""
+    return {
+        one["involvedObject"]["kind"]: (one["type"], one["message"])
+        for one in world.objects(EVENTS)
+        if one["reason"] == reason
+    }
 
 
 def test_an_interceptor_that_reports_keeps_its_turn_for_as_long_as_it_likes() -> None:

@@ -80,6 +80,47 @@ SCENES: Mapping[str, Callable[[], Play]] = {
     ),
     "handed over after silence": _handed_over,
     "never responded": lambda: _asked(BACKUP, NOTIFY).after(minutes=30).controller().after(seconds=5),
+    "an attempt failed, the last interceptor": lambda: (
+        _asked(BACKUP)
+        .after(seconds=90)
+        .fails("False", "Retrying", "Attempt 4 of 5 failed: the disk is full. Attempt 5 starts in 80 s.")
+        .after(seconds=5)
+    ),
+    "an attempt failed, another interceptor follows": lambda: (
+        _asked(BACKUP, NOTIFY)
+        .after(seconds=90)
+        .fails("False", "Retrying", "Attempt 1 of 5 failed: the disk is full. Attempt 2 starts in 10 s.")
+        .after(seconds=5)
+    ),
+    "an attempt failed, a hold follows": lambda: (
+        _asked(BACKUP)
+        .after(seconds=90)
+        .fails("False", "RetryingThenHold", "Attempt 4 of 5 failed: the disk is full.")
+        .after(seconds=5)
+    ),
+    "failed and held": lambda: (
+        _asked(BACKUP)
+        .after(seconds=90)
+        .fails("True", "Held", "Attempt 5 of 5 failed: the disk is full.")
+        .after(seconds=5)
+    ),
+    "failed, the next asked": lambda: (
+        _asked(BACKUP, NOTIFY)
+        .after(seconds=90)
+        .fails("True", "HandedOver", "the disk is full", activeInterceptorCompleted=True)
+        .controller()
+        .after(seconds=5)
+    ),
+    "the last one failed, evicting": lambda: (
+        _asked(BACKUP)
+        .after(seconds=90)
+        .fails("True", "HandedOver", "the disk is full", activeInterceptorCompleted=True)
+        .after(seconds=0.2)
+        .controller()
+    ),
+    "the last one timed out, evicting": lambda: (
+        _asked(BACKUP).after(minutes=1).responds(message="Copying").after(minutes=31).controller()
+    ),
     "all done, evicting": lambda: (
         _asked(BACKUP)
         .after(seconds=90)

@@ -42,7 +42,6 @@ def test_nothing_happened_yet() -> None:
         "a 2026-03-01T12:00:00Z vanished 2026-03-01T12:00:00Z",
         "a 2026-03-01T12:00:00 completed 2026-03-01T12:00:00Z",
         "a 2026-03-01T12:00:00Z completed",
-        "a 2026-03-01T12:00:00Z completed 2026-03-01T12:00:00Z more",
         "",
     ],
 )
@@ -52,7 +51,8 @@ def test_lines_of_another_form_are_passed_over(line: str) -> None:
 
 TIMES = st.integers(0, 10**15).map(lambda micros: NOW + dt.timedelta(microseconds=micros))
 NAMES = st.from_regex(r"\A[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?\Z")
-PAST = st.builds(PastTurn, NAMES, TIMES, st.sampled_from(TurnResult), TIMES)
+MESSAGES = st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=40)
+PAST = st.builds(PastTurn, NAMES, TIMES, st.sampled_from(TurnResult), TIMES, MESSAGES)
 
 
 @given(st.lists(PAST, max_size=12))
@@ -70,7 +70,15 @@ def test_the_oldest_go_where_there_is_no_room_for_all() -> None:
     assert len(kept) > 90
 
 
+def test_messages_go_before_turns_do() -> None:
+    turns = [PastTurn(LAST, NOW, TurnResult.FAILED, NOW, "x" * 256) for _ in range(MAX_INTERCEPTORS)]
+    kept = read_history(write_history(turns))
+    assert len(kept) == MAX_INTERCEPTORS
+    assert not kept[0].message
+    assert kept[-1].message
+
+
 def test_as_many_as_fit_are_kept() -> None:
-    turn = PastTurn(LAST, NOW, TurnResult.ENDED, NOW)
+    turn = PastTurn(LAST, NOW, TurnResult.POD_GONE, NOW)
     fitting = MAX_MESSAGE // (len(str(turn)) + 1)
     assert len(read_history(write_history([turn] * (fitting + 5)))) == fitting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,7 @@ from vacate.decide.dialects.evictionrequest import has_responded, process_of
 from vacate.decide.dialects.evictionrequest_patch import (
     assign_patch,
     finish_patch,
+    last_turn_patch,
 )
 from vacate.decide.process.engine import decide
 from vacate.decide.process.model import Assign, Ending, Finish, Moment, Settled, Target, Turn
@@ -76,7 +78,7 @@ def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
                     "False",
                     "RequestComplete",
                     when(),
-                    f"{FIRST} {when(minutes=-5)} ended {when()}",
+                    f"{FIRST} {when(minutes=-5)} pod-gone {when()} Copying.",
                 ),
                 condition("Progressing", "False", "Complete", when(), "The pod is gone."),
                 MINE_TOO,
@@ -88,7 +90,7 @@ def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
 
 def test_the_end_after_a_completed_turn_says_so() -> None:
     patch = finish_patch(read(at_work(activeInterceptorCompleted=True)), Finish(Ending.POD_DELETED), NOW)
-    expected = f"{FIRST} {when(minutes=-5)} completed {when()}"
+    expected = f"{FIRST} {when(minutes=-5)} completed {when()} Copying."
     assert by_type(patch)["InterceptorAssigned"]["message"] == expected
 
 
@@ -149,19 +151,26 @@ def test_the_first_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "status", "fate", "words"),
+    ("turn", "status", "fate", "words", "said"),
     [
-        (Turn.PREVIOUS_COMPLETED, {"activeInterceptorCompleted": True}, "completed", "has done its part"),
-        (Turn.PREVIOUS_TIMED_OUT, {}, "timed-out", "did not report in time"),
+        (
+            Turn.PREVIOUS_COMPLETED,
+            {"activeInterceptorCompleted": True},
+            "completed",
+            "has done its part",
+            "Copying.",
+        ),
+        (Turn.PREVIOUS_TIMED_OUT, {}, "timed-out", "did not report in time", "Copying."),
         (
             Turn.PREVIOUS_TIMED_OUT,
             {"heartbeatTime": when(minutes=-5)},
             "never-responded",
             "did not report in time",
+            "",
         ),
     ],
 )
-def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str) -> None:
+def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str, said: str) -> None:
     obj = at_work(expectedInterceptorFinishTime=when(hours=1), **status)
     patch = assign_patch(read(obj), Assign(SECOND, turn, FIRST), NOW)
     message = f"{FIRST} {words}. {SECOND} is asked next."
@@ -180,7 +189,7 @@ def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str) -> N
                     "True",
                     turn.value,
                     when(),
-                    f"{FIRST} {when(minutes=-5)} {fate} {when()}",
+                    f"{FIRST} {when(minutes=-5)} {fate} {when()} {said}".rstrip(),
                 ),
                 # Still progressing, since the same instant.
                 condition("Progressing", "True", "Intercepting", when(minutes=-5), message),
@@ -204,7 +213,7 @@ def test_turns_before_are_remembered_in_their_order() -> None:
     )
     patch = assign_patch(read(obj), Assign(LAST, Turn.PREVIOUS_COMPLETED, SECOND), NOW)
     lines = by_type(patch)["InterceptorAssigned"]["message"].splitlines()
-    assert lines == [told, f"{SECOND} {when(minutes=-5)} completed {when()}"]
+    assert lines == [told, f"{SECOND} {when(minutes=-5)} completed {when()} Copying."]
 
 
 @pytest.mark.parametrize("seconds", [-10, 0, 10])
@@ -216,10 +225,87 @@ def test_a_heartbeat_never_falls_back_when_the_turn_passes_on(seconds: int) -> N
 
 
 def test_a_turn_without_a_record_of_the_one_before_counts_from_now() -> None:
-    obj = at_work(conditions=[])
+    obj = at_work(conditions=[], activeInterceptorCompleted=True)
     patch = assign_patch(read(obj), Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST), NOW)
     expected = f"{FIRST} {when()} completed {when()}"
     assert by_type(patch)["InterceptorAssigned"]["message"] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "result", "words"),
+    [("Failed", "HandedOver", "failed", "failed"), ("Declined", "NothingToDo", "declined", "has declined")],
+)
+def test_a_turn_that_failed_or_was_declined_is_not_called_completed(
+    kind: str, reason: str, result: str, words: str
+) -> None:
+    theirs = condition(f"{FIRST}/{kind}", "True", reason, when(), "The disk\nis full")
+    obj = at_work(activeInterceptorCompleted=True, conditions=[ASSIGNED, INTERCEPTING, theirs])
+    patch = assign_patch(read(obj), Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST), NOW)
+    assert patch["status"]["message"] == f"{FIRST} {words}. {SECOND} is asked next."
+    assignment = by_type(patch)["InterceptorAssigned"]
+    assert assignment["reason"] == f"Previous{kind}"
+    assert assignment["message"] == f"{FIRST} {when(minutes=-5)} {result} {when()} The disk is full"
+
+
+def test_a_failure_counts_only_where_the_interceptor_has_completed_its_turn() -> None:
+    theirs = condition(f"{FIRST}/Failed", "True", "Held", when(), "The disk is full")
+    obj = at_work(conditions=[ASSIGNED, INTERCEPTING, theirs])
+    patch = assign_patch(read(obj), Assign(SECOND, Turn.PREVIOUS_TIMED_OUT, FIRST), NOW)
+    assert " timed-out " in by_type(patch)["InterceptorAssigned"]["message"]
+
+
+# The last turn
+
+
+def last(**status: Any) -> Obj:
+    return at_work(activeInterceptorName=LAST, **status)
+
+
+def test_a_time_out_of_the_last_one_leaves_a_trace_once() -> None:
+    obj = last(heartbeatTime=when(minutes=-31))
+    patch = last_turn_patch(read(obj), NOW)
+    assert patch is not None
+    message = f"{LAST} did not report in time. The pod is evicted unprepared."
+    assert patch["status"]["message"] == message
+    assignment = by_type(patch)["InterceptorAssigned"]
+    assert (assignment["status"], assignment["lastTransitionTime"]) == ("True", when(minutes=-5))
+    assert assignment["message"] == f"{LAST} {when(minutes=-5)} timed-out {when()} Copying."
+    assert by_type(patch)["Progressing"]["reason"] == "Evicting"
+    after = patched(obj, patch)
+    assert last_turn_patch(read(after), NOW) is None
+    over = patched(after, finish_patch(read(after), Finish(Ending.POD_DELETED), NOW))
+    assert by_type(over)["InterceptorAssigned"]["message"] == assignment["message"]
+
+
+def test_who_comes_back_after_a_time_out_is_not_remembered_as_timed_out() -> None:
+    obj = last(heartbeatTime=when(minutes=-31))
+    late = patched(obj, last_turn_patch(read(obj), NOW) or {})
+    late["status"]["heartbeatTime"] = when(minutes=1)
+    over = finish_patch(read(late), Finish(Ending.POD_DELETED), NOW)
+    assert " pod-gone " in by_type(over)["InterceptorAssigned"]["message"]
+    late["status"]["activeInterceptorCompleted"] = True
+    done = last_turn_patch(read(late), NOW)
+    assert done is not None
+    (line,) = by_type(done)["InterceptorAssigned"]["message"].splitlines()
+    assert " completed " in line
+
+
+def test_a_failure_of_the_last_one_says_that_the_pod_is_not_prepared() -> None:
+    theirs = condition(f"{LAST}/Failed", "True", "HandedOver", when(), "The disk is full.")
+    obj = last(activeInterceptorCompleted=True, conditions=[ASSIGNED, INTERCEPTING, theirs])
+    patch = last_turn_patch(read(obj), NOW)
+    assert patch is not None
+    assert patch["status"]["message"] == f"{LAST} failed: The disk is full. The pod is evicted unprepared."
+
+
+def test_after_a_completed_last_turn_its_own_words_stay() -> None:
+    patch = last_turn_patch(read(last(activeInterceptorCompleted=True)), NOW)
+    assert patch is not None
+    assert "message" not in patch["status"]
+
+
+def test_without_interceptors_there_is_no_last_turn() -> None:
+    assert last_turn_patch(read(request()), NOW) is None
 
 
 # The conditions of others

@@ -85,7 +85,8 @@ def test_a_refusal_of_long_ago_narrows_nothing() -> None:
 def test_commands_are_those_of_the_program_that_tells() -> None:
     play = SCENES["waiting for a response"]()
     story = tell(play.typed, play.typed_pod, now=play.now, program="kubectl vacate")
-    assert "kubectl vacate cancel web-1 -n default" in [one.command for one in story.remedies]
+    cancel = "kubectl vacate cancel web-1 -n default --requester drain.example.com"
+    assert cancel in [one.command for one in story.remedies]
 
 
 def test_budgets_of_other_namespaces_and_of_other_pods_do_not_count() -> None:

@@ -56,7 +56,9 @@ def conditions() -> st.SearchStrategy[list[dict[str, Any]]]:
 
 
 def _histories() -> st.SearchStrategy[str]:
-    fates = st.sampled_from(["completed", "timed-out", "never-responded", "ended"])
+    fates = st.sampled_from(
+        ["completed", "timed-out", "never-responded", "failed", "declined", "cancelled", "pod-gone"]
+    )
     line = st.builds("{} {} {} {}".format, st.sampled_from(NAMES), moments, fates, moments)
     return st.lists(line, max_size=3).map("\n".join)
 

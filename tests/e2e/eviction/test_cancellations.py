@@ -98,7 +98,7 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
     assert result.left
     assert [(turn.interceptor, turn.result) for turn in result.history] == [
         (ACTOR_B, TurnResult.COMPLETED),
-        (ACTOR_A, TurnResult.ENDED),
+        (ACTOR_A, TurnResult.POD_GONE),
     ]
     await place.gone(pod)  # 15. and the request goes with it
     assert actors.told == ["there will be a disruption"]

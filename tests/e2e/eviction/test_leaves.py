@@ -138,7 +138,7 @@ async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
     async with place.serving(*with_turns(place, second=evict)):
         await place.ask(pod)
         over = await place.until_complete(pod)
-    assert turns(over) == [(SECOND, TurnResult.ENDED)]
+    assert turns(over) == [(SECOND, TurnResult.POD_GONE)]
     assert reason(over, "Complete") in LEFT
 
 

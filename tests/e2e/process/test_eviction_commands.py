@@ -81,6 +81,28 @@ def test_a_request_that_is_cancelled_while_one_waits(town: Town) -> None:
     assert "pod/spared stays: the request was cancelled" in out
 
 
+def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(town: Town) -> None:
+    town.pod("raw", BACKUP)
+    waiting = town.start("evict", "raw", "--wait", "--requester", JANE)
+    until(lambda: BACKUP in town.vacate("status", "raw").out)
+    conditions = town.until_active("raw")["status"]["conditions"]
+    failed = {
+        "type": f"{BACKUP}/Failed",
+        "status": "True",
+        "reason": "HandedOver",
+        "message": "the disk is full",
+    }
+    town.report(
+        "raw",
+        heartbeatTime=now(),
+        activeInterceptorCompleted=True,
+        conditions=[*conditions, failed | {"lastTransitionTime": now()}],
+    )
+    out, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == 5, out
+    assert f"error: pod/raw: interceptor {BACKUP} failed (the disk is full); the pod went on without" in out
+
+
 def test_an_interrupted_wait_leaves_the_request(town: Town) -> None:
     town.pod("kept", BACKUP)
     waiting = town.start("evict", "kept", "--wait")

@@ -13,7 +13,6 @@ import msgspec
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj
-from vacate.api.times import TIME_PATTERN
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -28,7 +27,7 @@ _SCALARS: dict[Any, Obj] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
-    dt.datetime: {"type": "string", "format": "date-time", "pattern": TIME_PATTERN},
+    dt.datetime: {"type": "string", "format": "date-time"},
 }
 _IDENTITY: Obj = {
     "apiVersion": {

@@ -26,6 +26,7 @@ from vacate.decide.dialects.evictionrequest_patch import (
     assign_patch,
     finish_patch,
     hold_patch,
+    last_turn_patch,
     unadmitted_patch,
 )
 from vacate.decide.process.engine import decide
@@ -39,6 +40,7 @@ from vacate.decide.process.model import (
     Moment,
     Presence,
     Settled,
+    Stage,
     Target,
     Unadmitted,
 )
@@ -46,6 +48,7 @@ from vacate.errors import Conflict, NotFound
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
+from vacate.runtime.events import EventNote
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "evictionrequests"
@@ -124,8 +127,6 @@ class EvictionRequests:
         if request is None or request.complete:
             self._forget(key)
             return Done()
-        if self._requests.unreadable(*key) is not None:
-            return Done()  # what is known is not the newest; the informer will bring what can be read
         try:
             return await self._advance(request, self._target(request))
         except NotFound:
@@ -178,34 +179,49 @@ class EvictionRequests:
                 return await self._finish(request, action, now)
             case Assign():
                 await self._write(request, assign_patch(request, action, now))
-                self._deps.recorder.record(events.assigned(request, action))
+                self._note(*events.assigned(request, action))
                 return Done()
             case Hold():
                 return await self._hold(request, action, now)
             case Evict(look_again=True) if not fresh:
                 return await self._look_again(request)
             case Evict():
+                if await self._end_last_turn(request, now):
+                    return Done()  # the informer brings the request as it is now
                 return await self._evict(request)
 
     async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
         patch = unadmitted_patch(request, now)
         if patch is not None:
             await self._write(request, patch)
-            self._deps.recorder.record(events.unadmitted(request))
+            self._note(events.unadmitted(request))
         return Done()
 
     async def _finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Outcome:
         await self._write(request, finish_patch(request, action, now))
-        self._deps.recorder.record(events.finished(request, action))
+        self._note(*events.finished(request, action))
         return Done()
 
+    async def _end_last_turn(self, request: EvictionRequest, now: dt.datetime) -> bool:
+        """Before the pod is evicted, write down how the last turn ended; whether that was news."""
+        patch = last_turn_patch(request, now)
+        if patch is None:
+            return False
+        await self._write(request, patch)
+        self._note(*events.turn_ended(request))
+        return True
+
+    def _note(self, *notes: EventNote) -> None:
+        for one in notes:
+            self._deps.recorder.record(one)
+
     async def _hold(self, request: EvictionRequest, action: Hold, now: dt.datetime) -> Outcome:
+        if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
+            return Done()
         patch = hold_patch(request, action, now)
         if patch is not None:
             await self._write(request, patch)
-            note = events.held(request, action)
-            if note is not None:
-                self._deps.recorder.record(note)
+            self._note(*events.held(request, action))
         return Done() if action.until is None else Later(action.until)
 
     async def _look_again(self, request: EvictionRequest) -> Outcome:

@@ -69,7 +69,8 @@ class Evictor:
         """Count, say why, and wait. The wait is remembered first: it holds even if nothing can be written."""
         self._count[Result.REFUSED].inc()
         at = self._attempts.refused(request, self._deps.clock.now())
-        self._deps.recorder.record(events.refused(request, why))
+        for note in events.refused(request, why):
+            self._deps.recorder.record(note)
         await self._write_down(request, why)
         return Later(at)
 

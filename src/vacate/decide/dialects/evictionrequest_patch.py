@@ -22,8 +22,9 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
     RequestCondition,
 )
-from vacate.decide.dialects.evictionrequest import assigned, has_responded, recorded_stage
-from vacate.decide.dialects.history import PastTurn, TurnResult, read_history, write_history
+from vacate.decide.dialects.evictionrequest import assigned, recorded_stage
+from vacate.decide.dialects.history import PastTurn, TurnResult, write_history
+from vacate.decide.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
 from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage, Turn
 
 _ENDINGS = {
@@ -35,6 +36,16 @@ _TURNS = {
     Turn.FIRST: "{0} is asked to prepare the pod's leave.",
     Turn.PREVIOUS_COMPLETED: "{1} has done its part. {0} is asked next.",
     Turn.PREVIOUS_TIMED_OUT: "{1} did not report in time. {0} is asked next.",
+}
+_AFTER = {
+    TurnResult.FAILED: "{1} failed. {0} is asked next.",
+    TurnResult.DECLINED: "{1} has declined. {0} is asked next.",
+}
+_REASONS = {TurnResult.FAILED: "PreviousFailed", TurnResult.DECLINED: "PreviousDeclined"}
+_LAST_TURN = {
+    TurnResult.FAILED: "{0} failed: {1}. The pod is evicted unprepared.",
+    TurnResult.TIMED_OUT: "{0} did not report in time. The pod is evicted unprepared.",
+    TurnResult.NEVER_RESPONDED: "{0} never responded. The pod is evicted unprepared.",
 }
 _OF_THE_ACTIVE = ("activeInterceptorName", "activeInterceptorCompleted", "expectedInterceptorFinishTime")
 _UNADMITTED = (
@@ -55,7 +66,8 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
         status["expectedInterceptorFinishTime"] = None
     changed = [_complete(action.ending, message, now), _progress(stage, message, now)]
     if request.status.active_interceptor_name:
-        changed.append(_assignment(request, request.status.active_interceptor_name, TurnResult.ENDED, now))
+        fate = TurnResult.CANCELLED if cancelled else TurnResult.POD_GONE
+        changed.append(_assignment(request, request.status.active_interceptor_name, fate, now))
     return _patch(request, status, changed)
 
 
@@ -63,7 +75,9 @@ def assign_patch(request: EvictionRequest, action: Assign, now: dt.datetime) -> 
     """The turn passes on: the name, a heartbeat of the condition's instant, nothing of the one before."""
     # A heartbeat never falls back: the clock of the interceptor before may be ahead of ours.
     began = max(now, request.status.heartbeat_time or now)
-    message = _TURNS[action.turn].format(action.interceptor, action.previous)
+    ended = result_of_turn(request, action.previous) if action.previous else None
+    message = _AFTER.get(ended, _TURNS[action.turn]) if ended else _TURNS[action.turn]
+    message = message.format(action.interceptor, action.previous)
     status: Obj = {
         "activeInterceptorName": action.interceptor,
         "activeInterceptorCompleted": False,
@@ -74,11 +88,28 @@ def assign_patch(request: EvictionRequest, action: Assign, now: dt.datetime) -> 
     assignment = RequestCondition(
         type=INTERCEPTOR_ASSIGNED,
         status="True",
-        reason=action.turn.value,
+        reason=_REASONS.get(ended, action.turn.value) if ended else action.turn.value,
         message=write_history(_turns_before(request, action, now)),
         last_transition_time=began,
     )
     return _patch(request, status, [assignment, _progress(Stage.INTERCEPTING, message, now)])
+
+
+def last_turn_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
+    """The last interceptor's turn is over and the pod is to be evicted: write that down, once.
+
+    An interceptor may come back after a time-out and complete: the newer end takes the place of the old.
+    """
+    name, before = request.status.active_interceptor_name, assigned(request)
+    if not name or before is None or not request.spec.interceptors:
+        return None
+    if recorded_turn(request, name) is not None:
+        return None
+    ended = _ended_turn(request, name, now)
+    message = _cut(_LAST_TURN.get(ended.result, "").format(name, ended.message.rstrip(".")))
+    status: Obj = {"message": message} if message else {}
+    assignment = msgspec.structs.replace(before, message=write_history(_with_turn(request, ended)))
+    return _patch(request, status, [assignment, _progress(Stage.EVICTING, message, now)])
 
 
 def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:
@@ -122,31 +153,32 @@ def _cut(message: str) -> str:
 def _turns_before(request: EvictionRequest, action: Assign, now: dt.datetime) -> list[PastTurn]:
     if action.previous is None:
         return []
-    return [*_history(request), _last_turn(request, action.previous, _fate(request, action.turn), now)]
+    return _with_turn(request, _ended_turn(request, action.previous, now))
 
 
-def _fate(request: EvictionRequest, turn: Turn) -> TurnResult:
-    if turn is Turn.PREVIOUS_COMPLETED:
-        return TurnResult.COMPLETED
-    return TurnResult.TIMED_OUT if has_responded(request) else TurnResult.NEVER_RESPONDED
+def _with_turn(request: EvictionRequest, ended: PastTurn) -> list[PastTurn]:
+    return [*(one for one in past_turns(request) if one.interceptor != ended.interceptor), ended]
 
 
-def _history(request: EvictionRequest) -> list[PastTurn]:
-    before = assigned(request)
-    return read_history(before.message) if before else []
+def _ended_turn(request: EvictionRequest, name: str, now: dt.datetime) -> PastTurn:
+    """The active interceptor's turn, which has ended while the request goes on."""
+    return _turn(request, name, result_of_turn(request, name), now)
 
 
-def _last_turn(request: EvictionRequest, name: str, fate: TurnResult, now: dt.datetime) -> PastTurn:
+def _turn(request: EvictionRequest, name: str, result: TurnResult, now: dt.datetime) -> PastTurn:
     before = assigned(request)
     began = before.last_transition_time if before else None
-    return PastTurn(name, began or now, fate, now)
+    return PastTurn(name, began or now, result, now, last_message(request, name, result))
 
 
-def _assignment(request: EvictionRequest, name: str, fate: TurnResult, now: dt.datetime) -> RequestCondition:
+def _assignment(
+    request: EvictionRequest, name: str, result: TurnResult, now: dt.datetime
+) -> RequestCondition:
     """The assignment is over; its lines stay for those who look back."""
     if request.status.active_interceptor_completed:
-        fate = TurnResult.COMPLETED
-    turns = [*_history(request), _last_turn(request, name, fate, now)]
+        result = result_of_turn(request, name)
+    known = recorded_turn(request, name)
+    turns = past_turns(request) if known else _with_turn(request, _turn(request, name, result, now))
     return RequestCondition(
         type=INTERCEPTOR_ASSIGNED,
         status="False",

@@ -26,6 +26,7 @@ from vacate.decide.dialects.story_remedies import reason_of
 from vacate.decide.dialects.story_turning import at_work, overdue, turn_comes
 from vacate.decide.dialects.story_turns import ToldTurn, TurnState, told_turns
 from vacate.decide.dialects.story_words import ago, listed
+from vacate.decide.dialects.turn_conditions import recorded_turn
 from vacate.decide.process.engine import decide
 from vacate.decide.process.model import Action, Assign, Evict, Finish, Hold, Moment, Stage, Unadmitted
 
@@ -78,6 +79,8 @@ def _act(scene: Scene) -> Act:
     next_attempt = window[1] if window else None
     action = decide(scene.process, scene.target, Moment(scene.now, _ALL_ALONG, next_attempt))
     beginner = decide(scene.process, scene.target, Moment(scene.now, scene.now, next_attempt))
+    if recorded_turn(scene.request, scene.process.active or "") is not None:
+        return _act_of(scene, action)  # the controller has written down that the turn is over
     if isinstance(beginner, Hold) and beginner.stage is Stage.INTERCEPTING and beginner != action:
         return _overdue_or_at_work(scene, action, beginner)
     return _act_of(scene, action)

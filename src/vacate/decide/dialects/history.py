@@ -1,15 +1,14 @@
 """What became of each interceptor's turn, kept in the message of one condition.
 
 The status has room for one active interceptor only. Whoever explains a request needs those before it too,
-so each turn that ended leaves a line: name, beginning, how it ended, end. The lines travel with writes that
-happen anyway.
+so each turn that ended leaves a line: name, beginning, result, end, and what the interceptor said last.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from vacate.api.times import format_exact_time, parse_time
@@ -19,10 +18,18 @@ from vacate.api.types.evictionrequest import MAX_MESSAGE
 class TurnResult(StrEnum):
     """How a turn ended."""
 
-    COMPLETED = "completed"  # it said so
-    TIMED_OUT = "timed-out"  # it responded at first and then fell silent
-    NEVER_RESPONDED = "never-responded"
-    ENDED = "ended"  # the request was over during its turn
+    COMPLETED = "completed"  # the interceptor has done its part
+    DECLINED = "declined"  # it had nothing to do
+    FAILED = "failed"  # it could not do its part, and said so
+    TIMED_OUT = "timed-out"  # it responded at first and then missed its heartbeat deadline
+    NEVER_RESPONDED = "never-responded"  # it timed out without a single heartbeat
+    CANCELLED = "cancelled"  # the request was cancelled during its turn
+    POD_GONE = "pod-gone"  # the pod ended during its turn, by the interceptor itself or by others
+
+    @property
+    def unprepared(self) -> bool:
+        """Whether the pod went on without what this interceptor should have done."""
+        return self in (TurnResult.FAILED, TurnResult.TIMED_OUT, TurnResult.NEVER_RESPONDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +40,32 @@ class PastTurn:
     began: dt.datetime
     result: TurnResult
     ended: dt.datetime
+    message: str = ""  # what the interceptor said last, in one line
 
     def __str__(self) -> str:
         times = format_exact_time(self.began), format_exact_time(self.ended)
-        return f"{self.interceptor} {times[0]} {self.result.value} {times[1]}"
+        return f"{self.interceptor} {times[0]} {self.result.value} {times[1]} {self.message}".rstrip()
 
 
 def write_history(turns: Iterable[PastTurn]) -> str:
-    """One line each, oldest first; the oldest go where there is no room for all."""
-    lines = [str(turn) for turn in turns]
-    while lines and sum(len(line) + 1 for line in lines) > MAX_MESSAGE:
-        del lines[0]
+    """One line each, oldest first.
+
+    Where there is no room for all, the messages of the oldest go first, and then the oldest themselves.
+    """
+    kept = list(turns)
+    lines = [str(turn) for turn in kept]
+    place = 0
+    while lines and _length(lines) > MAX_MESSAGE:
+        if place < len(lines):
+            lines[place] = str(replace(kept[place], message=""))
+            place += 1
+        else:
+            del lines[0]
     return "\n".join(lines)
+
+
+def _length(lines: list[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
 
 
 def read_history(text: str) -> list[PastTurn]:
@@ -54,7 +75,7 @@ def read_history(text: str) -> list[PastTurn]:
 
 def _read_line(line: str) -> PastTurn | None:
     try:
-        name, began, fate, ended = line.split(" ")
-        return PastTurn(name, parse_time(began), TurnResult(fate), parse_time(ended))
+        name, began, result, ended, *said = line.split(" ", 4)
+        return PastTurn(name, parse_time(began), TurnResult(result), parse_time(ended), "".join(said))
     except ValueError:
         return None

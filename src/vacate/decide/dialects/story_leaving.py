@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.decide.dialects.evictionrequest import MIRROR
+from vacate.decide.dialects.history import TurnResult
 from vacate.decide.dialects.story_budgets import budgets_named_in, room_of, would_refuse
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene
 from vacate.decide.dialects.story_remedies import change_of_mind, follow, look_at_budgets, look_for_controller
 from vacate.decide.dialects.story_words import ahead, command_line, counted, listed, sentence, span
+from vacate.decide.dialects.turn_conditions import result_of_turn
 from vacate.decide.process.attempts import LONGEST_DELAY, after_refusal, delay
 from vacate.decide.process.engine import OVERSTAY
 from vacate.decide.process.model import Departure, Stage
@@ -33,10 +35,11 @@ def evicting(scene: Scene) -> Act:
     """Nothing is in the way on our side."""
     process = scene.process
     why = "all interceptors have had their turns" if process.interceptors else "it has no interceptors"
+    unprepared = _unprepared(scene)
     refusal = _refusal(scene)
     foreseen = (f"As things stand the server will refuse: {sentence(refusal)}",) if refusal else ()
     return Act(
-        headline=f"Pod {scene.name} is being evicted: {why}.",
+        headline=f"Pod {scene.name} is being evicted{unprepared or f': {why}'}.",
         stage=Stage.EVICTING,
         awaited=(*foreseen, *_rooms(scene)),
         next=("The API server is asked now to evict the pod.", *_late_report(scene)),
@@ -176,6 +179,17 @@ def _next_attempt(scene: Scene, window: tuple[dt.datetime, dt.datetime] | None) 
         when = f"between {span(begins - scene.now)} and {span(ends - scene.now)} from now"
     first = f"The next attempt comes {when}, or at once when a budget makes room or goes away."
     return first, f"After each refusal the wait doubles, up to {span(LONGEST_DELAY)}."
+
+
+def _unprepared(scene: Scene) -> str:
+    """Which interceptor the pod goes without, to end a sentence; empty where the last did its part."""
+    active = scene.process.active
+    if not active or not scene.process.interceptors:
+        return ""
+    result = result_of_turn(scene.request, active)
+    if not result.unprepared:
+        return ""
+    return f" unprepared: {active} {'failed' if result is TurnResult.FAILED else 'timed out'}"
 
 
 def _late_report(scene: Scene) -> tuple[str, ...]:

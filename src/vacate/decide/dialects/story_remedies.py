@@ -8,6 +8,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.story_parts import Remedy, Scene
 from vacate.decide.dialects.story_words import plain
 
+_NAMED = 3
 PROMPT = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
 
@@ -22,9 +23,28 @@ def change_of_mind(scene: Scene) -> tuple[Remedy, ...]:
                 scene.command("cancel", "--override"),
             ),
         )
+    names = scene.process.requesters
+    if len(names) == 1:
+        return (Remedy("Cancel the request.", scene.command("cancel", "--requester", names[0])),)
+    everyone = Remedy("Cancel the request for all requesters.", scene.command("cancel", "--override"))
+    # A reader who is none of them would be refused without a name.
+    each = (
+        Remedy(f"Withdraw {name} only.", scene.command("cancel", "--requester", name))
+        for name in names[:_NAMED]
+    )
+    return *each, everyone
+
+
+def decide_on_failure(scene: Scene) -> tuple[Remedy, ...]:
+    """What an administrator can do about an interceptor that failed and holds its turn."""
+    name = scene.request.metadata.name
+    done = ("--subresource=status", "--type=merge", "-p", '{"status":{"activeInterceptorCompleted":true}}')
     return (
-        Remedy("Take back your own request.", scene.command("cancel")),
-        Remedy("Cancel it for everyone who asked.", scene.command("cancel", "--override")),
+        Remedy("Fix the cause and restart the interceptor: it tries again."),
+        Remedy(
+            "End its turn as failed, as an administrator.",
+            scene.kubectl("patch", "evictionrequest", name, *done),
+        ),
     )
 
 

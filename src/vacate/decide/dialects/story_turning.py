@@ -7,14 +7,23 @@ import datetime as dt
 from vacate.api.types.evictionrequest import PROGRESSING
 from vacate.api.types.meta import condition
 from vacate.decide.dialects.evictionrequest import has_responded
+from vacate.decide.dialects.history import TurnResult
 from vacate.decide.dialects.story_parts import Act, Scene
 from vacate.decide.dialects.story_remedies import (
     change_of_mind,
+    decide_on_failure,
     find_interceptor,
     follow,
     look_for_controller,
 )
 from vacate.decide.dialects.story_words import ago, ahead, sentence, span
+from vacate.decide.dialects.turn_conditions import (
+    FailureReason,
+    failed_attempt,
+    failure_of,
+    is_held,
+    result_of_turn,
+)
 from vacate.decide.process.model import Assign, Hold, Stage, Turn
 from vacate.decide.process.silence import deadline_of, next_turn
 
@@ -26,6 +35,8 @@ def at_work(scene: Scene, action: Hold) -> Act:
     active = scene.process.active or ""
     responded = has_responded(scene.request)
     until = action.until
+    if is_held(scene.request, active):
+        return _held(scene, active, until)
     return Act(
         headline=(
             f"{active} prepares the leave of pod {scene.name}."
@@ -37,7 +48,10 @@ def at_work(scene: Scene, action: Hold) -> Act:
         awaited=(f"{active} is awaited: it ends the pod, or says that it has done its part.",)
         if responded
         else (f"A first report of {active} is awaited.",),
-        next=(f"Should it {_fall_silent(responded, until, scene.now)}, {_then(scene)}.",),
+        next=(
+            *_after_attempts(scene, active),
+            f"Should it {_fall_silent(responded, until, scene.now)}, {_then(scene)}.",
+        ),
         next_at=until,
         remedies=(
             follow(scene),
@@ -47,13 +61,47 @@ def at_work(scene: Scene, action: Hold) -> Act:
     )
 
 
+def _held(scene: Scene, active: str, until: dt.datetime | None) -> Act:
+    """The interceptor has failed, and its author chose to wait for an administrator."""
+    failure = failure_of(scene.request, active)
+    said = sentence(failure.message) if failure else ""
+    return Act(
+        headline=f"Pod {scene.name} waits for an administrator: {active} has failed and holds its turn.",
+        stage=Stage.INTERCEPTING,
+        happened=(said,) if said else (),
+        awaited=(f"An administrator's decision about {active} is awaited.",),
+        next=(f"Should {active} {_fall_silent(True, until, scene.now)}, {_then(scene)}.",),
+        next_at=until,
+        remedies=(*decide_on_failure(scene), *change_of_mind(scene)),
+    )
+
+
+def _after_attempts(scene: Scene, active: str) -> tuple[str, ...]:
+    """What happens when the attempts of an interceptor that fails are used up."""
+    attempt = failed_attempt(scene.request, active)
+    if attempt is None:
+        return ()
+    failure = failure_of(scene.request, active)
+    if failure is not None and failure.reason == FailureReason.RETRYING_THEN_HOLD:
+        then = f"{active} holds its turn until an administrator decides"
+    elif following := next_turn(scene.process):
+        then = f"{following} is asked next, without what {active} should have done"
+    else:
+        then = "the pod is evicted unprepared"
+    if attempt.number >= attempt.limit:
+        return (f"Attempt {attempt.number} of {attempt.limit} failed: {then}.",)
+    one_left = attempt.number + 1 == attempt.limit
+    rest = f"attempt {attempt.limit} fails" if one_left else f"attempts up to {attempt.limit} fail"
+    return (f"Attempt {attempt.number} of {attempt.limit} failed; if {rest} too, {then}.",)
+
+
 def turn_comes(scene: Scene, action: Assign) -> Act:
     """Someone's turn comes at once."""
     if action.turn is Turn.FIRST:
         headline = f"Pod {scene.name} is asked to leave; no interceptor has been asked yet."
         due: dt.datetime | None = scene.process.created
     elif action.turn is Turn.PREVIOUS_COMPLETED:
-        headline = f"{action.previous} has done its part in the leave of pod {scene.name}."
+        headline = _ended(scene, action.previous or "")
         due = scene.process.heartbeat
     else:
         headline = f"{action.previous} has been silent for too long."
@@ -65,6 +113,16 @@ def turn_comes(scene: Scene, action: Assign) -> Act:
         next_at=scene.now,
         remedies=(*look_for_controller(scene, due), *change_of_mind(scene)),
     )
+
+
+def _ended(scene: Scene, interceptor: str) -> str:
+    match result_of_turn(scene.request, interceptor):
+        case TurnResult.FAILED:
+            return f"{interceptor} has failed to prepare pod {scene.name}."
+        case TurnResult.DECLINED:
+            return f"{interceptor} has declined to prepare pod {scene.name}."
+        case _:
+            return f"{interceptor} has done its part in the leave of pod {scene.name}."
 
 
 def overdue(scene: Scene, listening: Hold) -> Act:

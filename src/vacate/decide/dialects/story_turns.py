@@ -8,8 +8,15 @@ from enum import StrEnum
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, process_of
-from vacate.decide.dialects.history import PastTurn, TurnResult, read_history
-from vacate.decide.dialects.story_words import ago, ahead, span
+from vacate.decide.dialects.history import PastTurn, TurnResult
+from vacate.decide.dialects.story_words import ago, ahead, sentence, span
+from vacate.decide.dialects.turn_conditions import (
+    is_held,
+    last_message,
+    past_turns,
+    recorded_turn,
+    result_of_turn,
+)
 from vacate.decide.process.silence import deadline_of
 
 
@@ -19,7 +26,11 @@ class TurnState(StrEnum):
     COMPLETED = "Completed"
     TIMED_OUT = "TimedOut"
     NEVER_RESPONDED = "NeverResponded"
-    ENDED = "Ended"  # the request was over during its turn
+    DECLINED = "Declined"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"  # the request was cancelled during its turn
+    POD_GONE = "PodGone"  # the pod ended during its turn
+    HELD = "Held"  # active, failed, and waiting for an administrator
     ACTIVE = "Active"
     OVERDUE = "Overdue"  # active, and silent for longer than the deadline
     WAITING = "Waiting"
@@ -45,13 +56,19 @@ _STATES = {
     TurnResult.COMPLETED: TurnState.COMPLETED,
     TurnResult.TIMED_OUT: TurnState.TIMED_OUT,
     TurnResult.NEVER_RESPONDED: TurnState.NEVER_RESPONDED,
-    TurnResult.ENDED: TurnState.ENDED,
+    TurnResult.DECLINED: TurnState.DECLINED,
+    TurnResult.FAILED: TurnState.FAILED,
+    TurnResult.CANCELLED: TurnState.CANCELLED,
+    TurnResult.POD_GONE: TurnState.POD_GONE,
 }
 _FATES = {
     TurnResult.COMPLETED: "was asked {asked} and completed its part after {took}.",
     TurnResult.TIMED_OUT: "was asked {asked}, responded, then fell silent, and was given up after {took}.",
     TurnResult.NEVER_RESPONDED: "was asked {asked}, never responded, and was given up after {took}.",
-    TurnResult.ENDED: "was asked {asked} and had the turn when the request ended after {took}.",
+    TurnResult.DECLINED: "was asked {asked} and declined after {took}.",
+    TurnResult.FAILED: "was asked {asked} and failed after {took}.",
+    TurnResult.CANCELLED: "was asked {asked} and had the turn when the request was cancelled after {took}.",
+    TurnResult.POD_GONE: "was asked {asked} and had the turn when the pod ended after {took}.",
 }
 
 
@@ -61,8 +78,9 @@ def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") ->
     `idle` is what is said of the one who has the turn while nobody's time runs, and empty while it does.
     """
     process = process_of(request)
-    condition = assigned(request)
-    past = {turn.interceptor: turn for turn in read_history(condition.message if condition else "")}
+    past = {turn.interceptor: turn for turn in past_turns(request)}
+    if process.active and recorded_turn(request, process.active) is None:
+        past.pop(process.active, None)  # it has come back after a time-out
     reached = process.interceptors.index(process.active) if process.active in process.interceptors else -1
     turns = []
     for place, name in enumerate(process.interceptors):
@@ -79,6 +97,8 @@ def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") ->
 
 def _past(turn: PastTurn, now: dt.datetime) -> ToldTurn:
     text = _FATES[turn.result].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
+    if turn.message:
+        text = f"{text} Its last message: {sentence(turn.message)}"
     return ToldTurn(turn.interceptor, _STATES[turn.result], text, turn.began, turn.ended)
 
 
@@ -93,9 +113,11 @@ def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) ->
     began = condition.last_transition_time if condition else request.status.heartbeat_time
     asked = f"was asked {ago(began, now)}" if began else "has been asked"
     if request.status.active_interceptor_completed:
-        return ToldTurn(name, TurnState.COMPLETED, f"{asked} and has completed its part.", began)
+        return _completed(request, name, asked, began)
     if idle:
         return ToldTurn(name, TurnState.ACTIVE, f"{asked} and {idle}.", began)
+    if is_held(request, name):
+        return ToldTurn(name, TurnState.HELD, f"{asked}, failed, and waits for an administrator.", began)
     process = process_of(request)
     late = now - deadline_of(process)
     if late >= dt.timedelta():
@@ -103,6 +125,16 @@ def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) ->
     else:
         state, rest = TurnState.ACTIVE, _progress(request, now)
     return ToldTurn(name, state, f"{asked}{rest}", began)
+
+
+def _completed(request: EvictionRequest, name: str, asked: str, began: dt.datetime | None) -> ToldTurn:
+    """Its turn is over, and the controller has not written that down yet."""
+    result = result_of_turn(request, name)
+    how = {TurnResult.FAILED: "has failed", TurnResult.DECLINED: "has declined"}
+    text = f"{asked} and {how.get(result, 'has completed its part')}."
+    if result in how and (said := last_message(request, name, result)):
+        text = f"{text} Its last message: {sentence(said)}"
+    return ToldTurn(name, _STATES[result], text, began)
 
 
 def _silent(request: EvictionRequest, deadline: str, now: dt.datetime) -> str:
