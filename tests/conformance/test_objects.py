@@ -105,13 +105,56 @@ async def test_a_priority_class_that_is_not_there(scene: Scene) -> None:
     answer.refused(403, "Forbidden", message)
 
 
-async def test_unknown_fields_survive(scene: Scene) -> None:
-    obj = config_map("m", a="1")
-    obj["from-the-future"] = {"deep": [1, {"x": None}]}
-    created = await scene.create(CONFIGMAPS, obj)
-    assert created["from-the-future"]["deep"][0] == 1
-    patched = (await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})).ok()
-    assert patched["from-the-future"]["deep"][0] == 1
+UNKNOWN = 'unknown field \\"spec.evictionInterceptor\\"'
+MERGE, JSON = "application/merge-patch+json", "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def pod_with_a_slip(name: str) -> Obj:
+    """The field is called `evictionInterceptors`."""
+    made = pod(name)
+    return {**made, "spec": {**made["spec"], "evictionInterceptor": [{"name": "a"}]}}
+
+
+@pytest.mark.parametrize("directive", ["Warn", "Ignore"])
+async def test_unknown_fields_are_dropped(scene: Scene, directive: str) -> None:
+    answer = await scene.post(PODS, pod_with_a_slip("p"), query={"fieldValidation": directive})
+    answer.ok(201)
+    if answer.headers is not None:
+        assert (UNKNOWN in (answer.header("Warning") or "")) is (directive == "Warn")
+    assert "evictionInterceptor" not in (await scene.get(PODS, "p"))["spec"]
+
+
+async def test_unknown_fields_are_refused_where_the_client_is_strict(scene: Scene) -> None:
+    strict = {"fieldValidation": "Strict"}
+    slip = pod_with_a_slip("p")
+    slip["spec"]["containers"][0]["imagee"] = "x"
+    answer = (await scene.post(PODS, slip, query=strict)).refused(400, "BadRequest")
+    for path in ("spec.evictionInterceptor", "spec.containers[0].imagee"):
+        assert answer.message is None or f'unknown field "{path}"' in answer.message
+    made = await scene.create(CONFIGMAPS, config_map("m", a="1"))
+    answer = await scene.put(CONFIGMAPS, {**made, "data": {"a": "2"}, "dataa": {}}, query=strict)
+    answer.refused(400, "BadRequest")
+    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize("form", [MERGE, STRATEGIC, JSON])
+async def test_unknown_fields_of_patches(scene: Scene, form: str) -> None:
+    await scene.create(CONFIGMAPS, config_map("m", a="1"))
+    patch: Any = {"data": {"a": "2"}, "dataa": {"b": "c"}}
+    if form == JSON:
+        patch = [{"op": "add", "path": f"/{key}", "value": value} for key, value in patch.items()]
+    if scene.arm.name != "kubectl":  # which has no options for patches
+        strict = {"fieldValidation": "Strict"}
+        answer = await scene.patch(CONFIGMAPS, "m", patch, form, query=strict)
+        answer.refused(422, "Invalid")
+        assert answer.faults[0].startswith("patch: ")
+        assert answer.faults[0].endswith('strict decoding error: unknown field "dataa"')
+    answer = await scene.patch(CONFIGMAPS, "m", patch, form)
+    assert answer.ok()["data"] == {"a": "2"}
+    assert "dataa" not in answer.ok()
+    if answer.headers is not None:
+        assert 'unknown field \\"dataa\\"' in (answer.header("Warning") or "")
 
 
 async def test_texts_survive(scene: Scene) -> None:

@@ -97,9 +97,9 @@ async def _create_role(server: Embedded, values: int) -> int:
 
 def test_limits_name_the_place_and_the_number() -> None:
     check_size({"a": {"b": [0] * MAX_ENTRIES}})
-    with pytest.raises(RequestTooLarge, match=r"a\.b has 2001 entries, and 2000 is the most"):
+    with pytest.raises(RequestTooLarge, match=r"a\.b has 2501 entries, and 2500 is the most"):
         check_size({"a": {"b": [0] * (MAX_ENTRIES + 1)}})
-    with pytest.raises(RequestTooLarge, match=r"a\[\]\.b has 2001 entries"):
+    with pytest.raises(RequestTooLarge, match=r"a\[\]\.b has 2501 entries"):
         check_size({"a": [{"b": {str(number): 0 for number in range(MAX_ENTRIES + 1)}}]})
     with pytest.raises(RequestTooLarge, match=f"more than {MAX_VALUES} values"):
         check_size({"a": [[0] * (MAX_ENTRIES // 2)] * (2 * MAX_VALUES // MAX_ENTRIES)})

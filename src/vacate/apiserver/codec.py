@@ -9,6 +9,7 @@ import orjson
 from vacate.api import protobuf, schema
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.objects import Obj, copied
+from vacate.apiserver.fieldvalidation import FieldValidation
 from vacate.apiserver.jsonfaults import mended, syntax_fault
 from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.media import check_content_type, media_type
@@ -101,17 +102,23 @@ def check_depth(value: Any) -> None:
     raise BadRequest(f"the object nests more than {MAX_DEPTH} levels deep")
 
 
-def read_object(request: Request, kind: Kind) -> Obj:
-    """The body as an object of the kind; missing kind and apiVersion are taken from the address."""
+def read_object(request: Request, kind: Kind, validation: FieldValidation | None = None) -> Obj:
+    """The body as an object of the kind; missing kind and apiVersion are taken from the address.
+
+    Fields that the kind does not have are dropped, and refused or noted where the client wants it.
+    """
     try:
-        return typed(read_body(request), kind)
+        return typed(read_body(request), kind, validation)
     except Unreadable as error:
         raise error.of(kind.kind, request.body) from None
 
 
-def typed(value: Any, kind: Kind) -> Obj:
+def typed(value: Any, kind: Kind, validation: FieldValidation | None = None) -> Obj:
     """An object of the kind with fields of the right JSON types and no nulls, or BadRequest."""
-    obj = schema.decode(kind, identified(value, kind))
+    unknown = None if validation is None else validation.unknown
+    obj = schema.decode(kind, identified(value, kind), unknown)
+    if validation is not None and validation.refusal:
+        raise schema.refusal(kind, validation.refusal)
     obj.setdefault("metadata", {})
     return obj
 

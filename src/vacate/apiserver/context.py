@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vacate.api.field import not_supported
 from vacate.api.identity import User
 from vacate.api.kinds import Kind
+from vacate.apiserver.fieldvalidation import FieldValidation
 from vacate.errors import Invalid
 from vacate.wire.message import Request
 
@@ -25,6 +26,7 @@ class Call:
     name: str  # empty for a collection
     subresource: str
     now: dt.datetime
+    validation: FieldValidation = field(default_factory=FieldValidation)
 
     @property
     def dry_run(self) -> bool:

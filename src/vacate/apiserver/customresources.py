@@ -18,6 +18,7 @@ from vacate.api.schema import table
 from vacate.api.structural import structure
 from vacate.apiserver.codec import Unreadable
 from vacate.apiserver.context import Call
+from vacate.apiserver.fieldvalidation import strict_error, warning_header
 from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
@@ -25,8 +26,6 @@ from vacate.apiserver.registry import Registry
 from vacate.errors import ApiError, BadRequest, UnsupportedMedia
 from vacate.wire.message import Response
 
-_MOST_WARNINGS = 10
-_LONGEST = 256
 _WRITING = ("POST", "PUT", "PATCH")
 _NOT_TYPED = (
     "the body of the request was in an unknown format - accepted media types include: "
@@ -38,8 +37,12 @@ Verb = Callable[[Registry, Call], Awaitable[Response]]
 
 async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response:
     """The verb's answer, refused or with a word about it where the client sends unknown fields."""
-    if not call.kind.custom or call.request.method not in _WRITING:
+    if call.request.method not in _WRITING:
         return await verb(registry, call)
+    if not call.kind.custom:
+        response = await verb(registry, call)
+        response.headers = {**response.headers, **call.validation.headers}
+        return response
     if media_type(call.request.headers.get("Content-Type", "")) == protobuf.MEDIA_TYPE:
         raise UnsupportedMedia(_NOT_TYPED)
     directive = call.request.query.get("fieldValidation") or "Warn"
@@ -54,7 +57,7 @@ async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response
         raise _refusal(registry, call, unknown)
     response = await verb(registry, call)
     if unknown and directive == "Warn":
-        response.headers = {**response.headers, **_warning(unknown)}
+        response.headers = {**response.headers, **warning_header(unknown)}
     return response
 
 
@@ -72,19 +75,8 @@ def _check_identity(call: Call, obj: Obj) -> None:
         raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [fault])
 
 
-def _warning(unknown: list[str]) -> dict[str, str]:
-    """A header names only what can stand in one."""
-    shown = [path for path in unknown if path.isascii() and path.isprintable() and len(path) <= _LONGEST]
-    told = [f'299 - "unknown field \\"{_escaped(path)}\\""' for path in shown[:_MOST_WARNINGS]]
-    return {"Warning": ", ".join(told)} if told else {}
-
-
-def _escaped(path: str) -> str:
-    return path.replace("\\", "\\\\").replace('"', '\\"')
-
-
 def _refusal(registry: Registry, call: Call, unknown: list[str]) -> ApiError:
-    told = "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
+    told = strict_error(unknown)
     kind = call.kind
     if call.request.method != "PATCH":
         whole = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {told}'

@@ -11,7 +11,7 @@ from typing import Any
 
 from vacate.errors import RequestTooLarge
 
-MAX_ENTRIES = 2_000
+MAX_ENTRIES = 2_500
 """Most entries of one list or map."""
 MAX_VALUES = 20_000
 """Most values in one object, lists and maps included."""

@@ -16,6 +16,7 @@ from vacate.apiserver.authn import Authenticator
 from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
 from vacate.apiserver.context import Call, dry_run_directives
 from vacate.apiserver.customresources import Verb, answer_checked
+from vacate.apiserver.fieldvalidation import field_validation
 from vacate.apiserver.health import Health
 from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
@@ -160,7 +161,7 @@ class ApiServer:
     def _review(self, call: Call, address: Route) -> Response:
         if address.verb != "create" or address.name:
             raise _not_allowed()
-        body = read_object(call.request, call.kind)
+        body = read_object(call.request, call.kind, call.validation)
         filled = answer_review(call.kind, body, call.user, self.registry.authorizer, call.now)
         return respond.unstored(call, filled, 201)
 
@@ -171,7 +172,8 @@ def _call(request: Request, address: Route, kind: Kind, user: User, registry: Re
     name = address.name
     if address.verb in ("list", "watch", "deletecollection"):
         name = ""
-    return Call(request, user, kind, namespace, name, address.subresource, registry.clock.now())
+    now = registry.clock.now()
+    return Call(request, user, kind, namespace, name, address.subresource, now, field_validation(request))
 
 
 def _fits(call: Call) -> bool:

@@ -1,6 +1,6 @@
 """The schema table, and what Go's typed structs do to an object: check, normalise, complete, refuse.
 
-The objects themselves stay dicts, so that fields of newer releases survive.
+The objects themselves stay dicts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from vacate.api.schema.complete import completer
 from vacate.api.schema.custom import settle_custom
 from vacate.api.schema.faults import faults_of
 from vacate.api.schema.normal import normalise_struct
-from vacate.api.schema.scan import CLEAN, WRONG, scanner
+from vacate.api.schema.scan import CHANGES, UNKNOWN, WRONG, scanner
 from vacate.api.schema.table import Field, Shape, Struct, Table, TypeRef, table
+from vacate.api.schema.unknown import drop_unknown
 from vacate.errors import BadRequest
 
 __all__ = [
@@ -23,20 +24,24 @@ __all__ = [
     "TypeRef",
     "complete",
     "decode",
+    "refusal",
     "settle",
     "table",
 ]
 
 
-def decode(kind: TypeRef, obj: Obj) -> Obj:
-    """Check and normalise in one look, in place; BadRequest as a server words it."""
-    faults = settle(kind, obj)
+def decode(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> Obj:
+    """Check and normalise in one look, in place; BadRequest as a server words it.
+
+    Fields that the type does not have are dropped, and their paths added to `unknown`.
+    """
+    faults = settle(kind, obj, unknown)
     if faults:
-        raise BadRequest(_refusal(kind, faults[0]))
+        raise refusal(kind, faults[0])
     return obj
 
 
-def settle(kind: TypeRef, obj: Obj) -> list[str]:
+def settle(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> list[str]:
     """As `decode`, but says what is wrong, in the decoder's bare words, instead of refusing."""
     if isinstance(kind, Kind) and kind.custom:
         return settle_custom(kind, obj)
@@ -46,7 +51,11 @@ def settle(kind: TypeRef, obj: Obj) -> list[str]:
     found = scanner(struct.name)(obj)
     if found & WRONG:
         return faults_of(struct, obj)
-    if found != CLEAN:
+    if found & UNKNOWN:
+        dropped = drop_unknown(struct, obj)
+        if unknown is not None:
+            unknown += dropped
+    if found & CHANGES:
         normalise_struct(struct, obj)
     return []
 
@@ -59,6 +68,7 @@ def complete(kind: TypeRef, obj: Obj) -> None:
         fill(obj)
 
 
-def _refusal(ref: TypeRef, fault: str) -> str:
+def refusal(ref: TypeRef, fault: str) -> BadRequest:
+    """400 for an object that cannot be read as one of its type."""
     name, version = (ref.kind, ref.version) if isinstance(ref, Kind) else (ref[1], ref[0].rpartition("/")[2])
-    return f'{name} in version "{version}" cannot be handled as a {name}: {fault}'
+    return BadRequest(f'{name} in version "{version}" cannot be handled as a {name}: {fault}')

@@ -2,7 +2,7 @@
 
 Nulls of known fields vanish where Go writes none, null items become the zero of their type, quantities and
 times take their canonical form, empty lists and maps are left out, and so are zeroes that Go leaves out.
-Unknown fields stay as they are.
+Fields that the type does not have are none of its business.
 """
 
 from __future__ import annotations

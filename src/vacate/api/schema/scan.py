@@ -16,8 +16,9 @@ from vacate.api.schema import moments
 from vacate.api.schema.table import Field, Shape, Struct, table
 from vacate.api.schema.zeroes import omitted_when_zero, vanishes_when_empty, written_as_null
 
-CLEAN, CHANGES, WRONG = 0, 1, 2
-"""Nothing to do; decoding would give another object; decoding would fail. Combined with `|`."""
+CLEAN, CHANGES, WRONG, UNKNOWN = 0, 1, 2, 4
+"""Nothing to do; decoding would give another object; it would fail; it would drop fields that the type does
+not have. Combined with `|`."""
 
 Scan = Callable[[Any], int]
 Node = Scan | type
@@ -65,9 +66,11 @@ def _scan_fields(fields: Mapping[str, Node], nulls: frozenset[str], value: dict[
     found, lookup = CLEAN, fields.get
     for key, item in value.items():
         node = lookup(key)
-        if node is None or type(item) is node:
+        if type(item) is node:
             continue
-        if item is None:
+        if node is None:
+            found |= UNKNOWN
+        elif item is None:
             if key not in nulls:
                 found |= CHANGES
         elif isinstance(node, type):

@@ -11,6 +11,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, copied
 from vacate.api.schema.restore import Unrestorable, restore
 from vacate.apiserver.codec import misfit
+from vacate.apiserver.fieldvalidation import FieldValidation
 from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.json_patch import apply_json_patch
@@ -26,7 +27,9 @@ ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
 __all__ = ["ACCEPTED", "JSON_PATCH", "MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "apply_patch"]
 
 
-def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj:
+def apply_patch(
+    media_type: str, kind: Kind, original: Obj, patch: bytes, validation: FieldValidation | None = None
+) -> Obj:
     """The patched object, which shares nothing with the original and has fields of the right types.
 
     Raises the ApiError that a server answers with: UnsupportedMedia, BadRequest, RequestTooLarge, Invalid.
@@ -37,11 +40,12 @@ def apply_patch(media_type: str, kind: Kind, original: Obj, patch: bytes) -> Obj
     if form != JSON_PATCH and may_be_large(patch):
         check_size(document)
     working = copied(original)
+    unknown = validation or FieldValidation()
     try:
         if form == STRATEGIC_MERGE_PATCH:
-            return _strategic(kind, working, document)
+            return _strategic(kind, working, document, unknown)
         result = apply_json_patch(working, document) if form == JSON_PATCH else _merge(working, document)
-        return _decoded(kind, result)
+        return _decoded(kind, result, unknown)
     except RecursionError:
         raise refusals.too_deep() from None
 
@@ -69,29 +73,30 @@ def _merge(working: Obj, document: Any) -> Obj:
     return apply_merge_patch(working, document)
 
 
-def _strategic(kind: Kind, working: Obj, document: Any) -> Obj:
+def _strategic(kind: Kind, working: Obj, document: Any, validation: FieldValidation) -> Obj:
     if not isinstance(document, dict | None):
         raise BadRequest(refusals.not_an_object(document))
     result = apply_strategic_patch(schema.table().struct_of(kind), working, document or {})
     _limited(result)
     # A typed object cannot change what it is, whatever the patch says.
     result["apiVersion"], result["kind"] = kind.api_version, kind.kind
-    if schema.settle(kind, result):
-        _restore(kind, result, document)
+    if schema.settle(kind, result, validation.unknown):
+        _restore(kind, result, document, validation)
+    _refuse_unknown(validation, refusals.go_text(document) if validation.refusal else "")
     return result
 
 
-def _restore(kind: Kind, result: Obj, document: Any) -> None:
+def _restore(kind: Kind, result: Obj, document: Any, validation: FieldValidation) -> None:
     """What does not decode may still be taken: a merged object is not sent through the decoder."""
     shown = refusals.go_text(document)  # what the merge has left of it
     try:
         restore(kind, result)
     except Unrestorable as error:
         raise refusals.unusable(field.invalid("patch", shown, str(error))) from None
-    schema.settle(kind, result)
+    schema.settle(kind, result, validation.unknown)
 
 
-def _decoded(kind: Kind, result: Any) -> Obj:
+def _decoded(kind: Kind, result: Any, validation: FieldValidation) -> Obj:
     text = _limited(result)
     if not isinstance(result, dict):
         raise refusals.unusable(field.invalid("patch", text, refusals.not_an_object(result)))
@@ -100,10 +105,18 @@ def _decoded(kind: Kind, result: Any) -> Obj:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
     if result.get("kind") in (None, ""):
         result["kind"] = kind.kind
-    fault = _fault_of_identity(kind, result) or next(iter(schema.settle(kind, result)), "")
+    fault = _fault_of_identity(kind, result) or next(
+        iter(schema.settle(kind, result, validation.unknown)), ""
+    )
     if fault:
         raise refusals.unusable(field.invalid("patch", text, fault))
+    _refuse_unknown(validation, text)
     return result
+
+
+def _refuse_unknown(validation: FieldValidation, shown: str) -> None:
+    if validation.refusal:
+        raise refusals.unusable(field.invalid("patch", shown, validation.refusal))
 
 
 def _fault_of_identity(kind: Kind, result: Obj) -> str:

@@ -24,7 +24,7 @@ _NAME_ATTEMPTS = 8
 
 async def create(registry: Registry, call: Call) -> Response:
     """Default, admit, validate, write."""
-    obj = read_object(call.request, call.kind)
+    obj = read_object(call.request, call.kind, call.validation)
     match_namespace(obj, call)
     if call.dry_run:
         admit(registry, call, obj)

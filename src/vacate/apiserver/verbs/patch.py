@@ -17,7 +17,7 @@ async def patch(registry: Registry, call: Call) -> Response:
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
     check_form_for(call.kind, kind_of_patch)
     entry, old = registry.current(call.kind, call.namespace, call.name)
-    patched = apply_patch(kind_of_patch, call.kind, old, call.request.body)
+    patched = apply_patch(kind_of_patch, call.kind, old, call.request.body, call.validation)
     # A merge nests no deeper than the object and the patch did; a JSON patch can copy parts into themselves.
     if kind_of_patch == JSON_PATCH or may_nest_deeply(call.request.body):
         check_depth(patched)

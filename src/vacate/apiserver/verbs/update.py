@@ -22,7 +22,7 @@ _BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 async def update(registry: Registry, call: Call) -> Response:
     """Replace the object, if it is still the one that the client read."""
-    new = read_object(call.request, call.kind)
+    new = read_object(call.request, call.kind, call.validation)
     check_address(new, call)
     if _brings_into_being(registry, call):
         return await _create(registry, call, new)
