@@ -3,6 +3,7 @@
     VacateError
     ├── ConfigError              what a person typed or wrote is wrong; names the field and the remedy
     ├── TransportError           no answer: the request may or may not have been carried out
+    │   └── UnreadableObject     an answer with an object that cannot be decoded
     ├── StoreError
     │   ├── KeyExists            create of a key that is there
     │   ├── KeyChanged           compare-and-swap against a revision that is no longer the newest
@@ -54,6 +55,14 @@ class ConfigError(VacateError):
 
 class TransportError(VacateError):
     """The request got no answer; it may or may not have been carried out."""
+
+
+class UnreadableObject(TransportError):
+    """The server answered, and the object in the answer cannot be decoded.
+
+    To a caller it is as if there were no answer. It says nothing about the server's health: other objects
+    can be read.
+    """
 
 
 class StoreError(VacateError):

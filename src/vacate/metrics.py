@@ -104,6 +104,24 @@ class Metrics:
             ["method"],
             registry=self.registry,
         )
+        self.informer_unreadable = Counter(
+            "vacate_informer_unreadable",
+            "States of objects that could not be decoded and were skipped.",
+            ["name", "resource"],
+            registry=self.registry,
+        )
+        self.informer_unreadable_objects = Gauge(
+            "vacate_informer_unreadable_objects",
+            "Objects whose newest state cannot be decoded.",
+            ["name", "resource"],
+            registry=self.registry,
+        )
+        self.informer_stalled_seconds = Gauge(
+            "vacate_informer_stalled_seconds",
+            "For how long no change can have arrived; 0 while changes arrive.",
+            ["name", "resource"],
+            registry=self.registry,
+        )
         self._shown: dict[str, Shown] = {}  # by name, so that a part that starts anew shows its series once
 
     def show(self, name: str, collector: Shown) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -13,9 +14,9 @@ from vacate.cache import machine
 from vacate.cache.bucket import CacheKey
 from vacate.cache.machine import Effect, Input, Position, Step, step
 from vacate.cache.reader import Reader
-from vacate.cache.table import Change, IndexFunction, Table, key_of
+from vacate.cache.table import Change, IndexFunction, Table, is_another, key_of, place_of
 from vacate.client.client import Client
-from vacate.client.codec import WatchEvent
+from vacate.client.codec import Unreadable, WatchEvent
 from vacate.client.watch import Watch
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -24,8 +25,13 @@ from vacate.wire.framing import DELETED
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 Handler = Callable[[T | None, T | None], None]
 """Called as fn(old, new) after the readers see the change; None where there is no object."""
+
+UnreadableHandler = Callable[[Unreadable], None]
+"""Called for each state of an object that cannot be decoded."""
 
 Projection = Callable[[T], T]
 """Cuts an object down to what those who share the informer look at, before it is kept."""
@@ -45,7 +51,9 @@ class Informer(Generic[T]):
     """A live copy of one collection.
 
     At rest it waits on one open watch: no polling and no listing. Handlers are called in the order of the
-    changes, and must neither block nor raise: an error in one ends `run`.
+    changes, and must neither block nor raise: an error in one ends `run`. An object that cannot be decoded is
+    skipped, logged once for each of its states, and listed by the reader as unreadable until it changes or
+    goes.
     """
 
     def __init__(
@@ -74,12 +82,16 @@ class Informer(Generic[T]):
         self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
         self._table: Table[T] = Table(indexes or {})
         self._aside: dict[CacheKey, T] = {}  # a listing that is not whole yet
+        self._aside_unreadable: dict[CacheKey, Unreadable] = {}  # what of it cannot be decoded
         self._handlers: list[Handler[T]] = []
+        self._unreadable_handlers: list[UnreadableHandler] = []
         self._synced = asyncio.Event()
         self._started = False
         self._position = Position()
         self._unbroken_since: dt.datetime | None = None
+        self._stalled_since: dt.datetime | None = None
         self._trouble: VacateError | None = None
+        self._logged_trouble = ""  # what the log says is wrong at present
         self.reader = Reader(self._table)
 
     @property
@@ -102,6 +114,11 @@ class Informer(Generic[T]):
         """Why the last attempt failed; None once changes arrive again."""
         return self._trouble
 
+    @property
+    def stalled_since(self) -> dt.datetime | None:
+        """Since when no change can have arrived although the informer runs; None while changes arrive."""
+        return self._stalled_since
+
     def add_indexes(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
         """Index by more functions. Only before `run`; a name keeps the function it got first."""
         for name, function in indexes.items():
@@ -118,6 +135,12 @@ class Informer(Generic[T]):
         for obj in self.reader.list():
             handler(None, obj)
 
+    def subscribe_unreadable(self, handler: UnreadableHandler) -> None:
+        """Call the handler for every state that cannot be decoded from now on, and for those known."""
+        self._unreadable_handlers.append(handler)
+        for one in self.reader.list_unreadable():
+            handler(one)
+
     async def wait_synced(self) -> None:
         """Return when the first whole listing is there."""
         await self._synced.wait()
@@ -125,6 +148,7 @@ class Informer(Generic[T]):
     async def run(self) -> None:
         """Follow the collection until cancelled."""
         self._started = True
+        self._stalled_since = self._clock.now()
         position, effects = step(self._position, machine.Started())
         while True:
             self._position = position
@@ -157,7 +181,7 @@ class Informer(Generic[T]):
             )
         except (ApiError, TransportError) as error:
             return self._failed(error)
-        return machine.Page(page.items, page.resource_version, page.continue_token)
+        return machine.Page(page.items, page.resource_version, page.continue_token, page.unreadable)
 
     async def _follow(self, position: Position, opening: machine.OpenStream) -> Step:
         """Open a watch and stay on it to its end; return the step after that."""
@@ -185,12 +209,21 @@ class Informer(Generic[T]):
 
     def _failed(self, error: VacateError) -> machine.Failed:
         self._unbroken_since, self._trouble = None, error
+        self._stalled_since = self._stalled_since or self._clock.now()
+        text = str(error)
+        if self._position.failures and text != self._logged_trouble:  # one hiccup is not worth a line
+            self._logged_trouble = text
+            log.warning("%s: cannot be followed, trying again: %s", self.kind.resource, text)
         return machine.Failed(error)
 
     def _listening(self) -> None:
         """Note that changes arrive from now on, if they do and did not before."""
         if self._unbroken_since is None and self._position.phase is machine.Phase.WATCHING:
             self._unbroken_since, self._trouble = self._clock.now(), None
+            self._stalled_since = None
+            if self._logged_trouble:
+                self._logged_trouble = ""
+                log.warning("%s: changes arrive again", self.kind.resource)
 
     async def _stay(self, watch: Watch[T]) -> None:
         await watch.open()
@@ -208,9 +241,9 @@ class Informer(Generic[T]):
                 case machine.Apply(events, version):
                     self._apply(events, version)
                 case machine.Forget():
-                    self._aside = {}
-                case machine.Collect(items):
-                    self._collect(items)
+                    self._aside, self._aside_unreadable = {}, {}
+                case machine.Collect(items, unreadable):
+                    self._collect(items, unreadable)
                 case machine.Amend(events):
                     self._amend(events)
                 case machine.Swap(version):
@@ -219,13 +252,24 @@ class Informer(Generic[T]):
     def _trimmed(self, obj: Any) -> T:
         return cast(T, obj) if self.project is None else self.project(obj)
 
-    def _collect(self, items: Sequence[T]) -> None:
+    def _collect(self, items: Sequence[T], unreadable: Sequence[Unreadable] = ()) -> None:
         for item in map(self._trimmed, items):
-            self._aside[key_of(item)] = item
+            key = key_of(item)
+            self._aside[key] = item
+            self._aside_unreadable.pop(key, None)
+        for one in unreadable:
+            key = place_of(one.identity)
+            self._aside_unreadable[key] = one
+            self._aside.pop(key, None)
 
     def _apply(self, events: Sequence[WatchEvent[Any]], version: str) -> None:
         for event in events:
-            changes = self._table.apply(self._trimmed(event.object), deleted=event.type == DELETED)
+            deleted = event.type == DELETED
+            if event.unreadable is not None:
+                self._report(event.unreadable, deleted=deleted)
+                changes = self._table.apply_unreadable(event.unreadable, deleted=deleted)
+            else:
+                changes = self._table.apply(self._trimmed(event.object), deleted=deleted)
             self._table.resource_version = event.resource_version
             self._tell(changes)
         self._table.resource_version = version
@@ -233,15 +277,35 @@ class Informer(Generic[T]):
     def _amend(self, events: Sequence[WatchEvent[Any]]) -> None:
         for event in events:
             if event.type == DELETED:
-                self._aside.pop(key_of(event.object), None)
+                gone = place_of(event.unreadable.identity) if event.unreadable else key_of(event.object)
+                self._aside.pop(gone, None)
+                self._aside_unreadable.pop(gone, None)
+            elif event.unreadable is not None:
+                self._collect((), (event.unreadable,))
             elif event.object is not None:
                 self._collect((event.object,))
 
     def _swap(self, version: str) -> None:
         items, self._aside = self._aside, {}
+        unreadable, self._aside_unreadable = self._aside_unreadable, {}
+        for key, one in unreadable.items():
+            self._report(one)
+            known = self._table.objects.get(key)
+            if known is not None and not is_another(one, known):
+                items[key] = known  # the last state that could be decoded
+        self._table.unreadable = unreadable
         changes = self._table.replace(items.values(), version)
         self._synced.set()
         self._tell(changes)
+
+    def _report(self, one: Unreadable, *, deleted: bool = False) -> None:
+        """Say once for each state of an object that it cannot be decoded."""
+        known = self._table.unreadable.get(place_of(one.identity))
+        if deleted or (known is not None and known.identity == one.identity):
+            return
+        log.warning("%s: skipped until it changes: %s", self.kind.resource, one.reason)
+        for handler in self._unreadable_handlers:
+            handler(one)
 
     def _tell(self, changes: Sequence[Change[T]]) -> None:
         for old, new in changes:

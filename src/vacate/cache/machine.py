@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from vacate.client.codec import WatchEvent
+from vacate.client.codec import Unreadable, WatchEvent
 from vacate.errors import ApiError, BadRequest, Gone, Invalid, VacateError
 from vacate.wire.framing import BOOKMARK
 
@@ -70,6 +70,7 @@ class Page(Value, frozen=True):
     items: Sequence[Any]
     resource_version: str
     continue_token: str = ""
+    unreadable: Sequence[Unreadable] = ()
 
 
 class Events(Value, frozen=True):
@@ -104,6 +105,7 @@ class Collect(Value, frozen=True):
     """Put items of a listing aside."""
 
     items: Sequence[Any]
+    unreadable: Sequence[Unreadable] = ()
 
 
 class Amend(Value, frozen=True):
@@ -189,7 +191,8 @@ def _opened(position: Position) -> Step:
 
 def _page(position: Position, page: Page) -> Step:
     if page.continue_token:
-        return position, (Collect(page.items), FetchPage(position.page_size, page.continue_token))
+        collect = Collect(page.items, page.unreadable)
+        return position, (collect, FetchPage(position.page_size, page.continue_token))
     listed = replace(
         position,
         phase=Phase.CONNECTING,
@@ -199,7 +202,7 @@ def _page(position: Position, page: Page) -> Step:
         expired=False,
     )
     return listed, (
-        Collect(page.items),
+        Collect(page.items, page.unreadable),
         Swap(page.resource_version),
         OpenStream(page.resource_version, initial_events=False),
     )

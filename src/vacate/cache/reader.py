@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from vacate.cache.bucket import CacheKey
 from vacate.cache.table import Table
+from vacate.client.codec import Unreadable
 
 T = TypeVar("T")
 
@@ -33,6 +34,18 @@ class Reader(Generic[T]):
     def get(self, namespace: str, name: str) -> T | None:
         """One object; the namespace is empty for cluster-wide kinds."""
         return self._table.objects.get(CacheKey(namespace, name))
+
+    def unreadable(self, namespace: str, name: str) -> Unreadable | None:
+        """Why the object's newest state cannot be decoded; None where it can, or where there is no object.
+
+        `get` has the last state that could be decoded, if there was one.
+        """
+        return self._table.unreadable.get(CacheKey(namespace, name))
+
+    def list_unreadable(self) -> List[Unreadable]:
+        """Every object whose newest state cannot be decoded, in key order."""
+        found = self._table.unreadable
+        return [found[key] for key in sorted(found)]
 
     def list(self, namespace: str = "") -> List[T]:
         """All objects, or those of one namespace, in key order."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from vacate.cache.bucket import Bucket, CacheKey
-from vacate.client.codec import identity_of
+from vacate.client.codec import Identity, Unreadable, identity_of
 
 T = TypeVar("T")
 
@@ -30,6 +30,7 @@ class Table(Generic[T]):
         self.indexed: dict[str, dict[str, Bucket[T]]] = {name: {} for name in indexes}  # likewise
         self.resource_version = ""  # every change of the server up to here is in the table
         self.synced = False  # whether a whole listing has arrived
+        self.unreadable: dict[CacheKey, Unreadable] = {}  # whose newest state cannot be decoded
 
     def replace(self, items: Iterable[T], resource_version: str) -> list[Change[T]]:
         """Swap in a whole listing and say what that changed, deletions first, in key order."""
@@ -44,9 +45,26 @@ class Table(Generic[T]):
     def apply(self, obj: Any, *, deleted: bool) -> list[Change[T]]:
         """Take in one event."""
         key = key_of(obj)
+        self.unreadable.pop(key, None)
         if not deleted:
             return self._put(key, obj)
         return [] if self._remove(key) is None else [(obj, None)]
+
+    def apply_unreadable(self, one: Unreadable, *, deleted: bool) -> list[Change[T]]:
+        """Take in an event whose object cannot be decoded.
+
+        The last state that could be decoded stays, as if the event were still on its way: controllers are
+        made for caches that lag behind, and an object must not seem to be deleted because of a bad field.
+        """
+        key = place_of(one.identity)
+        if deleted:
+            self.unreadable.pop(key, None)
+        else:
+            self.unreadable[key] = one
+        known = self.objects.get(key)
+        if known is None or not (deleted or is_another(one, known)):
+            return []
+        return [(self._remove(key), None)]
 
     def _put(self, key: CacheKey, obj: T) -> list[Change[T]]:
         old = self.objects.get(key)
@@ -86,6 +104,16 @@ def key_of(obj: object) -> CacheKey:
     """The key of a dict or projection."""
     identity = identity_of(obj)
     return CacheKey(identity.namespace, identity.name)
+
+
+def place_of(identity: Identity) -> CacheKey:
+    """The key of an object of that identity."""
+    return CacheKey(identity.namespace, identity.name)
+
+
+def is_another(one: Unreadable, known: object) -> bool:
+    """Whether the known object is gone, and this one has taken its name."""
+    return bool(one.identity.uid) and one.identity.uid != identity_of(known).uid
 
 
 def _take_out(buckets: dict[str, Bucket[T]], value: str, key: CacheKey) -> None:

@@ -88,5 +88,5 @@ def _count(value: Any) -> int:
 def _time(text: Any) -> dt.datetime | None:
     try:
         return parse_time(text) if isinstance(text, str) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

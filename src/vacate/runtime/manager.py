@@ -68,6 +68,10 @@ class Manager:
         """Whether everything runs, on synced caches."""
         return self._ready.is_set()
 
+    def not_ready(self) -> str:
+        """What is missing, or nothing: a health check. Informers that stand still count, too."""
+        return self._informers.stalled() or ("" if self.ready else "starting")
+
     async def wait_ready(self) -> None:
         """Return when everything runs."""
         await self._ready.wait()

@@ -15,7 +15,7 @@ from vacate.metrics import Metrics
 async def health_endpoint(
     port: int,
     metrics: Metrics,
-    ready: Callable[[], bool],
+    not_ready: Callable[[], str],
     host: str = "0.0.0.0",  # noqa: S104  probes come from outside the pod
 ) -> AsyncIterator[None]:
     """Answer on that port for the length of the block."""
@@ -25,7 +25,8 @@ async def health_endpoint(
         return web.Response(text="ok")
 
     async def readyz(_: web.Request) -> web.Response:
-        return web.Response(text="ok") if ready() else web.Response(text="starting", status=503)
+        missing = not_ready()
+        return web.Response(text=missing, status=503) if missing else web.Response(text="ok")
 
     async def measured(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(metrics.registry), content_type="text/plain")

@@ -80,7 +80,7 @@ async def serve_interceptors(
         raise ConfigError("there are no interceptors to run")
     await _look_around(client, interceptors)
     recorder = EventRecorder(client, clock, entropy, component=names[0], host=socket.gethostname())
-    informers = InformerFactory(client, clock, entropy)
+    informers = InformerFactory(client, clock, entropy, metrics=metrics, name=names[0])
     deps = Deps(client, clock, entropy, metrics, recorder, informers)
     beside: list[Runnable] = [recorder]
     manager = Manager(
@@ -91,7 +91,7 @@ async def serve_interceptors(
     )
     async with contextlib.AsyncExitStack() as stack:
         if health_port is not None:
-            await stack.enter_async_context(health_endpoint(health_port, metrics, lambda: manager.ready))
+            await stack.enter_async_context(health_endpoint(health_port, metrics, manager.not_ready))
         await manager.run()
 
 

@@ -89,7 +89,9 @@ class ControlPlane:
     def not_ready(self) -> str:
         """What is still missing, or nothing: a health check."""
         waiting = sum(1 for manager in self._managers if not manager.ready)
-        return f"{waiting} of {len(self._managers)} parts are still starting" if waiting else ""
+        if waiting:
+            return f"{waiting} of {len(self._managers)} parts are still starting"
+        return "; ".join(filter(None, (manager.not_ready() for manager in self._managers)))
 
     async def run(self) -> None:
         """Run all parts until cancelled; the failure of one ends all and is raised."""

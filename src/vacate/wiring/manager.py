@@ -74,7 +74,7 @@ class ManagerParts:
         """What is still missing, or nothing: a health check. Who waits for the lease only is ready."""
         if not self.enabled:
             return ""
-        return self._missing or _unsynced(self._deps)
+        return self._missing or _unsynced(self._deps) or self._deps.informers.stalled()
 
     async def run(self) -> None:
         """Run until cancelled, and then give the lease back. Raises when the lease is lost."""

@@ -51,7 +51,14 @@ def part_deps(
     """What the controllers of one part are built from, and the recorder that must run with them."""
     client = Client(transport, user_agent=f"vacate/{component}")
     recorder = _recorder(client, component, around)
-    informers = InformerFactory(client, around.clock, around.entropy, projections=projections)
+    informers = InformerFactory(
+        client,
+        around.clock,
+        around.entropy,
+        projections=projections,
+        metrics=around.metrics,
+        name=component,
+    )
     deps = Deps(client, around.clock, around.entropy, around.metrics, recorder, informers, around.gates)
     return deps, recorder
 

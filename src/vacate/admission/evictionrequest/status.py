@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from vacate.admission.conditions import condition_faults
 from vacate.admission.evictionrequest.turns import turn_faults
 from vacate.admission.faults import same
@@ -16,7 +14,8 @@ from vacate.admission.types import Context
 from vacate.api.field import Fault, FieldError, forbidden, invalid, not_supported, required
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import parse_time
-from vacate.api.types.evictionrequest import COMPLETE, FORBID, MAX_CONDITIONS, OWN_CONDITIONS, EvictionRequest
+from vacate.api.types.evictionrequest import COMPLETE, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
+from vacate.api.types.readable import readable_part
 from vacate.decide.process.model import Ending
 from vacate.decide.process.silence import CLOCK_TOLERANCE
 
@@ -90,7 +89,7 @@ def status_faults(new: Obj, old: Obj, schema_faults: Sequence[FieldError], ctx: 
         return [forbidden("status", "may not change once the request is complete")]
     after = mapping(new.get("status"))
     found = _of_conditions(after, schema_faults)
-    if any(fault.fault is Fault.TYPE_INVALID for fault in schema_faults):
+    if any(fault.fault is Fault.TYPE_INVALID or fault.path.endswith("Time") for fault in schema_faults):
         return found
     for check in _STEPS:
         found += check(new, old, ctx.now)
@@ -184,8 +183,7 @@ def _counter(new: Obj, old: Obj, _now: dt.datetime) -> list[FieldError]:
 
 
 def _turns(new: Obj, old: Obj, now: dt.datetime) -> list[FieldError]:
-    request = msgspec.convert(old, EvictionRequest)
-    return turn_faults(mapping(new.get("status")), request, now, completes=is_complete(new))
+    return turn_faults(mapping(new.get("status")), readable_part(old), now, completes=is_complete(new))
 
 
 _Step = Callable[[Obj, Obj, dt.datetime], list[FieldError]]

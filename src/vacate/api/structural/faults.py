@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from vacate.api.field import Fault, FieldError, duplicate, invalid, not_supported, required, too_many
 from vacate.api.objects import Obj
-from vacate.api.times import parse_time
+from vacate.api.structural.formats import is_date_time, matches
 
-_RFC_3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
-)
 _TYPES: dict[type, str] = {
     dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number",
     type(None): "null",
@@ -31,23 +26,6 @@ def structural_faults(schema: Obj, value: Any, below: str = "") -> list[FieldErr
     """
     found = [*_faults(schema, value, ""), *_repetitions(schema, value, "")]
     return [replace(one, path=_joined(below, one.path)) for one in found] if below else found
-
-
-def is_time(text: str) -> bool:
-    """Whether the text is a time that everyone can read: RFC 3339, within the years 1 to 9999."""
-    if not _RFC_3339.fullmatch(text):
-        return False
-    try:
-        parse_time(text)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-@cache
-def matcher(pattern: str) -> re.Pattern[str]:
-    """The pattern as Go reads it: a dollar stands at the very end, not before a last line break."""
-    return re.compile(pattern.replace("$", r"\Z"))
 
 
 def limits_of_integer(schema: Obj) -> tuple[int | None, int | None]:
@@ -106,9 +84,9 @@ def _of_string(schema: Obj, value: str, path: str) -> Iterator[FieldError]:
         yield FieldError(path, Fault.TOO_LONG, f"may not be more than {longest} bytes")
     if len(value) < shortest:
         yield invalid(path, value, f"{path} in body should be at least {shortest} chars long")
-    if "pattern" in schema and not matcher(schema["pattern"]).search(value):
+    if "pattern" in schema and not matches(schema["pattern"], value):
         yield invalid(path, value, f"{path} in body should match '{schema['pattern']}'")
-    if schema.get("format") == "date-time" and not is_time(value):
+    if schema.get("format") == "date-time" and not is_date_time(value):
         yield _wrong_type(path, "date-time", value)
 
 

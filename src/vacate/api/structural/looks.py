@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from vacate.api.objects import Obj
-from vacate.api.structural.faults import is_time, limits_of_integer, matcher
+from vacate.api.structural.faults import limits_of_integer
+from vacate.api.structural.formats import matcher
+from vacate.api.times import is_time
 
 Look = Callable[[Any], bool]
 
@@ -70,11 +72,11 @@ def _array_fits(schema: Obj) -> Look:
 
 def _string_fits(schema: Obj) -> Look:
     least, most = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
+    if schema.get("format") == "date-time":
+        return lambda value: type(value) is str and least <= len(value) <= most and is_time(value)
     if "pattern" in schema:
         matches = matcher(schema["pattern"]).search
         return lambda value: type(value) is str and least <= len(value) <= most and matches(value) is not None
-    if schema.get("format") == "date-time":
-        return lambda value: type(value) is str and least <= len(value) <= most and is_time(value)
     return lambda value: type(value) is str and least <= len(value) <= most
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj
+from vacate.api.times import TIME_PATTERN
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -27,7 +28,7 @@ _SCALARS: dict[Any, Obj] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
-    dt.datetime: {"type": "string", "format": "date-time"},
+    dt.datetime: {"type": "string", "format": "date-time", "pattern": TIME_PATTERN},
 }
 _IDENTITY: Obj = {
     "apiVersion": {

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from vacate.api.types.meta import ObjectMeta, Projection, condition
+from vacate.api.types.meta import ObjectMeta, Projection, check_times, condition
 
 SOFT = "Soft"
 ALLOW, FORBID = "Allow", "Forbid"
@@ -164,6 +164,9 @@ class RequestCondition(Projection, frozen=True):
     ] = ""
     message: Annotated[str, told("Why, for people.", required=True, maxLength=MAX_MESSAGE)] = ""
 
+    def __post_init__(self) -> None:
+        check_times(self.last_transition_time)
+
 
 class PodEvictionStatus(Projection, frozen=True):
     """What became of attempts to evict the pod through the API."""
@@ -234,6 +237,9 @@ class EvictionRequestStatus(Projection, frozen=True):
         PodEvictionStatus | None,
         told("Refused evictions of the pod; absent until the first. Written by the controller."),
     ] = None
+
+    def __post_init__(self) -> None:
+        check_times(self.expected_interceptor_finish_time, self.heartbeat_time)
 
 
 class EvictionRequest(Projection, frozen=True):

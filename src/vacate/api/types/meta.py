@@ -8,9 +8,18 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from vacate.api.times import ACCEPTABLE, is_acceptable
+
 
 class Projection(msgspec.Struct, rename="camel", gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all projections: camelCase on the wire, immutable, unknown to the cyclic collector."""
+
+
+def check_times(*moments: dt.datetime | None) -> None:
+    """ValueError unless all are acceptable times, which is what admission and the CRD let through."""
+    for moment in moments:
+        if moment is not None and not is_acceptable(moment):
+            raise ValueError(f"{moment.isoformat()} is no acceptable time: {ACCEPTABLE}")
 
 
 class OwnerReference(Projection, frozen=True):

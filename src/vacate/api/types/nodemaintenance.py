@@ -18,7 +18,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
     told,
 )
-from vacate.api.types.meta import ObjectMeta, Projection
+from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
 CORDON, DRAIN = "Cordon", "Drain"
 REFUSE, IGNORE, EVICT = "Refuse", "Ignore", "Evict"
@@ -238,6 +238,9 @@ class NodeProgress(Projection, frozen=True):
     drained_time: Annotated[dt.datetime | None, told("Since when the node is drained.")] = None
     message: Annotated[str, told("What is awaited, for people.", maxLength=MAX_MESSAGE)] = ""
 
+    def __post_init__(self) -> None:
+        check_times(self.start_time, self.deadline_time, self.estimated_finish_time, self.drained_time)
+
 
 class Blocker(Projection, frozen=True):
     """One thing that holds the drain, and what would help."""
@@ -291,6 +294,9 @@ class NodeMaintenanceStatus(Projection, frozen=True):
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
     ] = msgspec.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_times(self.estimated_finish_time)
 
 
 class NodeMaintenance(Projection, frozen=True):

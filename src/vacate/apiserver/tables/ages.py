@@ -19,7 +19,7 @@ def since(text: object, now: dt.datetime) -> str:
         return _UNKNOWN
     try:
         return human_duration(now - parse_time(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         return _UNKNOWN
 
 

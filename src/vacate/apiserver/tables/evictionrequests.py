@@ -5,10 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import msgspec
-
 from vacate.api.objects import Obj, dig, name_of
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.readable import UNREADABLE, decodes, readable_part
 from vacate.apiserver.tables.ages import age
 from vacate.apiserver.tables.columns import AGE, NAME, Column, Printer
 from vacate.decide.dialects.evictionrequest import shown_stage
@@ -18,7 +16,7 @@ def _request(obj: Obj, now: dt.datetime) -> list[Any]:
     return [
         name_of(obj),
         dig(obj, "spec", "target", "podRef", "name"),
-        shown_stage(msgspec.convert(obj, EvictionRequest)).value,
+        shown_stage(readable_part(obj)).value if decodes(obj) else UNREADABLE,
         dig(obj, "status", "activeInterceptorName"),
         dig(obj, "status", "expectedInterceptorFinishTime"),
         dig(obj, "status", "podEvictionStatus", "failedAPIEvictionCounter"),

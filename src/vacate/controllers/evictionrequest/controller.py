@@ -127,6 +127,8 @@ class EvictionRequests:
         if request is None or request.complete:
             self._forget(key)
             return Done()
+        if self._requests.unreadable(*key) is not None:
+            return Done()  # what is known is not the newest; the informer will bring what can be read
         try:
             return await self._advance(request, self._target(request))
         except NotFound:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from vacate.cache.informer import Informer
 from vacate.clock import PassiveClock
-from vacate.errors import ApiError, ServiceUnavailable, Timeout, TransportError
+from vacate.errors import ApiError, ServiceUnavailable, Timeout, TransportError, UnreadableObject
 
 T = TypeVar("T")
 
@@ -41,6 +41,9 @@ class Listening:
         began = self._clock.now()
         try:
             result = await request
+        except UnreadableObject:
+            self._answered()  # the object is at fault, not the server
+            raise
         except _NO_ANSWER:
             self._unanswered(began)
             raise

@@ -1,0 +1,56 @@
+"""PURE. The part of a stored EvictionRequest that can be decoded, for those who have to go on with it.
+
+A request may have been stored by a server without our rules. A write that puts its status right is checked
+against the fields that can be read: the others say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus, RequestCondition
+from vacate.api.types.meta import ObjectMeta
+
+UNREADABLE = "Unreadable"
+"""What tables show in place of the stage of a request that cannot be decoded."""
+
+_MISFITS = (ValueError, OverflowError)
+
+
+def decodes(obj: Any) -> bool:
+    """Whether the whole request can be decoded."""
+    return _fits(obj, EvictionRequest)
+
+
+def readable_part(obj: Obj) -> EvictionRequest:
+    """The request without what cannot be decoded: single fields of its status, or all of another part."""
+    try:
+        return msgspec.convert(obj, EvictionRequest)
+    except _MISFITS:
+        kept: Obj = {"status": _readable_status(obj.get("status"))}
+        if _fits(obj.get("metadata"), ObjectMeta):
+            kept["metadata"] = obj["metadata"]
+        if _fits({"spec": obj.get("spec")}, EvictionRequest):
+            kept["spec"] = obj["spec"]
+        return msgspec.convert(kept, EvictionRequest)
+
+
+def _readable_status(status: Any) -> Obj:
+    if not isinstance(status, dict):
+        return {}
+    kept = {key: value for key, value in status.items() if _fits({key: value}, EvictionRequestStatus)}
+    conditions = status.get("conditions")
+    if "conditions" not in kept and isinstance(conditions, list):
+        kept["conditions"] = [one for one in conditions if _fits(one, RequestCondition)]
+    return kept
+
+
+def _fits(value: Any, shape: type) -> bool:
+    try:
+        msgspec.convert(value, shape)
+    except _MISFITS:
+        return False
+    return True
