@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
+from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.exits import complain, each, end
 from vacate.cli.override import STAYS, override
 from vacate.cli.params import own_requester_name, pod_name, subdomain
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
-from vacate.cli.reading import find
+from vacate.cli.reading import find, list_requests
 from vacate.cli.run import run_until_signalled
 from vacate.cli.status_rows import pod_of
 from vacate.decide.dialects.evictionrequest import shown_stage
@@ -24,7 +26,8 @@ GOES = "has begun to leave and goes all the same:"
 
 
 @click.command()
-@click.argument("pods", type=pod_name, nargs=-1, required=True, metavar="POD…")
+@click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
+@selector_option("Every request for pods with these labels instead.")
 @click.option(
     "--requester", type=subdomain, metavar="NAME", help="Whose request; USER.cli.vacate.dev by default."
 )
@@ -32,7 +35,9 @@ GOES = "has begun to leave and goes all the same:"
     "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
 )
 @cluster_options
-def cancel(pods: tuple[str, ...], requester: str | None, overriding: bool, reach: Reach) -> None:
+def cancel(
+    pods: tuple[str, ...], selector: str, requester: str | None, overriding: bool, reach: Reach
+) -> None:
     """Take back the request that pods leave.
 
     Without --override only one's own name is taken out: whoever else asked still wants the pod gone. With
@@ -41,13 +46,17 @@ def cancel(pods: tuple[str, ...], requester: str | None, overriding: bool, reach
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
+    check_choice(pods, selector)
     name = requester or own_requester_name()
     codes: list[int] = []
 
     async def work() -> None:
         async with connected(reach) as cluster:
             cancelling = Cancelling(cluster, name, overriding=overriding)
-            for pod, said in await each(tuple(dict.fromkeys(pods)), cancelling.cancel):
+            chosen = tuple(dict.fromkeys(pods)) or await _selected(
+                cluster, selector, "" if overriding else name
+            )
+            for pod, said in await each(chosen, cancelling.cancel):
                 if isinstance(said, VacateError):
                     codes.append(complain(pod, said))
                 else:
@@ -55,6 +64,22 @@ def cancel(pods: tuple[str, ...], requester: str | None, overriding: bool, reach
 
     run_until_signalled(work)
     end(codes)
+
+
+async def _selected(cluster: Cluster, selector: str, requester: str) -> tuple[str, ...]:
+    """The pods of open requests by that requester; a request carries the labels of its pod."""
+    found = await list_requests(cluster, cluster.namespace, selector)
+    requests = [msgspec.convert(obj, EvictionRequest) for obj in found]
+    chosen = [
+        pod_of(one)
+        for one in requests
+        if not one.complete and (not requester or requester in [by.name for by in one.spec.requesters])
+    ]
+    if not chosen:
+        whose = f" by {requester}" if requester else ""
+        where = f"in namespace {cluster.namespace}"
+        terminal.echo(f"No open eviction requests{whose} match {selector!r} {where}.", err=True)
+    return tuple(dict.fromkeys(chosen))
 
 
 class Cancelling:

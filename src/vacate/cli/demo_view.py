@@ -91,7 +91,7 @@ class Screen:
             Text(_budget_line(view.budget), style="bold"),
         ]
         if view.requests:
-            parts.append(live_table(rows_of(view.requests, [], view.now), title="Asked to leave"))
+            parts.append(live_table(rows_of(view.requests, [], view.now), (self._console.width, 12)))
         return Group(*parts, Text("\n".join(self._lines[-_RECENT:])))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import sys
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 import click
@@ -20,6 +22,9 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
 )
 from vacate.cli.common import terminal
+from vacate.cli.common.remedies import not_found_in
+from vacate.cli.common.selectors import check_choice, selector_option
+from vacate.cli.evict_progress import shown_progress
 from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, UNPREPARED, complain, each, end
 from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
@@ -31,7 +36,7 @@ from vacate.decide.dialects.evictionrequest import shown_stage
 from vacate.decide.dialects.story_words import command_line, listed, plain, span
 from vacate.decide.process.model import Ending
 from vacate.entropy import system_entropy
-from vacate.errors import VacateError
+from vacate.errors import NotFound, VacateError
 from vacate.sdk import Requester, Result, TurnResult
 
 _WATCHES = 64  # each pod that is waited for holds a connection
@@ -55,7 +60,7 @@ class Asking:
 
 @click.command()
 @click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Every pod with these labels instead.")
+@selector_option("Every pod with these labels instead.")
 @click.option("--because", default="", metavar="TEXT", help="Why; kept on the request for people to read.")
 @click.option("--requester", type=subdomain, metavar="NAME", help="Who asks; USER.cli.vacate.dev by default.")
 @click.option(
@@ -69,7 +74,7 @@ class Asking:
     "--timeout", type=span_between(), metavar="SPAN", help="Wait no longer than that; implies --wait."
 )
 @cluster_options
-@output_option
+@output_option()
 def evict(
     pods: tuple[str, ...],
     selector: str,
@@ -89,10 +94,7 @@ def evict(
     Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled, 4 timed out, and 5 gone
     without the preparation of an interceptor that failed or timed out.
     """
-    if bool(pods) == bool(selector):
-        raise click.UsageError(
-            "name at least one pod, or select them with -l" if not pods else "name pods or use -l"
-        )
+    check_choice(pods, selector)
     asking = Asking(because.strip(), deadline, wait or timeout is not None, timeout, output)
     codes: list[int] = []
 
@@ -140,18 +142,26 @@ class Eviction:
             requests[pod] = asked
             self._say(pod, how_asked(asked, self._requester.name))
         if self._asking.wait:
-            codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
+            async with self._progress(requests):
+                codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
         if self._asking.output:
             self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
         return codes
+
+    def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
+        if self._asking.output or not requests:
+            return contextlib.nullcontext()
+        return shown_progress(self._cluster, {one.metadata.name: pod for pod, one in requests.items()})
 
     async def _ask(self, pod: str) -> EvictionRequest:
         deadline = self._asking.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
         because, own = self._asking.because, self._requester.name
-        request = await self._requester.request(
-            pod, self._cluster.namespace, reason=because, deadline_seconds=seconds
-        )
+        namespace = self._cluster.namespace
+        try:
+            request = await self._requester.request(pod, namespace, reason=because, deadline_seconds=seconds)
+        except NotFound as error:
+            raise not_found_in(error, namespace) from error
         if because:
             said = f"{own} asks pod {pod} to leave: {because}"
             await note(self._cluster, request, REQUESTED, said)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from vacate.cli.common import terminal
-from vacate.errors import VacateError
+from vacate.errors import TransportError, VacateError
 
 T = TypeVar("T")
 
@@ -44,6 +44,7 @@ async def each(pods: Sequence[str], do: Callable[[str], Awaitable[T]]) -> list[t
 
     ends = list(await asyncio.gather(*(one(pod) for pod in pods)))
     failures = [end for _, end in ends if isinstance(end, VacateError)]
-    if len(failures) == len(ends) and len({str(failure) for failure in failures}) == 1:
+    unanswered = all(isinstance(failure, TransportError) for failure in failures)
+    if failures and len(failures) == len(ends) and (unanswered or len({*map(str, failures)}) == 1):
         raise failures[0]  # the same for all: no rights, no server, no such API
     return ends

@@ -23,7 +23,7 @@ from vacate.decide.registration import resolve
 @click.command()
 @click.argument("pod", type=pod_name, metavar="POD")
 @cluster_options
-@output_option
+@output_option()
 def explain(pod: str, reach: Reach, output: str) -> None:
     """Tell how a pod's leave stands.
 

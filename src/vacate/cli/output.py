@@ -15,19 +15,20 @@ from vacate.cli.common import terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-JSON, YAML = "json", "yaml"
+JSON, YAML, WIDE, NAME = "json", "yaml", "wide", "name"
 _GAP = "   "
 
 
-def output_option(command: F) -> F:
-    """Add -o; the command gets it as `output`, empty for people."""
+def output_option(*more: str) -> Callable[[F], F]:
+    """Add -o with json, yaml and more; the command gets it as `output`, empty for people."""
+    words = "Print objects instead of words"
     return click.option(
         "-o",
         "--output",
-        type=click.Choice([JSON, YAML]),
+        type=click.Choice([JSON, YAML, *more]),
         callback=lambda _ctx, _param, value: value or "",
-        help="Print objects instead of words.",
-    )(command)
+        help=f"{words}, only names, or more columns." if WIDE in more else f"{words}.",
+    )
 
 
 def print_object(obj: Obj, form: str) -> None:
@@ -53,8 +54,12 @@ def yaml_text(obj: Obj) -> str:
     return yaml.safe_dump(obj, sort_keys=False, allow_unicode=False)
 
 
-def print_objects(objs: Sequence[Obj], form: str) -> None:
-    """Several objects as the list that kubectl prints and applies."""
+def print_objects(objs: Sequence[Obj], form: str, name: Callable[[Obj], str] = str) -> None:
+    """Several objects as the list that kubectl prints and applies, or the name of each on a line."""
+    if form == NAME:
+        for obj in objs:
+            terminal.echo(name(obj))
+        return
     print_object({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(objs)}, form)
 
 

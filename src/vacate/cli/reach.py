@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import click
 
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.cli.common.remedies import not_accepted, unreachable
 from vacate.cli.params import namespace_name
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import Clock, SystemClock
-from vacate.errors import ApiError, ConfigError, NotFound
+from vacate.errors import ApiError, ConfigError, NotFound, TransportError, Unauthorized
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,6 +69,10 @@ async def connected(reach: Reach) -> AsyncIterator[Cluster]:
         yield Cluster(client, reach.namespace or config.namespace, clock)
     except NotFound as error:
         raise _not_served() if _is_path(error) else error from error
+    except Unauthorized as error:
+        raise ConfigError(not_accepted(config.server)) from error
+    except TransportError as error:
+        raise unreachable(error, config.server) from error
     finally:
         await client.aclose()
 

@@ -12,6 +12,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common.remedies import not_found_in
 from vacate.cli.reach import Cluster
 from vacate.errors import Forbidden, NotFound
 
@@ -53,12 +54,14 @@ async def find(cluster: Cluster, pod_name: str) -> Found:
     return Found(None, request)
 
 
-async def list_requests(cluster: Cluster, namespace: str) -> list[Obj]:
-    """Every request of a namespace, or of all of them, page by page."""
+async def list_requests(cluster: Cluster, namespace: str, selector: str = "") -> list[Obj]:
+    """Every request of a namespace, or of all of them, with these labels, page by page."""
     found: list[Obj] = []
     token = ""
     while True:
-        page = await cluster.client.list(EVICTIONREQUESTS, namespace, limit=_PAGE, continue_token=token)
+        page = await cluster.client.list(
+            EVICTIONREQUESTS, namespace, label_selector=selector, limit=_PAGE, continue_token=token
+        )
         found += page.items
         token = page.continue_token
         if not token:
@@ -89,7 +92,7 @@ async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None
     try:
         return await cluster.client.get(PODS, name, cluster.namespace), None
     except NotFound as error:
-        return None, error
+        return None, not_found_in(error, cluster.namespace)
 
 
 async def _request(cluster: Cluster, uid: str) -> Obj | None:

@@ -1,6 +1,8 @@
-"""`vacate status`: which pods are asked to leave, and how far they have come."""
+"""`vacate status`: which pods are requested to be evicted, and how far that is."""
 
 from __future__ import annotations
+
+import shutil
 
 import click
 import msgspec
@@ -8,65 +10,87 @@ import msgspec
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
-from vacate.cli.output import aligned, output_option, print_objects
+from vacate.cli.common.examples import examples
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.params import pod_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import list_budgets, list_requests
 from vacate.cli.run import run_until_signalled
-from vacate.cli.status_rows import HEADER, WIDE_HEADER, rows_of
+from vacate.cli.status_layout import layout
+from vacate.cli.status_order import KEYS, in_order
+from vacate.cli.status_rows import row_of
+from vacate.cli.status_view import View
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        ("status", "requests of this namespace"),
+        ("status -A --sort-by age", "of all namespaces, the oldest first"),
+        ("status web-1 -w", "follow one pod to its end"),
+        ("status -l app=web -o wide", "by labels, nothing cut"),
+        ("status -w -o json | jq .object.status.message", "changes for a program"),
+    )
+)
 @click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
+@selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Stay and show each change.")
+@click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
-@output_option
-def status(pods: tuple[str, ...], everywhere: bool, follow: bool, reach: Reach, output: str) -> None:
+@output_option(WIDE, NAME)
+def status(
+    pods: tuple[str, ...],
+    everywhere: bool,
+    selector: str,
+    follow: bool,
+    sort_by: str | None,
+    reach: Reach,
+    output: str,
+) -> None:
     """Show which pods are asked to leave.
 
     With -w it stays until Ctrl-C, or until all of the named pods have left; it follows the cluster's own
-    changes and asks nothing while there are none.
+    changes and asks nothing while there are none. Into a pipe each change is a line with its time; with
+    -o json a line that holds a watch event, {"type": …, "object": …}.
     """
-    if follow and output:
-        raise click.UsageError("-w and -o do not go together; `kubectl get evictionrequests -w -o json` does")
     if everywhere and reach.namespace:
         raise click.UsageError("-A and -n do not go together")
 
     async def work() -> None:
         async with connected(reach) as cluster:
             namespace = "" if everywhere else cluster.namespace
+            view = View(namespace, pods, selector, sort_by or "", output)
             if follow:
                 from vacate.cli.status_follow import Follower  # noqa: PLC0415  one look needs no live table
 
-                await Follower(cluster, namespace, pods).run()
+                await Follower(cluster, view).run()
             else:
-                await _show(cluster, namespace, pods, output)
+                await _show(cluster, view)
 
     run_until_signalled(work)
 
 
-async def _show(cluster: Cluster, namespace: str, pods: tuple[str, ...], output: str) -> None:
-    found = [one for one in await list_requests(cluster, namespace) if not pods or _pod(one) in pods]
-    if output:
-        print_objects(found, output)
+async def _show(cluster: Cluster, view: View) -> None:
+    namespace, pods = view.namespace, view.pods
+    listed = await list_requests(cluster, namespace, view.selector)
+    found = [one for one in listed if not pods or _pod(one) in pods]
+    if view.output not in ("", WIDE):
+        print_objects(found, view.output, name=lambda one: f"pod/{_pod(one)}")
         return
     if found:
-        requests = [msgspec.convert(one, EvictionRequest) for one in found]
+        requests = in_order([msgspec.convert(one, EvictionRequest) for one in found], view.sort_by)
         budgets = await list_budgets(cluster, namespace) or []
-        rows = rows_of(requests, budgets, cluster.clock.now())
-        header = HEADER if namespace else WIDE_HEADER
-        terminal.echo_lines(aligned([header, *(row.cells(namespace=not namespace) for row in rows)]))
+        rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
+        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
+        wide = view.output == WIDE
+        terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
     present = [_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
-        terminal.echo(f"No eviction request for pod {missing}{_where(namespace)}.", err=True)
+        terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
-        terminal.echo(f"No eviction requests{_where(namespace)}.", err=True)
+        terminal.echo(f"No eviction requests{view.where}.", err=True)
 
 
 def _pod(request: Obj) -> str:
     return str(dig(request, "spec", "target", "podRef", "name"))
-
-
-def _where(namespace: str) -> str:
-    return f" in namespace {namespace}" if namespace else ""

@@ -15,8 +15,11 @@ from vacate.decide.dialects.story_budgets import budgets_named_in, covering
 from vacate.decide.dialects.story_words import plain
 from vacate.decide.process.model import Stage
 
-HEADER = ("POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE")
-WIDE_HEADER = ("NAMESPACE", *HEADER)
+NAMESPACE = "NAMESPACE"
+HEADER = (
+    "POD", "STAGE", "ACTIVE", "SINCE", "ETA", "HEARTBEAT", "BLOCKED BY", "AGE", "REQUESTERS", "MESSAGE"
+)  # fmt: skip
+WIDE_HEADER = (*HEADER[:-1], "REFUSALS", "REQUEST", HEADER[-1])
 NOTHING = "-"
 _OVER = (Stage.COMPLETE, Stage.CANCELLED)
 
@@ -34,20 +37,24 @@ class Row:
     heartbeat: str
     blocked_by: str
     age: str
+    requesters: str = NOTHING
+    message: str = NOTHING
+    refusals: str = NOTHING
+    request: str = NOTHING
 
-    def cells(self, *, namespace: bool) -> tuple[str, ...]:
-        """The row's texts, in the order of the header."""
+    def cells(self, *, namespace: bool, wide: bool = False) -> tuple[str, ...]:
+        """The row's texts, in the order of `header_of`."""
         own = (
-            self.pod,
-            self.stage,
-            self.active,
-            self.since,
-            self.eta,
-            self.heartbeat,
-            self.blocked_by,
-            self.age,
-        )
+            self.pod, self.stage, self.active, self.since, self.eta, self.heartbeat, self.blocked_by,
+            self.age, self.requesters, *((self.refusals, self.request) if wide else ()), self.message,
+        )  # fmt: skip
         return (self.namespace, *own) if namespace else own
+
+
+def header_of(*, namespace: bool, wide: bool = False) -> tuple[str, ...]:
+    """The titles of the columns."""
+    own = WIDE_HEADER if wide else HEADER
+    return (NAMESPACE, *own) if namespace else own
 
 
 def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now: dt.datetime) -> Row:
@@ -59,11 +66,15 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
         pod=pod_of(request),
         stage=stage.value,
         active=active or NOTHING,
-        since=_span(_since(request, stage), now),
+        since=_span(stands_since(request), now),
         eta=_eta(request, now) if active else NOTHING,
         heartbeat=_heartbeat(request, now) if active else NOTHING,
         blocked_by=_blocked_by(request, stage, budgets),
         age=_span(request.metadata.creation_timestamp, now),
+        requesters=", ".join(one.name for one in request.spec.requesters) or NOTHING,
+        message=plain(status.message) or NOTHING,
+        refusals=_refusals(request),
+        request=request.metadata.name,
     )
 
 
@@ -81,9 +92,9 @@ def pod_of(request: EvictionRequest) -> str:
     return ref.name if ref else NOTHING
 
 
-def _since(request: EvictionRequest, stage: Stage) -> dt.datetime | None:
+def stands_since(request: EvictionRequest) -> dt.datetime | None:
     """Since when it stands as it does: the turn, the stage, or the end."""
-    conditions = request.status.conditions
+    stage, conditions = shown_stage(request), request.status.conditions
     if stage is Stage.INTERCEPTING:
         began = assigned(request)
     else:
@@ -121,6 +132,11 @@ def _blocking(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) 
             "pdbs"
         ]
     return [_short(message)]
+
+
+def _refusals(request: EvictionRequest) -> str:
+    counted = request.status.pod_eviction_status
+    return str(counted.failed_api_eviction_counter) if counted else NOTHING
 
 
 def _short(message: str) -> str:

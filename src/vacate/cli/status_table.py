@@ -1,25 +1,34 @@
-"""Rows of requests as a table on a terminal: only what may be long is broken where there is no room."""
+"""Rows of requests on a terminal that is drawn anew again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
-from vacate.cli.common.terminal import safe
-from vacate.cli.status_rows import HEADER, WIDE_HEADER, Row
+from vacate.cli.status_layout import layout
+from vacate.cli.status_rows import Row
 
-_STYLES = {"Blocked": "yellow", "Complete": "green", "Cancelled": "dim", "Terminating": "cyan"}
-_MAY_BE_LONG = ("NAMESPACE", "POD", "ACTIVE", "BLOCKED BY")
+_STYLES = {
+    "yellow": ("Blocked",),
+    "cyan": ("Intercepting", "Terminating"),
+    "green": ("Complete",),
+    "dim": ("Cancelled", "Deleted"),
+}
 
 
-def live_table(rows: Sequence[Row], *, wide: bool = False, title: str = "") -> Table:
-    """The table; `wide` with namespaces."""
-    table = Table(box=None, pad_edge=False, title=title or None, title_justify="left")
-    for column in WIDE_HEADER if wide else HEADER:
-        table.add_column(column, overflow="fold", no_wrap=column not in _MAY_BE_LONG)
-    for row in rows:
-        cells = [Text(safe(cell)) for cell in row.cells(namespace=wide)]
-        table.add_row(*cells, style=_STYLES.get(row.stage, ""))
-    return table
+def live_table(
+    rows: Sequence[Row], size: tuple[int, int], *, namespace: bool = False, wide: bool = False, note: str = ""
+) -> Text:
+    """The table for a terminal of so many columns and lines, with a note below it."""
+    columns, lines = size
+    drawn = layout(rows, namespace=namespace, width=columns, wide=wide)
+    room = max(lines - 2 - bool(note), 3)
+    if len(drawn) > room:
+        drawn = [*drawn[: room - 1], f"… {len(drawn) - room + 1} more lines; a taller terminal shows them"]
+    text = Text("\n".join(drawn), overflow="fold")
+    for style, words in _STYLES.items():
+        text.highlight_words(words, style)
+    if note:
+        text.append(f"\n{note}", style="bold red")
+    return text

@@ -20,6 +20,8 @@ SILENCE, BLOCKED, DAEMON = "handed over after silence", "blocked", "daemon set"
 PLACES = {"pipe": None, "terminal": (80, 24)}
 LOOKS = {
     "status": ("status", "-A"),
+    "status wide": ("status", "-A", "-o", "wide"),
+    "status names": ("status", "-A", "-o", "name"),
     "status json": ("status", "-A", "-o", "json"),
     "status yaml": ("status", "-A", "-o", "yaml"),
     "explain": ("explain", "web-1"),
@@ -34,6 +36,7 @@ LOOKS = {
 EVERYWHERE = {
     **LOOKS,
     "follow": ("status", "-w"),
+    "follow json": ("status", "-w", "-o", "json"),
     "install": ("install",),
     "uninstall": ("uninstall",),
     "manager": ("manager", "--metrics-port", "0"),
@@ -74,7 +77,7 @@ def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: s
 def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: str) -> None:
     play = SCENES[SILENCE]()
     api.refusing = False
-    api.serve(play.pod, play.request, play.budgets, names=False)
+    api.serve(play.pod, play.request, play.budgets, names=True)
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
     shown = run(
         "status", "-A", "-w",

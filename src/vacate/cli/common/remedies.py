@@ -1,0 +1,66 @@
+"""What to do about errors on the way to a cluster: said with the error, so that nobody has to guess."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+
+from vacate.cli.program import program_name
+from vacate.errors import NotFound, TransportError
+
+_ELSEWHERE = "choose another cluster with --kubeconfig or --context"
+
+
+def unreachable(error: TransportError, server: str) -> TransportError:
+    """The error as a person wants to read it: which server, why, and what to do."""
+    why = reason(error)
+    if not why:
+        return TransportError(f"{error}; is {server} the API server of a cluster? If not, {_ELSEWHERE}")
+    return TransportError(f"cannot reach the API server {server}: {why}")
+
+
+def reason(error: BaseException) -> str:
+    """Why there is no answer, and the remedy; empty where it is not the connection that failed."""
+    cause = error.__cause__
+    if cause is None:
+        return ""
+    inner = getattr(cause, "os_error", None) or getattr(cause, "certificate_error", None) or cause
+    if isinstance(inner, ssl.SSLError):
+        return (
+            f"its certificate is not accepted ({_ssl(inner)}); check certificate-authority in the kubeconfig"
+        )
+    if isinstance(inner, socket.gaierror):
+        return (
+            f"its name is unknown ({inner.strerror}); check `server` in the kubeconfig, the network and DNS"
+        )
+    if isinstance(inner, TimeoutError):
+        return f"it did not answer in time; check the network, a VPN or a firewall, or {_ELSEWHERE}"
+    if isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED:
+        return (
+            "the connection is refused, nothing listens there; start the cluster (an embedded one with "
+            f"`{program_name()} up`), or {_ELSEWHERE}"
+        )
+    if isinstance(inner, OSError) or type(cause).__module__.startswith("aiohttp"):
+        return f"{inner}; check the network, or {_ELSEWHERE}"
+    return ""
+
+
+def not_accepted(server: str) -> str:
+    """Of credentials that the server refuses."""
+    return (
+        f"the API server {server} does not accept these credentials (Unauthorized): log in again, or choose "
+        "another user with --kubeconfig or --context"
+    )
+
+
+def not_found_in(error: NotFound, namespace: str) -> NotFound:
+    """The error with the namespace in which was looked; only of objects, not of paths."""
+    if not error.details.get("name") or " in namespace " in error.message:
+        return error
+    message = f"{error.message} in namespace {namespace}; name another one with -n"
+    return NotFound(message, details=error.details)
+
+
+def _ssl(error: ssl.SSLError) -> str:
+    return getattr(error, "verify_message", "") or error.reason or str(error)

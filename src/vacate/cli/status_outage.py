@@ -1,0 +1,36 @@
+"""Whether changes still arrive, and what is said when they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vacate.api.times import format_time
+from vacate.cache.informer import Informer
+from vacate.cli.common import terminal
+from vacate.cli.common.remedies import reason
+from vacate.clock import Clock
+
+FOUND = "The connection is back."
+
+
+class Outage:
+    """The state of the connection, as the informers know it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.text = ""  # what is said at the moment; empty while changes arrive
+
+    def check(self, informers: Sequence[Informer[Any]]) -> bool:
+        """Look anew; whether the connection was lost or found since the last time."""
+        trouble = next((one.trouble for one in informers if one.trouble is not None), None)
+        before, self.text = bool(self.text), ""
+        if trouble is not None:
+            why = reason(trouble).partition("; ")[0] or str(trouble)
+            self.text = f"The connection is lost, trying again; what is shown may be old: {why}"
+        return bool(self.text) != before
+
+    def report(self, informers: Sequence[Informer[Any]]) -> None:
+        """Look anew, and say on standard error what has changed."""
+        if self.check(informers):
+            terminal.echo(f"{format_time(self._clock.now())} {self.text or FOUND}", err=True)

@@ -1,0 +1,37 @@
+"""What is said while `vacate evict --wait` waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from decide.dialects.story_scenes import SCENES
+from vacate.cli.evict_progress import progress_text
+from vacate.cli.status_rows import row_of
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        ("responding", "waits for interceptor backup.example.com (ETA in 9m49s): Copied 40 of 100 GiB"),
+        ("not started", "waits for its first interceptor to be asked"),
+        ("evicting without interceptors", "is being evicted"),
+    ],
+)
+def test_the_sentence(scene: str, said: str) -> None:
+    play = SCENES[scene]()
+    assert progress_text(row_of(play.typed, play.typed_budgets, play.now)) == said
+
+
+def test_a_blocker_is_named_with_its_reason() -> None:
+    play = SCENES["blocked"]()
+    said = progress_text(row_of(play.typed, play.typed_budgets, play.now))
+    assert said.startswith("is blocked by pdb/web: The eviction was refused: ")
+    assert "needs 3 healthy pods and has 3 currently" in said
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_state_has_a_sentence(scene: str) -> None:
+    play = SCENES[scene]()
+    assert progress_text(row_of(play.typed, play.typed_budgets, play.now))
