@@ -45,7 +45,7 @@ def processes_of(folder: Path) -> list[int]:
 @contextlib.asynccontextmanager
 async def opened(folder: Path, **more: bool) -> AsyncIterator[tuple[ProcessRuntime, list[ContainerState]]]:
     """A runtime on the folder, and what it finds there."""
-    runtime = ProcessRuntime(folder / "rt", **more)
+    runtime = ProcessRuntime(folder / "runtime", **more)
     try:
         yield runtime, await runtime.open(lambda _: None)
     finally:
@@ -68,7 +68,7 @@ async def clean(folder: Path) -> None:
 
 def _check_nothing_is_left(folder: Path) -> None:
     assert str(folder) not in Path("/proc/self/mountinfo").read_text()
-    runtime = ProcessRuntime(folder / "rt")
+    runtime = ProcessRuntime(folder / "runtime")
     assert not runtime.cgroup or not Path(runtime.cgroup).exists()
 
 

@@ -1,0 +1,89 @@
+"""PURE. The five conditions of a pod that its agent answers for, in the kubelet's words."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.nodeagent.model import PodProgress
+from vacate.nodeagent.view import AgentPod
+
+_DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
+
+_Verdict = tuple[str, str, str]  # status, reason, message
+
+
+def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.datetime) -> list[Obj]:
+    """The conditions in the order in which a kubelet writes them; unchanged ones keep their times."""
+    containers = _containers_ready(pod, progress, phase)
+    wanted = (
+        ("PodReadyToStartContainers", ("False" if phase in _DONE else "True", "", "")),
+        ("Initialized", _initialized(pod, progress, phase)),
+        ("Ready", _ready(containers, pod)),
+        ("ContainersReady", containers),
+        ("PodScheduled", ("True", "", "")),
+    )
+    present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
+    return [_condition(type_, verdict, present.get(type_), pod, now) for type_, verdict in wanted]
+
+
+def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: AgentPod, now: dt.datetime) -> Obj:
+    status, reason, message = verdict
+    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
+    made: Obj = {
+        "type": type_,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since or format_time(now),
+    }
+    if reason:
+        made["reason"] = reason
+    if message:
+        made["message"] = message
+    if pod.metadata.generation:
+        made["observedGeneration"] = pod.metadata.generation
+    return made
+
+
+def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> _Verdict:
+    if phase == "Succeeded":
+        return "True", "PodCompleted", ""
+    if any(progress.of(one.name).run is not None for one in pod.spec.containers):
+        return "True", "", ""
+    open_ones = []
+    for container in pod.spec.init_containers:
+        state = progress.of(container.name)
+        done = state.run is not None and state.run.exit is not None and state.run.exit.code == 0
+        if not (state.started if container.sidecar else done):
+            open_ones.append(container.name)
+    if not open_ones:
+        return "True", "", ""
+    names = " ".join(open_ones)
+    return "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
+
+
+def _containers_ready(pod: AgentPod, progress: PodProgress, phase: str) -> _Verdict:
+    if phase in _DONE:
+        return "False", _DONE[phase], ""
+    counted = [one for one in pod.all_containers if one.sidecar or one in pod.spec.containers]
+    unready = [one.name for one in counted if not progress.of(one.name).ready]
+    if not unready:
+        return "True", "", ""
+    return "False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
+
+
+def _ready(containers: _Verdict, pod: AgentPod) -> _Verdict:
+    if containers[0] != "True" or not pod.spec.readiness_gates:
+        return containers
+    present = {
+        one.get("type"): one.get("status")
+        for one in pod.status.get("conditions") or ()
+        if isinstance(one, dict)
+    }
+    gates = [
+        one.condition_type for one in pod.spec.readiness_gates if present.get(one.condition_type) != "True"
+    ]
+    if not gates:
+        return containers
+    return "False", "ReadinessGatesNotReady", f"readiness gates that are not True: {', '.join(gates)}"

@@ -1,0 +1,133 @@
+"""PURE. What to start and stop next in a pod, and when to look again."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from vacate.nodeagent.model import Exit, PodProgress, Progress
+from vacate.nodeagent.view import AgentContainer, AgentPod
+
+FIRST_BACKOFF = 10.0
+MAX_BACKOFF = 300.0
+HEALTHY_AFTER = 2 * MAX_BACKOFF
+"""A run of this length ends a row of failures."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is due now."""
+
+    start: list[str] = field(default_factory=list)
+    stop: list[str] = field(default_factory=list)
+    again: dt.datetime | None = None  # when a backoff is over
+    phase: str = ""  # Succeeded or Failed, once the pod has ended for good
+
+    def later(self, moment: dt.datetime) -> None:
+        """Look again at this moment at the latest."""
+        self.again = moment if self.again is None else min(self.again, moment)
+
+
+def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime) -> Plan:
+    """The next steps. Init containers run one after the other, then all others at once."""
+    made = Plan()
+    if pod.deleting or pod.terminal:
+        made.stop = _running(pod, progress)
+        return made
+    for container in pod.spec.init_containers:
+        state = progress.of(container.name)
+        if container.sidecar:
+            _keep_running(container, state, made, now, "Always")
+            if not state.started:
+                return made
+        elif not _init_done(state, progress, pod):
+            if _gave_up(state, pod):
+                made.phase = "Failed"
+                made.stop = _running(pod, progress)
+            else:
+                _keep_running(container, state, made, now, "OnFailure")
+            return made
+    for container in pod.spec.containers:
+        _keep_running(container, progress.of(container.name), made, now, pod.spec.restart_policy)
+    _conclude(pod, progress, made)
+    return made
+
+
+def wants_restart(policy: str, ended: Exit) -> bool:
+    """Whether a container that ended so is to run again."""
+    return policy == "Always" or (policy == "OnFailure" and ended.failed)
+
+
+def backoff(state: Progress) -> float:
+    """Seconds between the end of the last run and the next one: none the first time, then doubling."""
+    if state.run is None or state.run.exit is None:
+        return 0.0
+    failures = failures_after(state)
+    return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), MAX_BACKOFF) if failures > 1 else 0.0
+
+
+def failures_after(state: Progress) -> int:
+    """How many runs have ended in a row, the last one included."""
+    if state.run is None or state.run.exit is None:
+        return 0
+    lasted = (state.run.exit.finished - state.run.started).total_seconds()
+    return 1 if lasted >= HEALTHY_AFTER else state.run.failures + 1
+
+
+def _keep_running(
+    container: AgentContainer, state: Progress, made: Plan, now: dt.datetime, policy: str
+) -> None:
+    if state.running or state.starting:
+        return
+    if state.retry_at is not None and now < state.retry_at <= now + dt.timedelta(seconds=MAX_BACKOFF):
+        made.later(state.retry_at)
+        return
+    if state.run is None:
+        made.start.append(container.name)
+        return
+    assert state.run.exit is not None
+    if not wants_restart(policy, state.run.exit):
+        return
+    due = state.run.exit.finished + dt.timedelta(seconds=backoff(state))
+    # A clock that was set back must not keep a container down for longer than any backoff.
+    if now >= due or (due - now).total_seconds() > MAX_BACKOFF:
+        made.start.append(container.name)
+    else:
+        made.later(due)
+
+
+def _init_done(state: Progress, progress: PodProgress, pod: AgentPod) -> bool:
+    """Whether an init container is behind the pod. Once a main container has run, all are."""
+    if any(progress.of(one.name).run is not None for one in pod.spec.containers):
+        return True
+    return state.run is not None and state.run.exit is not None and state.run.exit.code == 0
+
+
+def _gave_up(state: Progress, pod: AgentPod) -> bool:
+    ended = state.run.exit if state.run is not None else None
+    return pod.spec.restart_policy == "Never" and ended is not None and ended.failed
+
+
+def _conclude(pod: AgentPod, progress: PodProgress, made: Plan) -> None:
+    """A pod has ended when all its containers have and none of them is to run again."""
+    exits = []
+    for container in pod.spec.containers:
+        state = progress.of(container.name)
+        if state.starting or state.run is None or state.run.exit is None:
+            return
+        if wants_restart(pod.spec.restart_policy, state.run.exit):
+            return
+        exits.append(state.run.exit)
+    if exits:
+        made.phase = "Failed" if any(one.failed for one in exits) else "Succeeded"
+        made.stop = _running(pod, progress)
+
+
+def _running(pod: AgentPod, progress: PodProgress) -> list[str]:
+    """What is to stop now: sidecars only once the containers beside them are gone, the last one first."""
+    sidecars = [one.name for one in pod.spec.init_containers if one.sidecar]
+    others = [name for name, one in progress.containers.items() if one.running and name not in sidecars]
+    if others or any(one.starting for one in progress.containers.values()):
+        return others
+    left = [name for name in reversed(sidecars) if progress.of(name).running]
+    return left[:1]

@@ -1,0 +1,111 @@
+"""PURE. The environment and the command line of a container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vacate.api.objects import Obj, dig
+from vacate.nodeagent.fieldrefs import FieldValues, resource_value
+from vacate.nodeagent.runtime.protocol import ContainerError
+from vacate.nodeagent.view import AgentContainer
+
+_REFERENCE = re.compile(r"\$\$|\$\(([^()]+)\)")
+
+Data = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Config maps and secrets that a pod refers to; None for one that does not exist."""
+
+    config_maps: Mapping[str, Data | None] = field(default_factory=dict)
+    secrets: Mapping[str, Data | None] = field(default_factory=dict)
+
+
+def environment(
+    container: AgentContainer, sources: Sources, fields: FieldValues, base: Mapping[str, str]
+) -> dict[str, str]:
+    """The base, then `envFrom`, then `env`; later ones win. ContainerError names what is missing."""
+    env = dict(base)
+    for one in container.env_from:
+        env |= _from_source(one, sources)
+    for one in container.env:
+        value = _value(one, container, sources, fields, env)
+        if value is not None:
+            env[str(one.get("name", ""))] = value
+    return {name: value for name, value in env.items() if name and "\0" not in name + value}
+
+
+def expand(text: str, env: Mapping[str, str]) -> str:
+    """`$(NAME)` by its value where there is one, `$$` by a dollar; everything else stays."""
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found[1]
+        return "$" if name is None else env.get(name, found[0])
+
+    return _REFERENCE.sub(replaced, text)
+
+
+def command_line(container: AgentContainer, env: Mapping[str, str]) -> list[str]:
+    """Command and arguments. Without a command there is nothing to run: this node has no images."""
+    if not container.command:
+        raise ContainerError(
+            f"container {container.name} has no command; this node runs local processes and has no images, "
+            "so that an image's entry point is unknown: set command"
+        )
+    return [expand(one, env) for one in (*container.command, *container.args)]
+
+
+def _from_source(one: Obj, sources: Sources) -> dict[str, str]:
+    prefix = str(one.get("prefix") or "")
+    for key, kind, known in (
+        ("configMapRef", "config map", sources.config_maps),
+        ("secretRef", "secret", sources.secrets),
+    ):
+        if isinstance(reference := one.get(key), dict):
+            data = _data(reference, kind, known)
+            return {prefix + name: _text(value) for name, value in (data or {}).items()}
+    return {}
+
+
+def _value(
+    one: Obj, container: AgentContainer, sources: Sources, fields: FieldValues, env: Mapping[str, str]
+) -> str | None:
+    given = one.get("valueFrom")
+    if not isinstance(given, dict):
+        return expand(str(one.get("value") or ""), env)
+    if path := dig(given, "fieldRef", "fieldPath"):
+        return fields.get(str(path))
+    if isinstance(reference := given.get("resourceFieldRef"), dict):
+        return resource_value(reference, container)
+    for key, kind, known in (
+        ("configMapKeyRef", "config map", sources.config_maps),
+        ("secretKeyRef", "secret", sources.secrets),
+    ):
+        if isinstance(reference := given.get(key), dict):
+            return _keyed(reference, kind, known)
+    raise ContainerError(f"env {one.get('name')}: this source of a value is not supported on this node")
+
+
+def _keyed(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> str | None:
+    data = _data(reference, kind, known)
+    key = str(reference.get("key", ""))
+    if data is None or key not in data:
+        if reference.get("optional"):
+            return None
+        raise ContainerError(f'{kind} "{reference.get("name", "")}" has no key "{key}"; add it')
+    return _text(data[key])
+
+
+def _data(reference: Obj, kind: str, known: Mapping[str, Data | None]) -> Data | None:
+    name = str(reference.get("name", ""))
+    data = known.get(name)
+    if data is None and not reference.get("optional"):
+        raise ContainerError(f'{kind} "{name}" not found; create it')
+    return data
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", errors="replace")

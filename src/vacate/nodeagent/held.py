@@ -1,0 +1,68 @@
+"""One pod on this node, with everything that is under way for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from vacate.nodeagent.fieldrefs import FieldValues
+from vacate.nodeagent.lifecycle.termination import Termination
+from vacate.nodeagent.model import PodProgress
+from vacate.nodeagent.status import Addresses
+from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.volumes.manager import PodVolumes
+from vacate.nodeagent.volumes.storage import PodFolder
+from vacate.runtime.reconcile import Key
+
+
+@dataclass(slots=True)
+class HeldPod:
+    """A pod by its uid. It is held until none of its processes is left and its folder is gone."""
+
+    key: Key
+    progress: PodProgress
+    folder: PodFolder
+    volumes: PodVolumes
+    where: Addresses
+    pod: AgentPod | None = None  # None for one that only the runtime's record tells of
+    written: AgentPod | None = None  # as the last write of its status returned it
+    phase: str = ""  # what it has come to
+    released: bool = False  # removed from the API by us
+    cleaned: bool = False  # records and folder are gone
+    envs: dict[str, dict[str, str]] = field(default_factory=dict)
+    terminations: dict[str, Termination] = field(default_factory=dict)
+    probes: dict[str, list[asyncio.Task[None]]] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return self.progress.uid
+
+    @property
+    def fields(self) -> FieldValues:
+        """For the downward API."""
+        assert self.pod is not None
+        return FieldValues(self.pod, self.where)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run work for this pod in the background."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{name} {self.key}")
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    def end_probes(self, container: str) -> None:
+        """Stop asking the container."""
+        for task in self.probes.pop(container, ()):
+            task.cancel()
+
+    async def abandon(self) -> None:
+        """Cancel everything that is under way; processes run on."""
+        tasks = list(self.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)

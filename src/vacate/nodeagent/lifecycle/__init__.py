@@ -1,0 +1,1 @@
+"""What happens to a running container: hooks, probes, and its end."""

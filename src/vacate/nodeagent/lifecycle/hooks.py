@@ -1,0 +1,63 @@
+"""Runs postStart and preStop: a command, an HTTP GET, or a sleep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vacate.api.objects import Obj
+from vacate.clock import Clock
+from vacate.nodeagent.environment import expand
+from vacate.nodeagent.lifecycle.http import http_get, port_of
+from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
+from vacate.nodeagent.view import AgentContainer
+
+
+@dataclass(frozen=True, slots=True)
+class HookExtras:
+    """What a hook is given beyond what its container has: THE seam for a termination reason."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HookTarget:
+    """The running container whose hook it is."""
+
+    id: str
+    container: AgentContainer
+    env: Mapping[str, str]
+    address: str
+
+
+async def run_hook(
+    runtime: ContainerRuntime,
+    clock: Clock,
+    target: HookTarget,
+    handler: Obj,
+    timeout: float,
+    extras: HookExtras | None = None,
+) -> None:
+    """Run the handler to its end; ContainerError where it fails or takes longer than the timeout."""
+    extras = extras or HookExtras()
+    if isinstance(action := handler.get("exec"), dict):
+        env = {**target.env, **extras.env}
+        argv = [expand(str(one), env) for one in action.get("command") or ()]
+        if not argv:
+            raise ContainerError("the hook has no command")
+        result = await runtime.exec(target.id, argv, env, timeout)
+        if result.timed_out:
+            raise ContainerError(f"the command took longer than {timeout:g} s and was ended")
+        if result.code != 0:
+            raise ContainerError(f"the command exited with {result.code}: {result.output.strip()[:512]}")
+    elif isinstance(action := handler.get("httpGet"), dict):
+        address = str(action.get("host") or target.address)
+        port = port_of(action, target.container)
+        code = await http_get(address, port, action, extras.headers, timeout)
+        if code >= 400:
+            raise ContainerError(f"HTTP hook answered {code}")
+    elif isinstance(action := handler.get("sleep"), dict):
+        await clock.sleep(min(float(action.get("seconds") or 0), timeout))
+    else:
+        raise ContainerError("the hook has no handler that this node knows: exec, httpGet or sleep")

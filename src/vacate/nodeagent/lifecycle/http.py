@@ -1,0 +1,112 @@
+"""One HTTP GET, for probes and hooks: a request, a status code, and nothing kept."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import ssl
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from vacate.api.objects import Obj
+from vacate.nodeagent.runtime.protocol import ContainerError
+from vacate.nodeagent.view import AgentContainer
+
+_TOKEN = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+_MAX_HEAD = 64 * 1024
+
+
+async def http_get(
+    address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]], timeout: float
+) -> int:
+    """The status code of the answer; ContainerError where there is none in time."""
+    request = _request(address, port, action, headers)
+    tls = _unverified() if str(action.get("scheme") or "HTTP").upper() == "HTTPS" else None
+    try:
+        async with asyncio.timeout(timeout):
+            reader, writer = await asyncio.open_connection(address, port, ssl=tls, limit=_MAX_HEAD)
+            try:
+                writer.write(request)
+                line = await reader.readline()
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+    except TimeoutError:
+        raise ContainerError(f"Get {_url(address, port, action)}: no answer within {timeout:g} s") from None
+    except (OSError, ValueError) as error:
+        raise ContainerError(f"Get {_url(address, port, action)}: {error}") from error
+    found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
+    if found is None:
+        raise ContainerError(f"Get {_url(address, port, action)}: the answer is not HTTP")
+    return int(found[1])
+
+
+async def tcp_connect(address: str, port: int, timeout: float) -> None:
+    """Return when the port takes a connection; ContainerError otherwise."""
+    try:
+        async with asyncio.timeout(timeout):
+            _, writer = await asyncio.open_connection(address, port)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+    except TimeoutError:
+        raise ContainerError(f"dial tcp {address}:{port}: no answer within {timeout:g} s") from None
+    except OSError as error:
+        raise ContainerError(f"dial tcp {address}:{port}: {error}") from error
+
+
+def port_of(action: Obj, container: AgentContainer) -> int:
+    """The port as a number; a name means the container's port of that name."""
+    wanted = action.get("port")
+    if isinstance(wanted, str) and not wanted.isdigit():
+        wanted = next(
+            (one.get("containerPort") for one in container.ports if one.get("name") == wanted), None
+        )
+    try:
+        number = int(wanted or 0)
+    except (TypeError, ValueError):
+        number = 0
+    if not 0 < number < 65536:
+        raise ContainerError(
+            f"port {action.get('port')!r} is neither a number nor a port of {container.name}"
+        )
+    return number
+
+
+def header_list(action: Obj) -> list[tuple[str, str]]:
+    """The headers that the action names itself."""
+    found = action.get("httpHeaders") or ()
+    return [(str(one.get("name", "")), str(one.get("value", ""))) for one in found if isinstance(one, dict)]
+
+
+def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]]) -> bytes:
+    given = [*header_list(action), *headers]
+    names = {name.lower() for name, _ in given}
+    defaults = [("Host", f"{address}:{port}"), ("User-Agent", "kube-probe/vacate"), ("Accept", "*/*")]
+    lines = [f"GET {_path(action)} HTTP/1.1"]
+    for name, value in [*(one for one in defaults if one[0].lower() not in names), *given]:
+        if not _TOKEN.match(name) or any(ord(char) < 32 or ord(char) == 127 for char in value):
+            raise ContainerError(
+                f"header {name!r} cannot be sent: its name or value has forbidden characters"
+            )
+        lines.append(f"{name}: {value}")
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8")
+
+
+def _path(action: Obj) -> str:
+    path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
+    return path if path.startswith("/") else f"/{path}"
+
+
+def _url(address: str, port: int, action: Obj) -> str:
+    return f"{str(action.get('scheme') or 'HTTP').lower()}://{address}:{port}{_path(action)}"
+
+
+def _unverified() -> ssl.SSLContext:
+    """As kubelets do it: a probe asks whether there is an answer, not whose it is."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,86 @@
+"""PURE. Where the containers of a pod stand, as values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+UNKNOWN_CODE = 137
+"""The exit code that Kubernetes writes where nobody saw the end of a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a run ended. A run without a code was lost: nobody saw its end."""
+
+    code: int | None
+    finished: dt.datetime
+    message: str = ""
+    reason: str = ""  # where it is not told by the code, such as StartError
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run counts as a failure."""
+        return self.code != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a container."""
+
+    id: str
+    attempt: int
+    started: dt.datetime
+    failures: int = 0  # restarts in a row before this run, for the backoff
+    exit: Exit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a container does not run."""
+
+    reason: str
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Progress:
+    """One container: the present run or the last one, the one before, and what keeps it from running."""
+
+    name: str
+    run: Run | None = None
+    before: Run | None = None
+    waiting: Waiting | None = None
+    retry_at: dt.datetime | None = None  # after a start that could not even be tried
+    starting: bool = False  # being started, or its postStart hook runs
+    stopping: bool = False  # asked to end
+    started: bool = False  # past its startup probe
+    ready: bool = False
+
+    @property
+    def running(self) -> bool:
+        """Whether a process is there."""
+        return self.run is not None and self.run.exit is None
+
+    @property
+    def next_attempt(self) -> int:
+        """The number of the run to come."""
+        return 0 if self.run is None else self.run.attempt + 1
+
+
+@dataclass(slots=True)
+class PodProgress:
+    """A pod on this node."""
+
+    uid: str
+    arrived: dt.datetime
+    containers: dict[str, Progress] = field(default_factory=dict)
+
+    def of(self, name: str) -> Progress:
+        """The container's progress."""
+        return self.containers.setdefault(name, Progress(name))
+
+    @property
+    def busy(self) -> bool:
+        """Whether a process runs or is about to."""
+        return any(one.running or one.starting for one in self.containers.values())

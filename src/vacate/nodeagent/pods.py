@@ -1,0 +1,241 @@
+"""One pod at a time: what runs is brought closer to what is wanted, and the API is told."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from collections.abc import Iterable
+
+import msgspec
+
+from vacate.api.kinds import PODS
+from vacate.cache.reader import Reader
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.errors import Conflict, NotFound
+from vacate.nodeagent.addresses import AddressPool
+from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
+from vacate.nodeagent.containers import ContainerManager, EndCause
+from vacate.nodeagent.decisions import Plan, plan
+from vacate.nodeagent.difference import status_patch
+from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.model import PodProgress, Waiting
+from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
+from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.nodeagent.status import Addresses, phase_when_stopped, status_of
+from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.volumes.manager import PodVolumes
+from vacate.nodeagent.volumes.storage import PodFolder
+from vacate.queue.queue import Queue
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+log = logging.getLogger(__name__)
+
+_NOT_MEANT = (
+    "this node runs pods as local processes, and only those that name its taint: "
+    f"add a toleration with key {TAINT}"
+)
+
+
+class PodReconciler:
+    """The pods bound to this node, and those of which only processes are left."""
+
+    def __init__(
+        self, deps: Deps, pods: Reader[AgentPod], runtime: ContainerRuntime, settings: AgentSettings
+    ) -> None:
+        self._deps = deps
+        self._client = deps.client
+        self._clock = deps.clock
+        self._pods = pods
+        self._runtime = runtime
+        self._settings = settings
+        self._addresses = AddressPool(settings.address, loopback=settings.loopback_pods)
+        self._held: dict[str, HeldPod] = {}  # by uid
+        self._swept = False
+        self.containers = ContainerManager(deps, runtime, settings, self._wake)
+        self.queue: Queue[Key] | None = None
+
+    def adopt(self, states: Iterable[ContainerState]) -> None:
+        """Take over what runs already. Before the first reconcile."""
+        by_uid: dict[str, list[ContainerState]] = {}
+        for state in states:
+            by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
+        for uid, found in by_uid.items():
+            labels = found[0].labels
+            key = Key(labels.get(NAMESPACE, ""), labels.get(POD, ""))
+            self._hold(key, adopt_runs(uid, found, self._clock.now()))
+            self._add(key)
+
+    def ended(self, state: ContainerState) -> None:
+        """The runtime says that a run is over."""
+        held = self._held.get(state.labels.get(UID, ""))
+        if held is not None:
+            self.containers.ended(held, state.labels.get(CONTAINER, ""), run_of(state))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring one pod on. Of two pods of a name the older one must be gone before the newer one starts."""
+        if not self._swept:
+            self._sweep()
+        pod = self._pods.get(key.namespace, key.name)
+        older = [one for one in self._held.values() if one.key == key]
+        older = [one for one in older if pod is None or one.uid != pod.metadata.uid]
+        for held in older:
+            await self._retire(held)
+        if pod is None or any(one.uid in self._held for one in older):
+            return Done()
+        return await self._attend(self._take(key, pod))
+
+    async def stop_all(self) -> None:
+        """End every container, quickly: the machine goes down as far as the pods are concerned."""
+        for held in self._held.values():
+            for name, state in held.progress.containers.items():
+                if state.running:
+                    self.containers.stop(held, name, EndCause("The node is going down", 3.0, run_hook=False))
+        running = [one.run.id for held in self._held.values() for one in held.progress.containers.values()
+                   if one.run is not None and one.run.exit is None]  # fmt: skip
+        await asyncio.gather(*(self._runtime.wait(one) for one in running))
+
+    async def abandon(self) -> None:
+        """Stop all work in the background; processes run on."""
+        for held in self._held.values():
+            await held.abandon()
+
+    def _take(self, key: Key, pod: AgentPod) -> HeldPod:
+        held = self._held.get(pod.metadata.uid)
+        if held is None:
+            held = self._hold(key, PodProgress(pod.metadata.uid, self._clock.now()))
+        first = held.pod is None
+        held.pod = _newer(held.written, pod)
+        if first:
+            address = self._addresses.take(held.uid, str(pod.status.get("podIP", "")))
+            held.where = Addresses(address, self._settings.address)
+            adopt_status(held.pod, held.progress, self._clock.now())
+            self.containers.resume(held)
+        return held
+
+    def _hold(self, key: Key, progress: PodProgress) -> HeldPod:
+        folder = PodFolder(self._settings.pods_folder, progress.uid)
+        where = Addresses(self._settings.address, self._settings.address)
+        held = HeldPod(key, progress, folder, PodVolumes(self._client, self._clock, folder), where)
+        self._held[progress.uid] = held
+        return held
+
+    async def _attend(self, held: HeldPod) -> Outcome:
+        assert held.pod is not None
+        if held.released:
+            return Done()
+        now = self._clock.now()
+        refused = self._refuse(held)
+        steps = Plan() if refused and not held.pod.deleting else plan(held.pod, held.progress, now)
+        held.phase = held.phase or steps.phase
+        for name in steps.start:
+            self.containers.start(held, name)
+        for name in steps.stop:
+            self.containers.stop(held, name, EndCause("", held.pod.grace_seconds))
+        await self._write_status(held, now)
+        if held.pod.deleting and not held.progress.busy:
+            await self._finish(held, now)
+            return Done()
+        return await self._next_look(held, steps)
+
+    async def _next_look(self, held: HeldPod, steps: Plan) -> Outcome:
+        assert held.pod is not None
+        moments = [steps.again] if steps.again is not None else []
+        if held.progress.busy and not held.pod.deleting:
+            seconds = await held.volumes.refresh(held.pod, held.fields)
+            if seconds is not None:
+                moments.append(self._clock.now() + dt.timedelta(seconds=seconds))
+        return Later(min(moments)) if moments else Done()
+
+    async def _finish(self, held: HeldPod, now: dt.datetime) -> None:
+        """No process is left: say how it ended, release what it held, and only then let the pod go."""
+        assert held.pod is not None
+        held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
+        await self._write_status(held, now)
+        await self._clean(held)
+        meta = held.pod.metadata
+        try:
+            await self._client.delete(PODS, meta.name, meta.namespace, grace_period_seconds=0, uid=meta.uid)
+        except (NotFound, Conflict):
+            log.info("%s is gone already, or another pod has its name", held.key)
+        held.released = True
+        # With finalizers it stays in the API; without, the watch brings its end.
+
+    async def _retire(self, held: HeldPod) -> None:
+        """The pod was removed by force, now or while the agent was away: its processes must not stay."""
+        if not held.progress.busy:
+            await self._clean(held)
+            await held.abandon()
+            self._addresses.release(held.uid)
+            self._held.pop(held.uid, None)
+            self._add(held.key)
+            return
+        for name, state in held.progress.containers.items():
+            if state.running:
+                cause = EndCause(f"Pod is gone from the API: stopping {name}", 0.0, run_hook=False)
+                self.containers.stop(held, name, cause)
+
+    async def _clean(self, held: HeldPod) -> None:
+        if held.cleaned:
+            return
+        for state in held.progress.containers.values():
+            for run in (state.run, state.before):
+                if run is not None and run.id:
+                    await self._runtime.remove(run.id)
+        held.folder.remove()
+        held.cleaned = True
+
+    async def _write_status(self, held: HeldPod, now: dt.datetime) -> None:
+        assert held.pod is not None
+        meta = held.pod.metadata
+        wanted = status_of(held.pod, held.progress, held.where, now, held.phase)
+        patch = status_patch(held.pod.status, wanted, meta.uid)
+        if patch is None:
+            return
+        try:
+            answer = await self._client.patch(
+                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+        except NotFound:
+            return  # the watch will say so, too
+        held.pod = held.written = msgspec.convert(answer, AgentPod)
+
+    def _refuse(self, held: HeldPod) -> bool:
+        """Keep away pods that came by a toleration of everything, such as those of daemon sets."""
+        assert held.pod is not None
+        if not self._settings.taint or any(one.key == TAINT for one in held.pod.spec.tolerations):
+            return False
+        for container in held.pod.all_containers:
+            held.progress.of(container.name).waiting = Waiting("CreateContainerConfigError", _NOT_MEANT)
+        return True
+
+    def _sweep(self) -> None:
+        """Once, with the cache synced: remove folders of pods that nobody knows any more."""
+        self._swept = True
+        folder = self._settings.pods_folder
+        for left in folder.iterdir() if folder.is_dir() else ():
+            if left.name not in self._held and not self._is_bound(left.name):
+                PodFolder(folder, left.name).remove()
+
+    def _is_bound(self, uid: str) -> bool:
+        return any(one.metadata.uid == uid for one in self._pods.list())
+
+    def _wake(self, held: HeldPod) -> None:
+        self._add(held.key)
+
+    def _add(self, key: Key) -> None:
+        if self.queue is not None:
+            self.queue.add(key)
+
+
+def _newer(written: AgentPod | None, cached: AgentPod) -> AgentPod:
+    """What the last write returned, until the cache has caught up with it."""
+    if written is None or written.metadata.uid != cached.metadata.uid:
+        return cached
+    return max(cached, written, key=_version)
+
+
+def _version(pod: AgentPod) -> int:
+    text = pod.metadata.resource_version
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,36 @@
+"""What a person may choose for an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TAINT = "vacate.dev/process"
+"""Key of the taint by which a node keeps pods away that do not mean it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """One agent of one node."""
+
+    name: str
+    folder: Path
+    address: str = "127.0.0.1"  # of the node, in its status
+    loopback_pods: bool = False  # each pod gets a loopback address of its own, instead of the node's
+    taint: bool = True
+    stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would
+    pods: int = 110
+    heartbeat_seconds: float = 10.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    base_env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pods_folder(self) -> Path:
+        """Where the pods' folders lie."""
+        return self.folder / "pods"
+
+    @property
+    def runtime_folder(self) -> Path:
+        """Where the runtime keeps its record."""
+        return self.folder / "runtime"

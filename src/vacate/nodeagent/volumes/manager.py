@@ -1,0 +1,77 @@
+"""Keeps the volumes of a pod made and up to date."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.nodeagent.environment import Sources
+from vacate.nodeagent.fieldrefs import FieldValues
+from vacate.nodeagent.sources import read_sources, request_token
+from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.volumes.content import files_of, sources_of, token_wishes
+from vacate.nodeagent.volumes.storage import PodFolder
+
+REFRESH_SECONDS = 60.0
+
+
+class PodVolumes:
+    """The volumes of one pod."""
+
+    def __init__(self, client: Client, clock: Clock, folder: PodFolder) -> None:
+        self._client = client
+        self._clock = clock
+        self._folder = folder
+        self._tokens: dict[tuple[str, str], tuple[str, dt.datetime]] = {}  # token, and when to renew it
+        self._sources = Sources()
+        self._made = False
+        self._refreshed = 0.0
+        self._metadata: object = None
+
+    async def make(self, pod: AgentPod, fields: FieldValues) -> Sources:
+        """Create and fill every volume; ContainerError names what is missing."""
+        self._folder.make()
+        self._sources = await read_sources(self._client, pod)
+        for volume in pod.spec.volumes:
+            if self._folder.make_volume(volume):
+                await self._fill(volume, pod, fields)
+        self._made, self._refreshed, self._metadata = True, self._clock.monotonic(), _metadata(pod)
+        return self._sources
+
+    async def refresh(self, pod: AgentPod, fields: FieldValues) -> float | None:
+        """Bring files up to date where that is due; in how many seconds to look again.
+
+        Labels and annotations are in downward API files at once, config maps and secrets within a minute.
+        """
+        from_api = [one for one in pod.spec.volumes if sources_of(one)]
+        if not self._made or not from_api:
+            return None
+        due = self._refreshed + REFRESH_SECONDS - self._clock.monotonic()
+        if due > 0 and self._metadata == _metadata(pod):
+            return due
+        if due <= 0:
+            self._sources = await read_sources(self._client, pod)
+            self._refreshed = self._clock.monotonic()
+        for volume in from_api:
+            await self._fill(volume, pod, fields)
+        self._metadata = _metadata(pod)
+        return self._refreshed + REFRESH_SECONDS - self._clock.monotonic()
+
+    async def _fill(self, volume: Obj, pod: AgentPod, fields: FieldValues) -> None:
+        name = str(volume.get("name", ""))
+        now = self._clock.now()
+        tokens = {}
+        for wish in token_wishes(volume):
+            token, renew = self._tokens.get((name, wish.path), ("", now))
+            if renew <= now:
+                token, expires = await request_token(self._client, pod, wish)
+                renew = now + ((expires or now + dt.timedelta(hours=1)) - now) * 0.8
+                self._tokens[name, wish.path] = (token, renew)
+            tokens[wish.path] = token
+        self._folder.write(name, files_of(volume, pod, self._sources, fields, tokens))
+
+
+def _metadata(pod: AgentPod) -> object:
+    return (dict(pod.metadata.labels), dict(pod.metadata.annotations))
