@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from support.agents import Place, agent_place, main_status, ready
 from support.containers import processes_of
-
 from vacate.api.kinds import EVENTS, PODS
+from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.process
 
@@ -29,12 +30,7 @@ async def test_a_pod_runs_ends_with_its_own_code_and_only_then_goes(place: Place
     running = await place.until("web", ready)
     assert running["status"]["phase"] == "Running"
     await place.logged(made, "on")
-    async with place.client.watch(PODS, "default", send_initial_events=True) as watch:
-        await place.client.delete(PODS, "web", "default")
-        seen = []
-        while not seen or seen[-1].type != "DELETED":
-            seen += [one for one in await watch.read() or () if one.object is not None]
-    last = seen[-1].object
+    last = await place.delete("web")
     assert main_status(last)["state"]["terminated"]["exitCode"] == 3
     assert last["status"]["phase"] == "Failed"
     assert not (place.settings.pods_folder / made["metadata"]["uid"]).exists()
@@ -69,13 +65,8 @@ async def test_prestop_runs_before_sigterm_and_a_hanging_one_is_bounded(place: P
     )
     await place.logged(made, "on")
     await place.until("web", ready)
-    async with place.client.watch(PODS, "default", send_initial_events=True) as watch:
-        await place.client.delete(PODS, "web", "default")
-        await place.logged(made, "hook hi")
-        seen = []
-        while not seen or seen[-1].type != "DELETED":
-            seen += [one for one in await watch.read() or () if one.object is not None]
-    assert main_status(seen[-1].object)["state"]["terminated"]["exitCode"] == 0
+    last, _ = await asyncio.gather(place.delete("web"), place.logged(made, "hook hi"))
+    assert main_status(last)["state"]["terminated"]["exitCode"] == 0
 
 
 async def test_a_job_ends_with_its_phase_and_is_not_run_again(place: Place) -> None:
@@ -105,7 +96,7 @@ async def test_a_crash_is_restarted_once_at_once_and_then_with_a_backoff(place: 
 
 
 async def test_init_containers_run_in_order_before_the_others(place: Place) -> None:
-    init = [
+    init: list[Obj] = [
         {
             "name": "one",
             "image": "none",

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from support.containers import clean
-
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.apiserver.bootstrap.identities import ADMIN, node
@@ -90,11 +89,20 @@ class Place:
         except TimeoutError:
             raise AssertionError(f"{name} did not come to it: {await self.get(name)}") from None
 
+    async def delete(self, name: str) -> Obj:
+        """Delete the pod and return it as it was when it went."""
+        async with asyncio.timeout(20), self.client.watch(PODS, "default", send_initial_events=True) as watch:
+            await self.client.delete(PODS, name, "default")
+            while True:
+                for one in await watch.read() or ():
+                    if one.type == "DELETED" and one.object is not None:
+                        return one.object
+
     async def gone(self, name: str) -> None:
         """Return when the API has no such pod."""
         try:
             async with asyncio.timeout(20):
-                while await self.get(name) is not None:
+                while await self.get(name) is not None:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"{name} is still there: {await self.get(name)}") from None

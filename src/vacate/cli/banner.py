@@ -9,7 +9,12 @@ from rich.panel import Panel
 from rich.table import Table
 
 from vacate.cli.common import terminal
-from vacate.wiring.local import LocalCluster
+from vacate.wiring.local import PROCESS, SIMULATED, LocalCluster
+
+_NODES = {
+    SIMULATED: "simulated: pods run on paper",
+    PROCESS: "pods are processes of this machine, without images and isolation",
+}
 
 
 def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
@@ -22,7 +27,7 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     facts.add_row("storage", str(cluster.folder.database))
     facts.add_row("kubeconfig", str(cluster.folder.kubeconfig))
     facts.add_row("controllers", _controllers(cluster))
-    facts.add_row("nodes", f"{cluster.settings.nodes}, simulated: pods run on paper")
+    facts.add_row("nodes", f"{cluster.settings.nodes}, {_NODES[cluster.settings.runtime]}")
     console.print(Panel(facts, title="Vacate is up", title_align="left", expand=False))
     console.print("In another terminal:\n")
     console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)

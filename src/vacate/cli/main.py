@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.certificates:certificates",
         "Make and renew the webhook's certificate until Ctrl-C or SIGTERM.",
     ),
+    "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "demo": ("vacate.cli.demo:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "evict": ("vacate.cli.evict:evict", "Ask pods to leave."),
     "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),

@@ -16,7 +16,7 @@ from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.node.settings import NodeSettings
 from vacate.node.timings import PodTimings
-from vacate.wiring.local import LocalCluster, LocalSettings
+from vacate.wiring.local import RUNTIMES, SIMULATED, LocalCluster, LocalSettings
 
 DEFAULT_FOLDER = "~/.vacate"
 
@@ -62,8 +62,13 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     show_default=True,
     help="Port of the API server on loopback; 0 takes any free one.",
 )
+@click.option("--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many nodes.")
 @click.option(
-    "--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many simulated nodes."
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default=SIMULATED,
+    show_default=True,
+    help="What pods are: simulated, or processes of this machine, without images and isolation.",
 )
 @gates_option
 @click.option("--pod-start", type=_SECONDS, default=1.0, show_default=True, help="Seconds until a pod runs.")
@@ -85,6 +90,7 @@ def up(
     folder: Path,
     port: int,
     nodes: int,
+    runtime: str,
     gates: FeatureGates,
     pod_start: float,
     pod_ready: float,
@@ -96,12 +102,20 @@ def up(
     """Run a small Kubernetes until Ctrl-C.
 
     API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
-    process. For laptops, tests and demonstrations: it has no containers and no network between pods.
+    process. For laptops, tests and demonstrations: it has no containers and no network between pods. With
+    --runtime process pods are processes of this machine, which end with it.
     """
     log_to_stderr(verbose=verbose)
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
     settings = LocalSettings(
-        folder, port, nodes, gates, behaviour, evictions=evictions, allowed_interceptors=allowed
+        folder,
+        port,
+        nodes,
+        gates,
+        behaviour,
+        evictions=evictions,
+        allowed_interceptors=allowed,
+        runtime=runtime,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.apiserver.authn import read_token_file
-from vacate.apiserver.bootstrap.identities import ADMIN
+from vacate.apiserver.bootstrap.identities import ADMIN, node
 from vacate.apiserver.edge import Edge
 from vacate.apiserver.pki import Pki
 from vacate.apiserver.pki_tls import server_ssl_context
@@ -25,14 +25,19 @@ from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.node.settings import NodeSettings
 from vacate.node.shape import shapes
+from vacate.nodeagent.agent import NodeAgent
+from vacate.nodeagent.settings import AgentSettings
 from vacate.store.compaction import Compactor, Retention
 from vacate.store.sqlite import SqliteLog
 from vacate.wiring.control_plane import ControlPlane
 from vacate.wiring.folder import Folder, FolderLock
+from vacate.wiring.nodeagent import build_agent, container_environment
 from vacate.wiring.parts import Surroundings
 from vacate.wiring.server import ServerParts, open_server
 
 HOST = "127.0.0.1"
+SIMULATED, PROCESS = "simulated", "process"
+RUNTIMES = (SIMULATED, PROCESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class LocalSettings:
     controllers: bool = True  # without them only the API server runs
     evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
     allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
+    runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
 
 
 class LocalCluster:
@@ -61,6 +67,7 @@ class LocalCluster:
         self._undo = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._plane: ControlPlane | None = None
+        self._agents: list[NodeAgent] = []
 
     @property
     def address(self) -> str:
@@ -84,6 +91,8 @@ class LocalCluster:
         """Return when controllers and nodes run."""
         if self._plane is not None:
             await self._plane.wait_ready()
+        for agent in self._agents:
+            await agent.wait_ready()
 
     async def run(self) -> None:
         """Run until cancelled; raise when a part fails."""
@@ -145,12 +154,31 @@ class LocalCluster:
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),
             around,
-            shapes(self.settings.nodes),
+            shapes(self.settings.nodes if self.settings.runtime == SIMULATED else 0),
             self.settings.behaviour,
             evictions=self.evictions,
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
+        if self.settings.runtime == PROCESS:
+            self._run_agents(server, around)
+
+    def _run_agents(self, server: ApiServer, around: Surroundings) -> None:
+        """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
+        for shape in shapes(self.settings.nodes):
+            settings = AgentSettings(
+                shape.name,
+                self.folder.root.absolute() / "nodes" / shape.name,
+                HOST,
+                loopback_pods=True,
+                taint=False,
+                stop_pods=True,
+                labels={"topology.kubernetes.io/zone": shape.zone},
+                base_env=container_environment(self.address),
+            )
+            agent = build_agent(InProcessTransport(server, node(shape.name)), settings, around)
+            self._agents.append(agent)
+            self._in_background(agent.run())
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -1,0 +1,129 @@
+"""`vacate node`: a node whose pods are local processes, for any cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from pathlib import Path
+
+import click
+
+from vacate.cli.common import terminal
+from vacate.cli.params import subdomain
+from vacate.cli.run import run_until_signalled
+from vacate.cli.serving import kubeconfig_options, log_to_stderr
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
+from vacate.metrics import Metrics
+from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.wiring.nodeagent import build_agent, container_environment, own_address
+from vacate.wiring.parts import Surroundings
+
+DEFAULT_FOLDER = "~/.vacate/nodes"
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*")
+
+
+def _address(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if not value:
+        return ""
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise ConfigError(f"--address: {value!r} is not an IP address") from None
+
+
+def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    for one in value:
+        if not _LABEL.fullmatch(one):
+            raise ConfigError(f"--label: {one!r} is not KEY=VALUE, such as disk=fast")
+    return dict(one.split("=", 1) for one in value)
+
+
+@click.command()
+@click.option("--name", required=True, type=subdomain, metavar="NAME", help="Name of the node.")
+@kubeconfig_options
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help=f"Where pods, logs and the record of what runs lie; {DEFAULT_FOLDER}/NAME by default.",
+)
+@click.option(
+    "--address",
+    default="",
+    callback=_address,
+    metavar="IP",
+    help="Address of the node and of its pods; found by itself by default.",
+)
+@click.option(
+    "--pod-addresses",
+    type=click.Choice(["node", "loopback"]),
+    default="node",
+    show_default=True,
+    help="Give pods the node's address, or each a loopback address of its own.",
+)
+@click.option(
+    "--taint/--no-taint",
+    default=True,
+    show_default=True,
+    help=f"Take only pods that tolerate {TAINT} by name.",
+)
+@click.option(
+    "--stop-pods", is_flag=True, help="End the pods with the agent; they run on without it by default."
+)
+@click.option(
+    "--label", "labels", multiple=True, callback=_labels, metavar="KEY=VALUE", help="Label of the node."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log what the agent does.")
+def node(
+    name: str,
+    kubeconfig: str,
+    context: str,
+    folder: Path | None,
+    address: str,
+    pod_addresses: str,
+    taint: bool,
+    stop_pods: bool,
+    labels: dict[str, str],
+    verbose: bool,
+) -> None:
+    """Run pods as local processes until Ctrl-C or SIGTERM.
+
+    Registers a node and runs the pods bound to it: no images and no isolation. For laptops and tests. What
+    runs goes on when the agent ends; the same command finds it again.
+    """
+    log_to_stderr(verbose=verbose)
+    if folder == Path():
+        raise ConfigError("--dir: name a folder, such as ./node; the current one would be filled with files")
+    config = load_config(kubeconfig, context)
+    settings = AgentSettings(
+        name,
+        (folder or Path(DEFAULT_FOLDER) / name).expanduser().absolute(),
+        address or own_address(),
+        loopback_pods=pod_addresses == "loopback",
+        taint=taint,
+        stop_pods=stop_pods,
+        labels=labels,
+        base_env=container_environment(config.server),
+    )
+    run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings))
+
+
+async def _serve(transport: HttpTransport, settings: AgentSettings) -> None:
+    around = Surroundings(SystemClock(), system_entropy(), Metrics())
+    agent = build_agent(transport, settings, around)
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(agent.run())
+            await agent.wait_ready()
+            terminal.echo(f"node {settings.name} is up: pods are processes of this machine")
+            terminal.echo(f"folder: {settings.folder}")
+            await running
+    finally:
+        await transport.aclose()

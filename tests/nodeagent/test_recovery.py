@@ -1,0 +1,141 @@
+"""The agent is killed at every stage and comes back: no second copy, no orphan, exit codes kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.agents import main_status, ready
+from support.cluster_process import ClusterProcess, running_cluster
+from support.containers import clean
+from support.node_process import NodeProcess, node_process, running
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+STUBBORN = "trap 'echo refused' TERM; echo on; while :; do sleep 0.02; done"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with running_cluster(tmp_path_factory.mktemp("cluster"), "--nodes", "0") as made:
+        yield made
+
+
+@pytest.fixture
+def node(cluster: ClusterProcess, tmp_path: Path) -> Iterator[NodeProcess]:
+    with node_process(cluster, tmp_path / "node") as made:
+        made.start()
+        yield made
+    asyncio.run(clean(tmp_path / "node"))
+
+
+def log_of(node: NodeProcess, uid: str) -> str:
+    folder = node.folder / "pods" / uid / "logs" / "main"
+    return "".join(one.read_text() for one in sorted(folder.glob("*.log"))) if folder.is_dir() else ""
+
+
+def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodeProcess) -> None:
+    stays = node.create("stays", "echo run; exec sleep 100001")
+    ends = node.create("ends", "echo run; sleep 1; exit 6", restartPolicy="Never")
+    node.until("stays", ready)
+    node.until("ends", lambda one: one["status"]["phase"] == "Running")
+    before = running("sleep\x00100001")
+    node.kill()
+    until(lambda: not running("exit 6"))
+    node.start()
+    ended = node.until("ends", lambda one: one["status"]["phase"] == "Failed")
+    assert main_status(ended)["state"]["terminated"]["exitCode"] == 6
+    assert main_status(node.until("stays", ready))["restartCount"] == 0
+    assert running("sleep\x00100001") == before
+    assert log_of(node, stays["metadata"]["uid"]) == log_of(node, ends["metadata"]["uid"]) == "run\n"
+    for name in ("stays", "ends"):
+        node.delete(name)
+        node.gone(name)
+
+
+def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_back(node: NodeProcess) -> None:
+    for name in ("force", "asked"):
+        node.create(name, "exec sleep 100002")
+        node.until(name, ready)
+    node.kill()
+    node.delete("force", grace=0)
+    node.delete("asked")
+    assert node.get("force") is None
+    assert len(running("sleep\x00100002")) == 2
+    node.start()
+    until(lambda: not running("sleep\x00100002"))
+    node.gone("asked")
+    until(lambda: not list((node.folder / "pods").iterdir()))
+
+
+def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) -> None:
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> hooks; sleep 0.2"]}}}
+    made = node.create("web", STUBBORN, terminationGracePeriodSeconds=4, container={"lifecycle": hook})
+    uid = made["metadata"]["uid"]
+    until(lambda: "on" in log_of(node, uid))
+    node.until("web", ready)
+    node.delete("web")
+    until(lambda: "refused" in log_of(node, uid))
+    node.kill()
+    assert node.get("web") is not None
+    node.start()
+    # The hook runs and the whole grace is given once more.
+    until(lambda: (node.folder / "pods" / uid / "containers/main/hooks").read_text() == "hook\nhook\n")
+    stopped = node.until("web", lambda one: "terminated" in main_status(one)["state"])
+    assert main_status(stopped)["state"]["terminated"]["exitCode"] == 137
+    node.gone("web")
+
+
+def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
+    names = [f"p{number}" for number in range(12)]
+    made = {name: node.create(name, f"echo run; exec sleep 20000{name[1:]}") for name in names}
+    for count in (1, 5, 9):
+        until(lambda least=count: len(running("sleep\x0020000")) >= least)  # type: ignore[misc]
+        node.kill()
+        node.start()
+    for name in names:
+        assert main_status(node.until(name, ready))["restartCount"] == 0
+        assert len(running(f"sleep\x0020000{name[1:]}\x00")) == 1
+        assert log_of(node, made[name]["metadata"]["uid"]) == "run\n"
+    for name in names:
+        node.delete(name)
+    for count in (11, 6, 1):
+        until(lambda most=count: len(running("sleep\x0020000")) <= most)  # type: ignore[misc]
+        node.kill()
+        node.start()
+    for name in names:
+        node.gone(name)
+
+
+def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(node: NodeProcess) -> None:
+    made = node.create("web", "exec sleep 100003", restartPolicy="Never")
+    node.until("web", ready)
+    node.kill()
+    (supervisor,) = running(str(node.folder / "runtime"))
+    os.kill(supervisor, signal.SIGKILL)
+    (pid,) = running("sleep\x00100003")
+    os.kill(pid, signal.SIGKILL)
+    node.start()
+    failed = node.until("web", lambda one: one["status"]["phase"] == "Failed")
+    ended = main_status(failed)["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (137, "ContainerStatusUnknown")
+    assert made["metadata"]["uid"] in ended["containerID"]
+    node.delete("web")
+    node.gone("web")
+
+
+def test_stopped_in_good_order_it_leaves_its_pods_running(node: NodeProcess) -> None:
+    node.create("web", "exec sleep 100004")
+    node.until("web", ready)
+    assert node.stop() == 0
+    assert running("sleep\x00100004")
+    node.start()
+    node.until("web", ready)
+    node.delete("web")
+    node.gone("web")
