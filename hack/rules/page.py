@@ -37,6 +37,7 @@ _TITLES = {
     "interceptors": "What the SDK holds for interceptors",
     "requesters": "What the SDK and the CLI hold for requesters",
     "stock": "Stock clusters",
+    "authority": "Who writes what",
 }
 
 

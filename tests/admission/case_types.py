@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vacate.admission.types import Context
+from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import Kind
 
 
@@ -30,6 +31,7 @@ class BrokenStep:
     fault: str
     before: Mapping[str, Any] = field(default_factory=dict)
     subresource: str = ""
+    authority: StatusAuthority | None = None  # where the writer is not the controller
 
 
 @dataclass(frozen=True)

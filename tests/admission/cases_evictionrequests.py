@@ -10,6 +10,7 @@ from typing import Any
 from admission.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
 from admission.cases_metadata import KEY, SUBDOMAIN
 from admission.given import GONE, NOW, POD_UID, context
+from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
@@ -124,7 +125,25 @@ SPEC_CASES: Cases = (
     _spec_step(f"{_DEADLINE}/invalid", {_DEADLINE: 601}, f"{_DEADLINE}: Invalid value: 601: {_IMMUTABLE}"),
 )  # fmt: skip
 
+_OTHERS = StatusAuthority(("controller",), {_FIRST: ("system:serviceaccount:shop:first",)})
+_CONTROLLERS = 'written by the eviction request controller only, not by user "ann"'
+_BOUND = f'interceptor {_FIRST} is active and bound to system:serviceaccount:shop:first; user "ann" may not report for it'
+
+
+def _foreign(
+    rule: str, step: Mapping[str, Any], fault: str, before: Mapping[str, Any] | None = None
+) -> BrokenStep:
+    """A step of a writer who is neither the controller nor the account of a bound interceptor."""
+    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, fault, before or {}, "status", _OTHERS)
+
+
 STATUS_CASES: Cases = (
+    _foreign(f"{_NAME}/forbidden/writer", {_NAME: _FIRST, _BEAT: at(0)}, f"{_NAME}: Forbidden: {_CONTROLLERS}"),
+    _foreign("status.podEvictionStatus/forbidden/writer", {_COUNTER: 1}, f"status.podEvictionStatus: Forbidden: {_CONTROLLERS}"),
+    _foreign("status.conditions[]/forbidden/writer", _with(condition("Progressing")), f"status.conditions[0]: Forbidden: condition Progressing is {_CONTROLLERS}; choose another type"),
+    _foreign(f"{_BEAT}/forbidden/writer", {_BEAT: at(0)}, f"{_BEAT}: Forbidden: {_BOUND}", _ACTIVE),
+    _foreign(f"{_POLICY}/forbidden/writer", {_POLICY: "Forbid"}, f"{_POLICY}: Forbidden: {_BOUND}", _ACTIVE),
+    _step("status.conditions[].reason/forbidden/pod", COMPLETE, f'status.conditions[0].reason: Forbidden: pod "web" with UID {POD_UID} still exists'),
     _step("status/forbidden", {"status.message": "x"}, "status: Forbidden: may not change once the request is complete", COMPLETE),
     _step("status.message/too-long", {"status.message": "x" * 32769}, "status.message: Too long: may not be more than 32768 bytes"),
     _step(f"{_NAME}/invalid/first", {_NAME: _SECOND, _BEAT: at(0)}, f'{_NAME}: Invalid value: "{_SECOND}": must be "{_FIRST}", whose turn is next'),

@@ -11,7 +11,7 @@ from typing import Any
 
 from vacate.admission.types import Context
 from vacate.api import kinds, schema
-from vacate.api.identity import User
+from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import strategy_for
@@ -102,9 +102,13 @@ _WORLD = {kinds.NODES: PLACES, kinds.PRIORITYCLASSES: CLASSES, kinds.PODS: RUNNI
 
 
 def context(subresource: str = "", *, gates: str = "", **more: Any) -> Context:
-    """A context in which the classes, the node and the pod above exist, and everything is allowed."""
+    """A context in which the classes, the node and the pod above exist, and everything is allowed.
+
+    The user is the eviction request controller unless `authority` says otherwise.
+    """
     overrides = tuple((name, False) for name in gates.split(",") if name)
     more = {"may": lambda _: True, **more}
+    more.setdefault("authority", StatusAuthority(("ann",)))
     return Context(User("ann"), NOW, FeatureGates(overrides), looked_up, subresource, **more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,8 @@ def test_case(case: Case) -> None:
 
 def _faults_of_step(case: BrokenStep) -> list[str]:
     try:
-        return stepped(case.kind, case.step, case.before, context(case.subresource))[2]
+        more: dict[str, Any] = {"authority": case.authority} if case.authority else {}
+        return stepped(case.kind, case.step, case.before, context(case.subresource, **more))[2]
     except Invalid as refusal:
         return [f"{cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
 

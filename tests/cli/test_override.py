@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
+from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -60,9 +61,9 @@ async def server() -> AsyncIterator[Embedded]:
         yield running
 
 
-async def status(server: Embedded, **fields: Any) -> None:
+async def status(server: Embedded, peer: Peer = ADMIN, **fields: Any) -> None:
     patch = await server.ask(
-        "PATCH", f"{PATH}/status", {"status": fields}, content_type="application/merge-patch+json"
+        "PATCH", f"{PATH}/status", {"status": fields}, content_type="application/merge-patch+json", peer=peer
     )
     assert patch.code == 200, patch.message
 
@@ -76,7 +77,10 @@ async def end(server: Embedded) -> None:
         "message": "",
         "lastTransitionTime": "2026-03-01T12:00:00Z",
     }
-    await status(server, conditions=[done], message="The pod is gone.")
+    gone = await server.ask("DELETE", PODS.object_path("p", "d"), {"gracePeriodSeconds": 0})
+    assert gone.code == 200, gone.message
+    controller = Peer(EVICTION_CONTROLLER, (MASTERS,))
+    await status(server, controller, conditions=[done], message="The pod is gone.")
 
 
 def stored(server: Embedded) -> Obj:

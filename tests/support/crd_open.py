@@ -19,6 +19,12 @@ STAMP = {"metadata": {"annotations": {ADMITTED_STAMP: "true"}}}
 NO_RIGHT = As("asks-only")
 """Someone with the role of a requester and no right to delete pods."""
 
+WRITER = As("writes-statuses", ("system:masters",))
+"""Someone with the role of an interceptor."""
+
+CONTROLLER = As("system:serviceaccount:vacate-system:vacate-manager", ("system:masters",))
+"""The manager, as whom requests take their steps here."""
+
 Attempt = Callable[[KubeArm], Awaitable[Answer]]
 _FORBID = {"evictionRequestCancellationPolicy": "Forbid"}
 
@@ -50,7 +56,7 @@ async def _made(arm: KubeArm, *steps: Obj, finalizers: tuple[str, ...] = (), **s
     made = (await _create(arm, obj)).ok(201)
     path = KIND.object_path(made["metadata"]["name"], "default")
     for step in steps:
-        (await _patch(arm, path, step)).ok()
+        (await _patch(arm, path, step, CONTROLLER)).ok()
     return path
 
 
@@ -94,13 +100,27 @@ async def _future(arm: KubeArm) -> Answer:
     return await _patch(arm, path, status(heartbeatTime=at(3600)))
 
 
+async def _fall_back(arm: KubeArm) -> Answer:
+    path = await _made(arm, turn(B, 0), interceptors=named(A, B))
+    return await _patch(arm, path, status(heartbeatTime=at(-11)), WRITER)
+
+
+async def _forged_end(arm: KubeArm) -> Answer:
+    return await _patch(arm, await _made(arm), complete(), WRITER)
+
+
+async def _forged_progress(arm: KubeArm) -> Answer:
+    frozen = status(conditions=[condition("Progressing", reason="Terminating")])
+    return await _patch(arm, await _made(arm), frozen, WRITER)
+
+
 async def _forged_turn(arm: KubeArm) -> Answer:
     path = await _made(arm, turn(B, 0), interceptors=named(A, B))
-    return await _patch(arm, path, turn(A, 1800))
+    return await _patch(arm, path, turn(A, 1800), WRITER)
 
 
 async def _old_turn(arm: KubeArm) -> Answer:
-    return await _patch(arm, await _made(arm, interceptors=named(A, B)), turn(B, -3600))
+    return await _patch(arm, await _made(arm, interceptors=named(A, B)), turn(B, -3600), CONTROLLER)
 
 
 async def _forbid_on_the_way_out(arm: KubeArm) -> Answer:
@@ -119,7 +139,7 @@ async def _delete_guarded(arm: KubeArm) -> Answer:
 async def _reordered(arm: KubeArm) -> Answer:
     both = [condition("Mine"), *complete()["status"]["conditions"]]
     path = await _made(arm, status(conditions=both))
-    return await _patch(arm, path, status(conditions=both[::-1]))
+    return await _patch(arm, path, status(conditions=both[::-1]), CONTROLLER)
 
 
 OPEN = (
@@ -131,7 +151,10 @@ OPEN = (
     Open("the stamp of admission on a new request", _own_stamp),
     Open("the stamp of admission on a request that is there", _later_stamp, held_by_policies=True),
     Open("a heartbeat in the future", _future),
-    Open("a turn that passes on early, with a heartbeat in the future", _forged_turn),
+    Open("a heartbeat that falls back", _fall_back, held_by_policies=True),
+    Open("the end of a request, from another than the controller", _forged_end, held_by_policies=True),
+    Open("its progress, from another than the controller", _forged_progress, held_by_policies=True),
+    Open("a turn that passes on early, with a heartbeat in the future", _forged_turn, held_by_policies=True),
     Open("a turn that begins with an old heartbeat", _old_turn),
     Open("`Forbid` on a request that is being deleted", _forbid_on_the_way_out, held_by_policies=True),
     Open("deleting a request whose policy is `Forbid`", _delete_guarded),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.arms import Obj
+from support.arms import As, Obj
 from support.arms_objects import pod
 from support.arms_scene import Scene
+from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 
 FIRST, SECOND = "first.example.com", "second.example.com"
@@ -36,7 +37,11 @@ async def a_request(scene: Scene, name: str = "web", *interceptors: str, status:
     made = await scene.given(EVICTIONREQUESTS, request(await a_pod(scene, name, *interceptors)))
     if status is None:
         return made
-    return await scene.given_status(EVICTIONREQUESTS, made["metadata"]["name"], status)
+    controller = As(EVICTION_CONTROLLER, (MASTERS,))
+    answer = await scene.patch(
+        EVICTIONREQUESTS, made["metadata"]["name"], {"status": status}, sub="status", as_user=controller
+    )
+    return answer.ok()
 
 
 def complete(reason: str = "Cancelled") -> Obj:

@@ -11,13 +11,14 @@ import pytest
 
 from support.eviction_words import A, active, completed, heard, requested
 from support.worlds import Body, in_world
+from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.objects import dig
-from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
 from vacate.runtime.leader import LeadershipLost
 from vacate.sim.world import World
+from vacate.wire.message import Peer
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 from vacate.wiring.parts import Surroundings
 
@@ -32,7 +33,9 @@ class Beside:
     def __init__(self, world: World, name: str, settings: ManagerSettings) -> None:
         self.name = name
         around = Surroundings(world.sim.clock, world.sim.stream(name), Metrics(), settings.gates)
-        self.parts = ManagerParts(world.network.link(name, ADMIN), around, settings)
+        self.parts = ManagerParts(
+            world.network.link(name, Peer(EVICTION_CONTROLLER, (MASTERS,))), around, settings
+        )
         self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
 
     async def end(self) -> None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from vacate.api.field import FieldError
-from vacate.api.identity import Access, User
+from vacate.api.identity import Access, StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.features import FeatureGates
@@ -52,6 +52,8 @@ class Context:
     allowed_interceptors: tuple[str, ...] = ()
     # Whether an access would be allowed: rights that a strategy asks for beyond those of the request itself.
     may: Callable[[Access], bool] = nothing_allowed
+    # Who writes which part of the status of eviction requests.
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,30 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+EVICTION_CONTROLLER = "system:serviceaccount:kube-system:evictionrequest-controller"
+"""The user name of the eviction request controller where it runs inside the embedded cluster."""
+
+INSTALLED_CONTROLLER = "system:serviceaccount:vacate-system:vacate-manager"
+"""The user name of the manager in an installation with the default namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAuthority:
+    """Whose word counts in the status of eviction requests, by user names."""
+
+    controllers: tuple[str, ...] = (EVICTION_CONTROLLER, INSTALLED_CONTROLLER)
+    # Interceptors that are bound to accounts; names that are missing are open to every writer of statuses.
+    interceptors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def is_controller(self, user: User) -> bool:
+        """Whether the user is the eviction request controller."""
+        return user.name in self.controllers
+
+    def accounts_of(self, interceptor: str) -> tuple[str, ...]:
+        """The user names that an interceptor is bound to; empty where it is not bound."""
+        return self.interceptors.get(interceptor, ())
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One question to an authoriser. A path is asked about only where there is no resource."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from vacate import errors
 from vacate.admission.types import Context
 from vacate.api import status
-from vacate.api.identity import Access, User
+from vacate.api.identity import Access, StatusAuthority, User
 from vacate.api.kinds import PRIORITYCLASSES, Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.authz import Authorizer
@@ -35,6 +35,7 @@ class Registry:
     gates: FeatureGates = field(default_factory=FeatureGates)
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
     allowed_interceptors: tuple[str, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
@@ -60,6 +61,7 @@ class Registry:
             self._default_priority_class,
             self.allowed_interceptors,
             self._may,
+            self.authority,
         )
 
     def _may(self, access: Access) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from cryptography import x509
 
-from vacate.cli.params import namespace_name, subdomain
+from vacate.cli.params import namespace_name, span_between, subdomain
+from vacate.cli.serving import interceptor_accounts_option
 from vacate.errors import ConfigError
 from vacate.features import parse_feature_gates
 from vacate.install.settings import (
@@ -87,6 +89,15 @@ _OPTIONS = (
                  help="Authority of the webhook's certificate, PEM; by default it is filled in later."),
     click.option("--allow-interceptor", "allowed", type=subdomain, multiple=True, metavar="NAME",
                  help="Let interceptors have this name, although it ends in k8s.io. May be given often."),
+    interceptor_accounts_option,
+    click.option("--manager-user", "manager_users", multiple=True, metavar="USER",
+                 help="User name of a manager outside of the cluster, which then writes the progress of "
+                      "requests. May be given several times."),
+    click.option("--max-interceptors", type=click.IntRange(min=0), metavar="N",
+                 help="Ask at most so many of a pod's interceptors, then evict. By default all of them."),
+    click.option("--max-request-duration", type=span_between(1.0, 365 * 86_400.0), metavar="SPAN",
+                 help="Evict a pod so long after its request was created, whatever its interceptors do. "
+                      "By default they have all the time that they need."),
     click.option("--pod-rules", type=_FILE, metavar="FILE",
                  help="Rules by which new pods register interceptors."),
     click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Open or close features."),
@@ -119,6 +130,10 @@ def settings_of(
     webhook_url: str | None,
     ca_file: Path | None,
     allowed: tuple[str, ...],
+    interceptors: Mapping[str, tuple[str, ...]],
+    manager_users: tuple[str, ...],
+    max_interceptors: int | None,
+    max_request_duration: dt.timedelta | None,
     pod_rules: Path | None,
     feature_gates: str,
     request_failure_policy: str,
@@ -144,6 +159,10 @@ def settings_of(
         ca_bundle=_authority(ca_file),
         certificates=Certificates(certificates),
         allowed_interceptors=allowed,
+        interceptor_accounts=interceptors,
+        manager_users=manager_users,
+        max_interceptors=max_interceptors,
+        max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
         feature_gates=",".join(filter(None, map(str.strip, feature_gates.split(",")))),
         request_failure_policy=FailurePolicy(request_failure_policy),
         status_failure_policy=FailurePolicy(status_failure_policy),

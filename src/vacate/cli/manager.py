@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.params import namespace_name
+from vacate.cli.params import namespace_name, span_between
 from vacate.cli.run import run_until_signalled
 from vacate.cli.serving import gates_option, health_options, kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
+from vacate.decide.process.model import Limits
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
@@ -74,6 +76,20 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     metavar="NUMBER",
     help="How many of them may be sent at once after a quiet while.",
 )
+@click.option(
+    "--max-interceptors",
+    type=click.IntRange(min=0),
+    show_default="all of them",
+    metavar="NUMBER",
+    help="Ask at most so many of a pod's interceptors, then evict it.",
+)
+@click.option(
+    "--max-request-duration",
+    type=span_between(1.0, 365 * 86_400.0),
+    show_default="no limit",
+    metavar="SPAN",
+    help="Evict a pod so long after its request was created, whatever its interceptors do.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
 def manager(
     kubeconfig: str,
@@ -86,6 +102,8 @@ def manager(
     gates: FeatureGates,
     qps: float,
     burst: int,
+    max_interceptors: int | None,
+    max_request_duration: dt.timedelta | None,
     verbose: bool,
 ) -> None:
     """Run the eviction request controller until Ctrl-C or SIGTERM.
@@ -94,7 +112,10 @@ def manager(
     inside already, unless it was started with --no-evictions.
     """
     log_to_stderr(verbose=verbose)
-    settings = ManagerSettings(gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst))
+    limits = Limits(max_interceptors, max_request_duration)
+    settings = ManagerSettings(
+        gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst), limits=limits
+    )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
 

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
 from vacate.cli.params import subdomain
+from vacate.decide.rbac_subjects import service_account_user, split_service_account
 from vacate.features import FeatureGates, parse_feature_gates
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,6 +73,36 @@ def allowed_option(command: F) -> F:
         metavar="NAME",
         help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
     )(command)
+
+
+def interceptor_accounts_option(command: F) -> F:
+    """Add --interceptor; the command gets user names by interceptor as `interceptors`."""
+    return click.option(
+        "--interceptor",
+        "interceptors",
+        multiple=True,
+        callback=_interceptor_accounts,
+        metavar="NAME=NAMESPACE/SERVICEACCOUNT",
+        help="Let only this service account report while the interceptor is active. May be given several "
+        "times, also for one interceptor.",
+    )(command)
+
+
+def _interceptor_accounts(
+    _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one in given:
+        name, _, account = one.partition("=")
+        namespace, _, short = account.partition("/")
+        user = service_account_user(namespace, short)
+        if dns1123_subdomain(name) or split_service_account(user) is None:
+            raise click.BadParameter(
+                f"{one!r} binds no interceptor; write NAME=NAMESPACE/SERVICEACCOUNT, such as "
+                "backup.example.com=shop/backup"
+            )
+        found[name] = (*found.get(name, ()), user)
+    return found
 
 
 def log_to_stderr(*, verbose: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 
 from vacate.cli.banner import show_up
 from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import allowed_option, gates_option, log_to_stderr
+from vacate.cli.serving import allowed_option, gates_option, interceptor_accounts_option, log_to_stderr
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.node.settings import NodeSettings
@@ -85,6 +86,7 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
 )
 @allowed_option
+@interceptor_accounts_option
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
 def up(
     folder: Path,
@@ -97,6 +99,7 @@ def up(
     pod_stop: float,
     evictions: bool,
     allowed: tuple[str, ...],
+    interceptors: Mapping[str, tuple[str, ...]],
     verbose: bool,
 ) -> None:
     """Run a small Kubernetes until Ctrl-C.
@@ -116,6 +119,7 @@ def up(
         evictions=evictions,
         allowed_interceptors=allowed,
         runtime=runtime,
+        interceptor_accounts=interceptors,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from vacate.api.identity import INSTALLED_CONTROLLER, StatusAuthority
 from vacate.cli.common import terminal
 from vacate.cli.params import span_between
 from vacate.cli.run import run_until_signalled
@@ -17,6 +19,7 @@ from vacate.cli.serving import (
     allowed_option,
     gates_option,
     health_options,
+    interceptor_accounts_option,
     kubeconfig_options,
     log_to_stderr,
 )
@@ -57,6 +60,15 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     help="Rules by which new pods are annotated. Changes are noticed.",
 )
 @allowed_option
+@interceptor_accounts_option
+@click.option(
+    "--manager-user",
+    "manager_users",
+    multiple=True,
+    metavar="USER",
+    help="User name under which a manager works, which alone writes the progress of requests. "
+    "By default the account vacate-manager in vacate-system. May be given several times.",
+)
 @gates_option
 @health_options(8086)
 @click.option(
@@ -112,13 +124,17 @@ def _settings(
     port: int,
     rules: Path | None,
     allowed: tuple[str, ...],
+    interceptors: Mapping[str, tuple[str, ...]],
+    manager_users: tuple[str, ...],
     gates: FeatureGates,
     delay: dt.timedelta,
     grace: dt.timedelta,
 ) -> WebhookSettings:
+    authority = StatusAuthority(manager_users or (INSTALLED_CONTROLLER,), interceptors)
     return WebhookSettings(
-        address, port, cert_dir, rules, allowed, gates, delay.total_seconds(), grace.total_seconds()
-    )
+        address, port, cert_dir, rules, allowed, authority, gates,
+        delay.total_seconds(), grace.total_seconds(),
+    )  # fmt: skip
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:

@@ -50,9 +50,6 @@ _FIELD_RULES = {
     "spec.heartbeatDeadlineSeconds": _FIXED,
     "spec.requesters[].name": _IS_SUBDOMAIN,
     "spec.interceptors[].name": _IS_SUBDOMAIN,
-    f"status.{_HEARTBEAT}": rule(
-        "self >= oldSelf - duration('10s')", "may not fall back by more than 10 seconds"
-    ),
     f"status.{_EVICTION}.failedAPIEvictionCounter": rule("self >= oldSelf", "may only grow"),
     "status.conditions[].type": rule(f"self.matches('{_QUALIFIED}')", "must be a qualified name"),
     "status.conditions[].reason": rule(f"self.matches('{_REASON}')", "must be a word in CamelCase"),

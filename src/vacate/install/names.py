@@ -6,6 +6,7 @@ MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-cer
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
+STATUS_AUTHORITY = "vacate-status-authority"
 TLS_SECRET = "vacate-webhook-tls"
 CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
 RULES_CONFIG_MAP = "vacate-pod-rules"

@@ -44,7 +44,7 @@ def parts(settings: Settings) -> dict[str, list[Obj]]:
         "webhook": workloads.webhook(settings) if settings.deploys_webhook else [],
         "network-policies": network.network_policies(settings) if settings.network_policy else [],
         **_monitoring(settings),
-        "admission-policies": policies(),
+        "admission-policies": policies(settings),
         "webhook-configurations": webhook_configurations(settings),
     }
     return {name: part for name, part in made.items() if part}

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
-from vacate.install.names import RIGHT_TO_DELETE, STEPS
+from vacate.install import policy_authority
+from vacate.install.names import RIGHT_TO_DELETE, STATUS_AUTHORITY, STEPS
+from vacate.install.settings import Settings
 
 _API = "admissionregistration.k8s.io/v1"
 _POLICY = "status.?evictionRequestCancellationPolicy"
 
 
-def policies() -> list[Obj]:
+def policies(settings: Settings | None = None) -> list[Obj]:
     """Each policy with its binding."""
-    return [*_bound(_right_to_delete()), *_bound(_steps())]
+    chosen = settings or Settings()
+    return [*_bound(_right_to_delete()), *_bound(_steps()), *_bound(_authority(chosen))]
 
 
 def _right_to_delete() -> Obj:
@@ -77,6 +80,21 @@ def _steps() -> Obj:
                     "reason": "Forbidden",
                 },
             ],
+        },
+    }
+
+
+def _authority(settings: Settings) -> Obj:
+    """The controller's fields are the controller's, and reports those of bound accounts."""
+    accounts = settings.interceptor_accounts
+    return {
+        **_head(STATUS_AUTHORITY),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": _about([f"{KIND.plural}/status"], ["UPDATE"]),
+            "matchConditions": policy_authority.others_only(settings.controllers),
+            "variables": policy_authority.variables(accounts),
+            "validations": policy_authority.validations(accounts),
         },
     }
 

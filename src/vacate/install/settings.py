@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
@@ -57,6 +58,13 @@ class Settings:
     certificates: Certificates = Certificates.SELF
     # Names of interceptors that are allowed although they end in k8s.io.
     allowed_interceptors: tuple[str, ...] = ()
+    # User names by interceptor, for those that are bound to accounts; the others are open to all who report.
+    interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # User names of managers outside of the cluster, beside the account of the one inside.
+    manager_users: tuple[str, ...] = ()
+    # The administrator's limits for each request; None is no limit.
+    max_interceptors: int | None = None
+    max_request_seconds: int | None = None
     feature_gates: str = ""
     # Creating and changing requests, and deleting those that forbid it.
     request_failure_policy: FailurePolicy = FailurePolicy.FAIL
@@ -72,6 +80,11 @@ class Settings:
     network_policy: bool = True
     definitions: bool = True
     monitoring: Monitoring = field(default_factory=Monitoring)
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """The user names under which managers work: they alone write the progress of requests."""
+        return (f"system:serviceaccount:{self.namespace}:vacate-manager", *self.manager_users)
 
     @property
     def deploys_webhook(self) -> bool:

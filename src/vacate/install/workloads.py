@@ -41,6 +41,7 @@ def manager(settings: Settings) -> list[Obj]:
         f"--lease-namespace={settings.namespace}",
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
+        *_limits(settings),
         *_gates(settings),
     ]
     ports = [{"name": "metrics", "containerPort": METRICS_PORT}]
@@ -62,6 +63,7 @@ def webhook(settings: Settings) -> list[Obj]:
         f"--cert-dir={_CERTIFICATES}",
         f"--shutdown-delay={_DELAY_SECONDS}s",
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
+        *_authority(settings),
         *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
         *_gates(settings),
     ]
@@ -96,6 +98,25 @@ def _rules(settings: Settings) -> Obj:
         "metadata": meta,
         "data": {_RULES_FILE: settings.pod_rules},
     }
+
+
+def _limits(settings: Settings) -> list[str]:
+    made = []
+    if settings.max_interceptors is not None:
+        made.append(f"--max-interceptors={settings.max_interceptors}")
+    if settings.max_request_seconds is not None:
+        made.append(f"--max-request-duration={settings.max_request_seconds}s")
+    return made
+
+
+def _authority(settings: Settings) -> list[str]:
+    """Who reports for whom, and as whom the managers work."""
+    bound = [
+        f"--interceptor={name}={'/'.join(user.split(':')[2:])}"
+        for name, users in settings.interceptor_accounts.items()
+        for user in users
+    ]
+    return [*bound, *(f"--manager-user={user}" for user in settings.controllers)]
 
 
 def _gates(settings: Settings) -> list[str]:

@@ -12,6 +12,7 @@ from vacate.cache.informer import Informer, Projection, Tuning
 from vacate.cache.table import IndexFunction
 from vacate.client.client import Client
 from vacate.clock import Clock
+from vacate.decide.process.model import Limits
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
@@ -143,3 +144,4 @@ class Deps:
     recorder: Recorder
     informers: InformerFactory
     gates: FeatureGates = field(default_factory=FeatureGates)
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request

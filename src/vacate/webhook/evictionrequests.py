@@ -73,7 +73,7 @@ def _update(request: AdmissionRequest, ctx: Context) -> Verdict:
     _STRATEGY.default(new, ctx)
     _STRATEGY.prepare_update(new, old, ctx)
     _refuse(name_of(old), _STRATEGY.validate_update(new, old, ctx))
-    return ALLOWED if ctx.subresource else Verdict(patch=_changes(given, new))
+    return Verdict(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
 
 
 def _validate_create(request: AdmissionRequest, ctx: Context) -> Verdict:
@@ -204,6 +204,14 @@ def _changes(before: Obj, after: Obj) -> list[Obj]:
         elif old is not None:
             found += json_patch(old, new or {}, f"/metadata/{field}")
     return found
+
+
+def _conditions(before: Obj, after: Obj) -> list[Obj]:
+    """The controller's conditions, put back where a writer of the status has left them out."""
+    old, new = (mapping(one.get("status")).get("conditions") for one in (before, after))
+    if not new or old == new:
+        return []
+    return [{"op": "replace" if old is not None else "add", "path": "/status/conditions", "value": new}]
 
 
 def _stamp(obj: Obj) -> str:

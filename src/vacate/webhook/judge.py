@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vacate.admission.types import Context
+from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.errors import ApiError, BadRequest
 from vacate.features import FeatureGates
@@ -26,6 +27,7 @@ class Terms:
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
     allowed_interceptors: tuple[str, ...] = ()
     rules: tuple[PodRule, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
 
 
 _Judge = Callable[[AdmissionRequest, Context, Terms], Verdict]
@@ -64,6 +66,7 @@ def judge(
         request.sub_resource or "",
         allowed_interceptors=terms.allowed_interceptors,
         may=known.may,
+        authority=terms.authority,
     )
     try:
         return path.judge(request, ctx, terms)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vacate.api.identity import StatusAuthority
 from vacate.apiserver.authn import read_token_file
 from vacate.apiserver.bootstrap.identities import ADMIN, node
 from vacate.apiserver.edge import Edge
@@ -53,6 +54,14 @@ class LocalSettings:
     evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
     allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
     runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
+    # Accounts that interceptors are bound to, by the interceptors' names.
+    interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def authority(self) -> StatusAuthority:
+        """Who writes the status of requests. A manager beside the cluster uses our kubeconfig."""
+        beside = () if self.evictions else (ADMIN.name,)
+        return StatusAuthority((*StatusAuthority().controllers, *beside), self.interceptor_accounts)
 
 
 class LocalCluster:
@@ -123,6 +132,7 @@ class LocalCluster:
             self.settings.gates,
             tokens,
             self.settings.allowed_interceptors,
+            self.settings.authority,
         )
         server = await open_server(parts)
         store = server.registry.store

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import Kind
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
+from vacate.decide.process.model import Limits
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
 from vacate.features import FeatureGates
 from vacate.runtime.deps import Deps
@@ -39,6 +40,7 @@ class ManagerSettings:
     timings: LeaseTimings = field(default_factory=LeaseTimings)
     identity: str = ""  # of this process among the candidates; made up where it is empty
     pace: Pace = field(default_factory=Pace)
+    limits: Limits = field(default_factory=Limits)
 
 
 class ManagerParts:
@@ -50,6 +52,7 @@ class ManagerParts:
 
     def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
         self._clock = around.clock
+        around = replace(around, limits=settings.limits)
         self._rows = enabled(settings.gates)
         self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
         self._missing: str | None = "the API server has not answered yet"

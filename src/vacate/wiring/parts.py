@@ -12,6 +12,7 @@ from vacate.cache.informer import Projection
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import Clock
+from vacate.decide.process.model import Limits
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
@@ -40,6 +41,7 @@ class Surroundings:
     entropy: Entropy
     metrics: Metrics
     gates: FeatureGates = field(default_factory=FeatureGates)
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
 def part_deps(
@@ -59,7 +61,16 @@ def part_deps(
         metrics=around.metrics,
         name=component,
     )
-    deps = Deps(client, around.clock, around.entropy, around.metrics, recorder, informers, around.gates)
+    deps = Deps(
+        client,
+        around.clock,
+        around.entropy,
+        around.metrics,
+        recorder,
+        informers,
+        around.gates,
+        around.limits,
+    )
     return deps, recorder
 
 

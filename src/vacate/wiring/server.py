@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from multidict import CIMultiDict
 
-from vacate.api.identity import User
+from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.apiserver.attributes import project
@@ -42,6 +42,7 @@ class ServerParts:
     gates: FeatureGates = field(default_factory=FeatureGates)
     tokens: Mapping[str, User] = field(default_factory=dict)
     allowed_interceptors: tuple[str, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -50,7 +51,13 @@ async def open_server(parts: ServerParts) -> ApiServer:
     await store.open()
     authorizer = Authorizer(StoredRbac(store))
     registry = Registry(
-        store, parts.clock, parts.entropy, authorizer, parts.gates, parts.allowed_interceptors
+        store,
+        parts.clock,
+        parts.entropy,
+        authorizer,
+        parts.gates,
+        parts.allowed_interceptors,
+        parts.authority,
     )
     try:
         await _bootstrap(registry)

@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vacate.api.identity import StatusAuthority
 from vacate.apiserver.connection import Limits
 from vacate.apiserver.edge import Edge
 from vacate.client.client import Client
@@ -39,6 +40,7 @@ class WebhookSettings:
     cert_dir: Path = Path()  # where tls.crt and tls.key are
     rules: Path | None = None
     allowed_interceptors: tuple[str, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
     gates: FeatureGates = field(default_factory=FeatureGates)
     # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
     delay_seconds: float = 0.0
@@ -122,4 +124,5 @@ class WebhookParts:
             raise ConfigError(f"--port: {address}:{port}: {why}") from error
 
     def _terms(self) -> Terms:
-        return Terms(self._settings.gates, self._settings.allowed_interceptors, self._rules.rules)
+        chosen = self._settings
+        return Terms(chosen.gates, chosen.allowed_interceptors, self._rules.rules, chosen.authority)

@@ -13,6 +13,7 @@ from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_patch import (
     assign_patch,
     finish_patch,
+    heartbeat_patch,
     hold_patch,
     refusal_patch,
     unadmitted_patch,
@@ -22,6 +23,7 @@ from vacate.decide.process.engine import decide
 from vacate.decide.process.model import (
     Action,
     Assign,
+    CorrectHeartbeat,
     Evict,
     Finish,
     Hold,
@@ -133,4 +135,6 @@ def patch_of(request: EvictionRequest, action: Action, now: dt.datetime) -> Obj 
         return assign_patch(request, action, now)
     if isinstance(action, Hold):
         return hold_patch(request, action, now)
+    if isinstance(action, CorrectHeartbeat):
+        return heartbeat_patch(request, action)
     return unadmitted_patch(request, now) if isinstance(action, Unadmitted) else None

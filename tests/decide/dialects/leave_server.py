@@ -11,6 +11,7 @@ from decide.dialects.given import NOW, UID, patched, pod, request
 from decide.dialects.leave_judge import Judge
 from vacate.admission.types import Context
 from vacate.api.field import FieldError
+from vacate.api.identity import EVICTION_CONTROLLER as CONTROLLER
 from vacate.api.identity import User
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.objects import Obj
@@ -69,7 +70,7 @@ class Server:
         if patch["metadata"]["resourceVersion"] != self.request["metadata"]["resourceVersion"]:
             raise Stale
         new = patched(self.request, patch)
-        faults = self._faults(new, "status")
+        faults = self._faults(new, "status", CONTROLLER)
         assert not faults, f"admission refuses what the controller writes: {'; '.join(map(str, faults))}"
         self.judge.controller_writes(self.request, new, self.now)
         self.requests.append(new)
@@ -97,15 +98,15 @@ class Server:
         new["metadata"].setdefault("deletionTimestamp", format_exact_time(self.now))
         self.requests.append(new)
 
-    def _faults(self, new: Obj, subresource: str) -> list[FieldError]:
-        context = self._context(subresource)
+    def _faults(self, new: Obj, subresource: str, user: str = "someone") -> list[FieldError]:
+        context = self._context(subresource, user)
         _STRATEGY.default(new, context)
         _STRATEGY.prepare_update(new, self.request, context)
         return _STRATEGY.validate_update(new, self.request, context)
 
-    def _context(self, subresource: str = "") -> Context:
+    def _context(self, subresource: str = "", user: str = "someone") -> Context:
         return Context(
-            user=User("someone"),
+            user=User(user),
             now=self.now,
             gates=FeatureGates(),
             lookup=self._look_up,

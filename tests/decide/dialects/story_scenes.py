@@ -159,11 +159,6 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         Play().after(seconds=30), 30, finalizers=["example.com/keep", "example.com/other"]
     ).after(minutes=5),
     "terminating, silent node": lambda: _terminating(Play().after(seconds=30), 30).after(minutes=5),
-    "terminating, seen by the controller only": lambda: (
-        _asked(BACKUP)
-        .status(conditions=[{"type": "Progressing", "status": "True", "reason": "Terminating"}])
-        .after(minutes=1)
-    ),
     "forbidden to cancel": lambda: (
         _asked(BACKUP).after(seconds=30).responds(evictionRequestCancellationPolicy="Forbid").after(seconds=5)
     ),

@@ -14,7 +14,17 @@ from vacate.api.times import format_exact_time
 from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_story import Story, tell
 from vacate.decide.process.engine import decide
-from vacate.decide.process.model import Assign, Evict, Finish, Hold, Moment, Settled, Stage, Unadmitted
+from vacate.decide.process.model import (
+    Assign,
+    CorrectHeartbeat,
+    Evict,
+    Finish,
+    Hold,
+    Moment,
+    Settled,
+    Stage,
+    Unadmitted,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -131,7 +141,7 @@ def test_the_stage_is_the_engines(play: Play) -> None:
             assert stage is None
         case Hold():
             assert stage is action.stage or _listening(play, stage)
-        case Assign():
+        case Assign() | CorrectHeartbeat():
             assert stage is Stage.INTERCEPTING
         case Evict():
             assert stage is Stage.EVICTING or _listening(play, stage)

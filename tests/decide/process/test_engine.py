@@ -26,11 +26,13 @@ from vacate.decide.process.engine import OVERSTAY, cancelled, decide
 from vacate.decide.process.model import (
     Action,
     Assign,
+    CorrectHeartbeat,
     Departure,
     Ending,
     Evict,
     Finish,
     Hold,
+    Limits,
     LookForTarget,
     Moment,
     Presence,
@@ -203,7 +205,7 @@ def test_whose_clock_is_behind_goes_along_with_who_has_given_up() -> None:
     """Two deciders at the deadline, their clocks apart, would otherwise write against each other."""
     heartbeat = NOW - DEADLINE + dt.timedelta(seconds=10)  # by this clock the deadline is ten seconds ahead
     last = process(LAST, active=LAST, heartbeat=heartbeat)
-    blocked = replace(last, stage=Stage.BLOCKED, stage_since=heartbeat + DEADLINE)
+    blocked = replace(last, failed_evictions=1)
     assert isinstance(decide(last, LIVE, moment()), Hold)
     assert decide(blocked, LIVE, moment()) == Evict(look_again=True)
     newer = replace(blocked, heartbeat=NOW)
@@ -300,7 +302,8 @@ def test_the_next_attempt_waits_for_its_time(failed: int, stage: Stage) -> None:
 @pytest.mark.parametrize("next_attempt", [None, NOW, ago(seconds=1)])
 def test_an_attempt_whose_time_has_come_is_made(next_attempt: dt.datetime | None) -> None:
     due = moment(next_attempt=next_attempt)
-    assert decide(process(failed_evictions=3), LIVE, due) == Evict(look_again=False)
+    assert decide(process(failed_evictions=3), LIVE, due) == Evict(look_again=True)
+    assert decide(process(), LIVE, moment()) == Evict(look_again=False), "the first one costs no read"
 
 
 def test_a_pod_that_is_not_for_the_eviction_api_is_blocked_whatever_is_due() -> None:
@@ -335,7 +338,6 @@ PROCESSES = st.builds(
     heartbeat=st.none() | TIMES,
     failed_evictions=st.integers(0, 20),
     stage=st.sampled_from([None, *Stage]),
-    stage_since=st.none() | TIMES,
 )
 TARGETS = st.builds(
     Target,
@@ -384,4 +386,56 @@ def test_nothing_is_evicted_that_is_going_gone_or_over(
 def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Process) -> None:
     """A second decider with an older cache would otherwise write against the first, without an end."""
     leaving = replace(before, stage=Stage.TERMINATING)
-    assert decide(leaving, LIVE, moment()) == Hold(Stage.TERMINATING)
+    assert decide(leaving, LIVE, moment()) == LookForTarget()
+    seen = replace(LEAVING, live=True)
+    assert decide(leaving, seen, moment()) == Hold(Stage.TERMINATING, until=TOLD_AT)
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+@pytest.mark.parametrize("before", [process(), chain(active_completed=True), chain(heartbeat=ago(days=1))])
+def test_what_was_written_down_about_the_stage_decides_nothing(before: Process, stage: Stage) -> None:
+    """A condition is a report: whatever it says, the pod and the fields decide."""
+    live = replace(LIVE, live=True)
+    assert decide(replace(before, stage=stage), live, moment()) == decide(before, live, moment())
+
+
+def test_a_heartbeat_from_the_future_is_set_back() -> None:
+    assert decide(chain(heartbeat=ahead(seconds=21)), LIVE, moment()) == CorrectHeartbeat(NOW)
+    within = decide(chain(heartbeat=ahead(seconds=20)), LIVE, moment())
+    assert within == Hold(Stage.INTERCEPTING, until=ahead(seconds=10) + DEADLINE)
+    done = chain(heartbeat=ahead(days=3650), active_completed=True)
+    assert decide(done, LIVE, moment()) == Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST)
+
+
+# What an administrator allows
+
+
+def test_the_total_time_of_a_request_ends_all_turns() -> None:
+    limits = Limits(duration=dt.timedelta(hours=3))
+    working = chain(heartbeat=NOW)  # made two hours ago
+    assert decide(working, LIVE, moment(limits=limits)) == Hold(Stage.INTERCEPTING, until=NOW + DEADLINE)
+    later = moment(ahead(minutes=59), limits=limits)
+    lively = replace(working, heartbeat=later.now)
+    assert decide(lively, LIVE, later) == Hold(Stage.INTERCEPTING, until=ahead(hours=1))
+    over = decide(lively, LIVE, moment(ahead(hours=1), limits=limits))
+    assert isinstance(over, Evict)
+    assert "limit of 3:00:00 for its total time" in over.limit
+    assert decide(chain(requesters=()), LIVE, moment(ahead(hours=1), limits=limits)) == Finish(
+        Ending.CANCELLED
+    )
+
+
+def test_no_more_interceptors_are_asked_than_the_administrator_allows() -> None:
+    limits = Limits(interceptors=2)
+    assert decide(process(FIRST, SECOND, LAST), LIVE, moment(limits=limits)) == Assign(FIRST, Turn.FIRST)
+    first = chain(active_completed=True)
+    assert decide(first, LIVE, moment(limits=limits)) == Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST)
+    second = chain(active=SECOND, heartbeat=ago(minutes=1))
+    assert isinstance(decide(second, LIVE, moment(limits=limits)), Hold)
+    for ended in (replace(second, active_completed=True), replace(second, heartbeat=ago(hours=1))):
+        evicted = decide(ended, LIVE, moment(limits=limits))
+        assert isinstance(evicted, Evict)
+        assert "limit of 2 interceptors" in evicted.limit
+    nobody = decide(process(FIRST), LIVE, moment(limits=Limits(interceptors=0)))
+    assert isinstance(nobody, Evict)
+    assert nobody.limit

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from decide.process.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, chain, process
+from decide.process.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, ahead, chain, process
 from vacate.decide.process.model import Process, Stage
 from vacate.decide.process.silence import CLOCK_TOLERANCE, deadline_of, may_pass_on, next_turn, overdue_at
 
@@ -24,35 +24,37 @@ def test_the_deadline_counts_from_the_heartbeat_and_else_from_the_creation() -> 
 def test_a_tenth_of_the_deadline_must_have_been_watched(seconds: int) -> None:
     deadline = dt.timedelta(seconds=seconds)
     silent = chain(deadline=deadline, heartbeat=LONG_AGO)
-    assert overdue_at(silent, NOW) == NOW + deadline / 10
+    assert overdue_at(silent, NOW, NOW) == NOW + deadline / 10
     lively = chain(deadline=deadline, heartbeat=NOW)
-    assert overdue_at(lively, NOW) == NOW + deadline
+    assert overdue_at(lively, NOW, NOW) == NOW + deadline
 
 
 @pytest.mark.parametrize(
-    ("stage", "since", "stays_given_up"),
+    ("failed", "heartbeat", "waits_again"),
     [
-        (Stage.BLOCKED, DEADLINE, True),
-        (Stage.BLOCKED, DEADLINE + SECOND_LONG, True),
-        (Stage.BLOCKED, DEADLINE - SECOND_LONG, False),
-        (Stage.BLOCKED, None, False),
-        (Stage.INTERCEPTING, DEADLINE + SECOND_LONG, False),
-        (Stage.TERMINATING, DEADLINE + SECOND_LONG, False),
-        (None, None, False),
+        (1, ago(hours=5), False),
+        (7, NOW - DEADLINE + CLOCK_TOLERANCE, False),
+        (7, NOW - DEADLINE + CLOCK_TOLERANCE + SECOND_LONG, True),
+        (0, ago(hours=5), True),
     ],
 )
-def test_who_was_given_up_before_a_restart_stays_given_up(
-    stage: Stage | None, since: dt.timedelta | None, stays_given_up: bool
+def test_who_was_given_up_before_a_restart_is_not_waited_for_again(
+    failed: int, heartbeat: dt.datetime, waits_again: bool
 ) -> None:
-    heartbeat = ago(hours=5)
-    a_process = chain(
-        active=LAST,
-        heartbeat=heartbeat,
-        stage=stage,
-        stage_since=None if since is None else heartbeat + since,
-    )
+    a_process = chain(active=LAST, heartbeat=heartbeat, failed_evictions=failed)
     watched = NOW + DEADLINE / 10
-    assert overdue_at(a_process, NOW) == (heartbeat + DEADLINE if stays_given_up else watched)
+    assert overdue_at(a_process, NOW, NOW) == (watched if waits_again else heartbeat + DEADLINE)
+
+
+@pytest.mark.parametrize("stage", [None, *Stage])
+def test_no_stage_that_was_written_down_gives_anyone_up(stage: Stage | None) -> None:
+    silent = chain(active=LAST, heartbeat=ago(hours=5), stage=stage)
+    assert overdue_at(silent, NOW, NOW) == NOW + DEADLINE / 10
+
+
+def test_a_heartbeat_from_the_future_counts_for_ten_seconds_ahead_at_most() -> None:
+    assert overdue_at(chain(heartbeat=ahead(hours=9)), LONG_AGO, NOW) == NOW + CLOCK_TOLERANCE + DEADLINE
+    assert overdue_at(chain(heartbeat=ahead(seconds=9)), LONG_AGO, NOW) == ahead(seconds=9) + DEADLINE
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def gives_up_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def _shifted(moment_of: Any) -> Any:
-    return lambda process, since: moment_of(process, since) - process.deadline / 2
+    return lambda process, since, now: moment_of(process, since, now) - process.deadline / 2
 
 
 def evicts_without_a_look(patch: pytest.MonkeyPatch) -> None:
@@ -48,13 +48,6 @@ def ends_when_the_pod_begins_to_leave(patch: pytest.MonkeyPatch) -> None:
         return Ending.POD_DELETED if target.departure is not None else ending(process, target)
 
     patch.setattr(engine, "_ending", early)
-
-
-def trusts_its_cache_that_a_pod_is_gone(patch: pytest.MonkeyPatch) -> None:
-    def trusting(request: Any, pod: Any, *, live: bool = False) -> Any:
-        return dialect.target_of(request, pod, live=True)
-
-    patch.setattr(controller, "target_of", trusting)
 
 
 def forgets_what_others_said(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +79,6 @@ PLANTS: list[tuple[Plant, int]] = [
     (gives_up_too_early, 31),
     (evicts_without_a_look, 17),
     (ends_when_the_pod_begins_to_leave, 30),
-    (trusts_its_cache_that_a_pod_is_gone, 11),
     (forgets_what_others_said, 31),
     (evicts_daemons, 29),
     (does_not_hear_of_pods, 13),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vacate.admission.base import KindStrategy, count_generation
-from vacate.admission.evictionrequest import spec, status
+from vacate.admission.evictionrequest import authority, spec, status
 from vacate.admission.evictionrequest.target import (
     live_pod,
     named_pod,
@@ -22,7 +22,6 @@ from vacate.api.structural import structure
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
 
 _TRAITS = Traits(unconditional_update=False)
-_TERMINAL = ("Succeeded", "Failed")
 
 RULES = table(
     "EvictionRequest",
@@ -47,7 +46,7 @@ RULES = table(
 class EvictionRequestStrategy(KindStrategy):
     """Answers for EvictionRequests and their status."""
 
-    rules = (*RULES, *spec.RULES, *status.RULES)
+    rules = (*RULES, *spec.RULES, *status.RULES, *authority.RULES)
     counts_generations = True
     checks_finalizers = False
 
@@ -85,6 +84,7 @@ class EvictionRequestStrategy(KindStrategy):
         version = metadata(new).get("resourceVersion")
         keep(new, old, "spec", "metadata")
         new["metadata"] = {**new["metadata"], "resourceVersion": version}
+        authority.keep_controller_conditions(new, old, ctx)
 
     def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The schema, then what it cannot say."""
@@ -107,7 +107,7 @@ class EvictionRequestStrategy(KindStrategy):
         if policy != FORBID or status.is_complete(obj):
             return
         pod = live_pod(obj, ctx)
-        if pod is not None and dig(pod, "status", "phase") not in _TERMINAL:
+        if pod is not None and dig(pod, "status", "phase") not in status.TERMINAL:
             why = (
                 "status.evictionRequestCancellationPolicy is Forbid and the eviction goes on as long as "
                 f'pod "{name_of(pod)}" has not ended'

@@ -25,14 +25,17 @@ from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_patch import (
     assign_patch,
     finish_patch,
+    heartbeat_patch,
     hold_patch,
     last_turn_patch,
+    limit_patch,
     unadmitted_patch,
 )
 from vacate.decide.process.engine import decide
 from vacate.decide.process.model import (
     Action,
     Assign,
+    CorrectHeartbeat,
     Evict,
     Finish,
     Hold,
@@ -163,7 +166,8 @@ class EvictionRequests:
         return target_of(request, pod, live=True)
 
     def _moment(self, request: EvictionRequest, now: dt.datetime) -> Moment:
-        return Moment(now, self._listening.since(now), self.attempts.next_of(request, now))
+        attempt = self.attempts.next_of(request, now)
+        return Moment(now, self._listening.since(now), attempt, self._deps.limits)
 
     # What is done
 
@@ -183,14 +187,18 @@ class EvictionRequests:
                 await self._write(request, assign_patch(request, action, now))
                 self._note(*events.assigned(request, action))
                 return Done()
+            case CorrectHeartbeat():
+                await self._write(request, heartbeat_patch(request, action))
+                self._deps.recorder.record(events.heartbeat_corrected(request))
+                return Done()
             case Hold():
                 return await self._hold(request, action, now)
             case Evict(look_again=True) if not fresh:
                 return await self._look_again(request)
             case Evict():
-                if await self._end_last_turn(request, now):
+                if not action.limit and await self._end_last_turn(request, now):
                     return Done()  # the informer brings the request as it is now
-                return await self._evict(request)
+                return await self._evict(request, action, now)
 
     async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
         patch = unadmitted_patch(request, now)
@@ -235,8 +243,13 @@ class EvictionRequests:
             return Done()  # the informer will bring it
         return await self._advance(found, self._target(found), fresh=True)
 
-    async def _evict(self, request: EvictionRequest) -> Outcome:
+    async def _evict(self, request: EvictionRequest, action: Evict, now: dt.datetime) -> Outcome:
         """Evict only what the cache shows now: the server debits a budget before it compares uids."""
+        reached = limit_patch(request, action.limit, now) if action.limit else None
+        if reached is not None:
+            await self._write(request, reached)
+            self._deps.recorder.record(events.limit_reached(request, action.limit))
+            return Done()  # the informer brings what was written
         pod, ref = self._cached_pod(request), request.spec.target.pod_ref
         if pod is None or ref is None or pod.metadata.uid != ref.uid:
             return Done()  # it is there, but the cache does not know yet, and will

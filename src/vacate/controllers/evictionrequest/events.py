@@ -106,6 +106,21 @@ def held(request: EvictionRequest, action: Hold) -> Notes:
     return ()
 
 
+def heartbeat_corrected(request: EvictionRequest) -> EventNote:
+    """Someone wrote a heartbeat from the future; the clock of that program is wrong, or it lies."""
+    name, said = request.status.active_interceptor_name, request.status.heartbeat_time
+    message = (
+        f"The heartbeat of interceptor {name} was {said} and lay in the future: it is set back to now. "
+        "Check the clock of the program that wrote it."
+    )
+    return _about(request, WARNING, "HeartbeatInFuture", message)
+
+
+def limit_reached(request: EvictionRequest, limit: str) -> EventNote:
+    """An administrator's limit ended the turns of interceptors."""
+    return _about(request, WARNING, "LimitReached", limit)
+
+
 def unadmitted(request: EvictionRequest) -> EventNote:
     """The request is not processed."""
     message = "The request did not pass Vacate's admission and is not processed."

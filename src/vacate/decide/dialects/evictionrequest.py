@@ -23,7 +23,6 @@ def process_of(request: EvictionRequest) -> Process:
     """The request as the engine sees it. The last of the list has the first turn."""
     spec, status, meta = request.spec, request.status, request.metadata
     failed = status.pod_eviction_status
-    progress = condition(status.conditions, PROGRESSING)
     return Process(
         interceptors=tuple(one.name for one in reversed(spec.interceptors)),
         requesters=tuple(one.name for one in spec.requesters),
@@ -38,7 +37,6 @@ def process_of(request: EvictionRequest) -> Process:
         heartbeat=status.heartbeat_time,
         failed_evictions=failed.failed_api_eviction_counter if failed else 0,
         stage=recorded_stage(request),
-        stage_since=progress.last_transition_time if progress else None,
     )
 
 
@@ -81,12 +79,12 @@ def target_of(request: EvictionRequest, pod: Pod | None, *, live: bool = False) 
     """The target, from a cache or, where `live`, from the server itself: only the latter proves absence."""
     ref = request.spec.target.pod_ref
     if pod is None or ref is None:
-        return Target(Presence.GONE if live else Presence.UNSEEN)
+        return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
     if pod.metadata.uid != ref.uid:
         # The name is taken by another: the server never has two pods of a name, so ours is gone. A cache
         # may still show the one before ours.
-        return Target(Presence.GONE if live else Presence.UNSEEN)
-    return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod))
+        return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
+    return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod), live)
 
 
 def unevictable(pod: Pod) -> str:

@@ -25,7 +25,8 @@ from vacate.api.types.evictionrequest import (
 from vacate.decide.dialects.evictionrequest import assigned, recorded_stage
 from vacate.decide.dialects.history import PastTurn, TurnResult, write_history
 from vacate.decide.dialects.turn_conditions import last_message, past_turns, recorded_turn, result_of_turn
-from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage, Turn
+from vacate.decide.process.model import Assign, CorrectHeartbeat, Ending, Finish, Hold, Stage, Turn
+from vacate.decide.process.silence import FUTURE_TOLERANCE
 
 _ENDINGS = {
     Ending.POD_DELETED: "The pod is gone.",
@@ -73,8 +74,10 @@ def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> 
 
 def assign_patch(request: EvictionRequest, action: Assign, now: dt.datetime) -> Obj:
     """The turn passes on: the name, a heartbeat of the condition's instant, nothing of the one before."""
-    # A heartbeat never falls back: the clock of the interceptor before may be ahead of ours.
-    began = max(now, request.status.heartbeat_time or now)
+    # A heartbeat never falls back: the clock of the interceptor before may be ahead of ours. One from the
+    # future is no heartbeat, and is not handed on.
+    before = request.status.heartbeat_time or now
+    began = now if before - now > FUTURE_TOLERANCE else max(now, before)
     ended = result_of_turn(request, action.previous) if action.previous else None
     message = _AFTER.get(ended, _TURNS[action.turn]) if ended else _TURNS[action.turn]
     message = message.format(action.interceptor, action.previous)
@@ -110,6 +113,19 @@ def last_turn_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
     status: Obj = {"message": message} if message else {}
     assignment = msgspec.structs.replace(before, message=write_history(_with_turn(request, ended)))
     return _patch(request, status, [assignment, _progress(Stage.EVICTING, message, now)])
+
+
+def heartbeat_patch(request: EvictionRequest, action: CorrectHeartbeat) -> Obj:
+    """A heartbeat from the future, set back."""
+    guard = {"resourceVersion": request.metadata.resource_version}
+    return {"metadata": guard, "status": {"heartbeatTime": format_exact_time(action.heartbeat)}}
+
+
+def limit_patch(request: EvictionRequest, limit: str, now: dt.datetime) -> Obj | None:
+    """Say once that an administrator's limit ended the turns of interceptors, before the pod is evicted."""
+    if recorded_stage(request) in (Stage.EVICTING, Stage.BLOCKED, Stage.TERMINATING):
+        return None
+    return hold_patch(request, Hold(Stage.EVICTING, limit), now)
 
 
 def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:

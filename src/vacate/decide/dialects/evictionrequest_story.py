@@ -19,7 +19,6 @@ from vacate.decide.dialects.story_leaving import (
     evicting,
     terminating,
     unevictable,
-    unseen_departure,
 )
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene, Story
 from vacate.decide.dialects.story_remedies import reason_of
@@ -28,7 +27,17 @@ from vacate.decide.dialects.story_turns import ToldTurn, TurnState, told_turns
 from vacate.decide.dialects.story_words import ago, listed
 from vacate.decide.dialects.turn_conditions import recorded_turn
 from vacate.decide.process.engine import decide
-from vacate.decide.process.model import Action, Assign, Evict, Finish, Hold, Moment, Stage, Unadmitted
+from vacate.decide.process.model import (
+    Action,
+    Assign,
+    CorrectHeartbeat,
+    Evict,
+    Finish,
+    Hold,
+    Moment,
+    Stage,
+    Unadmitted,
+)
 
 __all__ = ["Remedy", "Story", "ToldTurn", "TurnState", "tell"]
 
@@ -105,9 +114,10 @@ def _act_of(scene: Scene, action: Action) -> Act:
             return evicting(scene)
         case Hold(stage=Stage.INTERCEPTING):
             return at_work(scene, action)
-        case Hold(stage=Stage.TERMINATING):
-            departure = scene.target.departure
-            return terminating(scene, departure) if departure else unseen_departure(scene)
+        case Hold(stage=Stage.TERMINATING) if scene.target.departure is not None:
+            return terminating(scene, scene.target.departure)
+        case CorrectHeartbeat(heartbeat):
+            return at_work(scene, Hold(Stage.INTERCEPTING, until=heartbeat + scene.process.deadline))
         case Hold(stage=Stage.BLOCKED, message=str(why)):
             return unevictable(scene, why)
         case Hold():

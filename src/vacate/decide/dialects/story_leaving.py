@@ -119,16 +119,6 @@ def terminating(scene: Scene, departure: Departure) -> Act:
     )
 
 
-def unseen_departure(scene: Scene) -> Act:
-    """The controller has seen the pod go; what was read of the pod is older."""
-    return Act(
-        headline=f"Pod {scene.name} is terminating.",
-        stage=Stage.TERMINATING,
-        awaited=("The controller has seen that the pod has begun to leave; its end is awaited.",),
-        remedies=(follow(scene),),
-    )
-
-
 def _held_by(departure: Departure, now: dt.datetime) -> tuple[str, ...]:
     over = f"Its grace period ended {span(now - departure.ends)} ago"
     if departure.finalizers:

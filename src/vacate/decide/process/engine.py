@@ -6,10 +6,12 @@ The first question that is answered with yes decides; their order is the contrac
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 from vacate.decide.process.model import (
     Action,
     Assign,
+    CorrectHeartbeat,
     Departure,
     Ending,
     Evict,
@@ -25,7 +27,7 @@ from vacate.decide.process.model import (
     Turn,
     Unadmitted,
 )
-from vacate.decide.process.silence import given_up, next_turn, overdue_at
+from vacate.decide.process.silence import from_the_future, given_up, next_turn, overdue_at
 
 OVERSTAY = dt.timedelta(seconds=10)
 """How long after its grace a target may still be there before the request says why."""
@@ -44,10 +46,11 @@ def decide(process: Process, target: Target, moment: Moment) -> Action:
         return Finish(ending)
     if target.departure is not None:
         return _await_departure(process, target.departure, moment.now)
-    if process.stage is Stage.TERMINATING:
-        # Nobody comes back from there: whoever does not see it yet looks at an old state of the target.
-        return Hold(Stage.TERMINATING)
-    return _turn(process, moment) or _evict(process, target, moment)
+    if process.stage is Stage.TERMINATING and not target.live:
+        # Nobody comes back from there: the cache is behind, or the report is wrong. The server decides.
+        return LookForTarget()
+    limit = reached_limit(process, moment)
+    return (None if limit else _turn(process, moment)) or _evict(process, target, moment, limit)
 
 
 def cancelled(process: Process) -> bool:
@@ -101,10 +104,12 @@ def _turn(process: Process, moment: Moment) -> Action | None:
         return None
     if process.active is None:
         return Assign(process.interceptors[0], Turn.FIRST)
-    if not process.active_completed and not given_up(process):
-        overdue = overdue_at(process, moment.watching_since)
+    if not process.active_completed and from_the_future(process, moment.now):
+        return CorrectHeartbeat(moment.now)
+    if not process.active_completed and not given_up(process, moment.now):
+        overdue = overdue_at(process, moment.watching_since, moment.now)
         if moment.now < overdue:
-            return Hold(Stage.INTERCEPTING, until=overdue)
+            return _limited(Hold(Stage.INTERCEPTING, until=overdue), process, moment)
     following = next_turn(process)
     if following is None:
         return None
@@ -112,9 +117,51 @@ def _turn(process: Process, moment: Moment) -> Action | None:
     return Assign(following, turn, process.active)
 
 
-def _evict(process: Process, target: Target, moment: Moment) -> Action:
+def reached_limit(process: Process, moment: Moment) -> str:
+    """The administrator's limit that ends the turns of interceptors, in a sentence; empty where none does."""
+    if not process.interceptors:
+        return ""
+    most, limits = moment.limits.interceptors, moment.limits
+    if limits.duration is not None and moment.now >= process.created + limits.duration:
+        return (
+            f"The request has reached the administrator's limit of {limits.duration} for its total time: "
+            "interceptors are no longer waited for, and the pod is evicted."
+        )
+    if most is None or len(process.interceptors) <= most:
+        return ""
+    asked = process.interceptors[:most]
+    if process.active is None:
+        return "" if asked else _too_many(most)
+    ended = process.active not in asked or (process.active == asked[-1] and _turn_ended(process, moment))
+    return _too_many(most) if ended else ""
+
+
+def _too_many(most: int) -> str:
+    return (
+        f"The administrator's limit of {most} interceptors for each pod is reached: "
+        "the others are not asked, and the pod is evicted."
+    )
+
+
+def _turn_ended(process: Process, moment: Moment) -> bool:
+    if process.active_completed or given_up(process, moment.now):
+        return True
+    ahead = from_the_future(process, moment.now)
+    return not ahead and moment.now >= overdue_at(process, moment.watching_since, moment.now)
+
+
+def _limited(action: Action, process: Process, moment: Moment) -> Action:
+    """An interceptor is not waited for beyond the request's total time."""
+    duration = moment.limits.duration
+    if duration is None or not isinstance(action, Hold) or action.until is None:
+        return action
+    return replace(action, until=min(action.until, process.created + duration))
+
+
+def _evict(process: Process, target: Target, moment: Moment, limit: str = "") -> Action:
     if target.unevictable:
         return Hold(Stage.BLOCKED, target.unevictable)
     if moment.next_attempt is not None and moment.now < moment.next_attempt:
         return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=moment.next_attempt)
-    return Evict(look_again=bool(process.interceptors))
+    # Requesters may have withdrawn, or a late heartbeat come in, while the eviction was waited for.
+    return Evict(bool(process.interceptors) or process.failed_evictions > 0, limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 
@@ -60,6 +60,8 @@ class Target:
     departure: Departure | None = None
     # Why the eviction API is not for this target; empty where it is.
     unevictable: str = ""
+    # Read from the API server itself for this decision, not from a cache.
+    live: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,16 @@ class Process:
     active_completed: bool = False
     heartbeat: dt.datetime | None = None
     failed_evictions: int = 0
-    stage: Stage | None = None  # the one that was last written down
-    stage_since: dt.datetime | None = None
+    # The one that was last written down: a report, which decides what is news and never what is next.
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an administrator allows every request at most; None is no limit."""
+
+    interceptors: int | None = None  # how many of a pod's interceptors are asked
+    duration: dt.timedelta | None = None  # from the creation of a request until the pod is evicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,7 @@ class Moment:
     watching_since: dt.datetime
     # When the next eviction may be tried; None means at once.
     next_attempt: dt.datetime | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,15 @@ class Evict:
 
     # Whether to read the request itself once more before: a late heartbeat may be on its way to the cache.
     look_again: bool
+    # The administrator's limit that ended the interceptors' turns, in a sentence; empty where none did.
+    limit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectHeartbeat:
+    """Set a heartbeat from the future back to now: it would keep its interceptor active for ever."""
+
+    heartbeat: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +161,4 @@ class Hold:
     until: dt.datetime | None = None
 
 
-Action = Settled | Unadmitted | LookForTarget | Finish | Assign | Evict | Hold
+Action = Settled | Unadmitted | LookForTarget | Finish | Assign | CorrectHeartbeat | Evict | Hold

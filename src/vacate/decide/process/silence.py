@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.decide.process.model import Process, Stage
+from vacate.decide.process.model import Process
 
 CLOCK_TOLERANCE = dt.timedelta(seconds=10)
 """How far two honest clocks may be apart."""
 
+FUTURE_TOLERANCE = 2 * CLOCK_TOLERANCE
+"""How far ahead of ours a heartbeat of an honest clock may be: its clock and ours are each that far off."""
+
 _LISTENING_SHARE = 10
 
 
-def deadline_of(process: Process) -> dt.datetime:
-    """When the silence of the active interceptor becomes too long."""
-    return (process.heartbeat or process.created) + process.deadline
+def deadline_of(process: Process, now: dt.datetime | None = None) -> dt.datetime:
+    """When the silence of the active interceptor becomes too long. `now` caps a heartbeat from the future."""
+    heard = process.heartbeat or process.created
+    return (heard if now is None else min(heard, now + CLOCK_TOLERANCE)) + process.deadline
 
 
-def overdue_at(process: Process, watching_since: dt.datetime) -> dt.datetime:
+def from_the_future(process: Process, now: dt.datetime) -> bool:
+    """Whether the heartbeat lies further ahead than honest clocks differ."""
+    return process.heartbeat is not None and process.heartbeat - now > FUTURE_TOLERANCE
+
+
+def overdue_at(process: Process, watching_since: dt.datetime, now: dt.datetime) -> dt.datetime:
     """The same, for someone who may not have listened all the time.
 
     An outage of the API server must not look like the silence of every interceptor, so nobody is given up
     before a tenth of the deadline has been watched without a gap. Who was given up before stays so, until a
     newer heartbeat.
     """
-    if given_up(process):
-        return deadline_of(process)
-    return max(deadline_of(process), watching_since + process.deadline / _LISTENING_SHARE)
+    if given_up(process, now):
+        return deadline_of(process, now)
+    return max(deadline_of(process, now), watching_since + process.deadline / _LISTENING_SHARE)
 
 
 def next_turn(process: Process) -> str | None:
@@ -46,12 +55,11 @@ def may_pass_on(process: Process, now: dt.datetime) -> bool:
     return now >= deadline_of(process) - CLOCK_TOLERANCE
 
 
-def given_up(process: Process) -> bool:
-    """Whether someone has written down that the deadline has passed: by their clock, and after listening.
+def given_up(process: Process, now: dt.datetime) -> bool:
+    """Whether the last interceptor was given up before: an eviction was refused already.
 
-    Whoever has a clock that is behind, or has just begun to listen, goes along, so that two deciders do not
-    write against each other. A newer heartbeat moves the deadline, and with it this.
+    Who has just begun to listen does not wait again then, and a decider whose clock is behind goes along, so
+    that two deciders do not write against each other. A newer heartbeat moves the deadline, and with it this.
+    The counter is the controller's own field; a condition would be a report only.
     """
-    if process.stage is not Stage.BLOCKED or process.stage_since is None:
-        return False
-    return process.stage_since >= deadline_of(process)
+    return process.failed_evictions > 0 and now >= deadline_of(process) - CLOCK_TOLERANCE

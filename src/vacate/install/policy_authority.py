@@ -1,0 +1,100 @@
+"""Who writes which part of a request's status, as an admission policy: it holds while the webhook is away.
+
+The same rules as in `vacate.admission.evictionrequest.authority`, but for one: where the webhook puts back
+the controller's conditions that a writer has left out of the list, the policy can only refuse the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vacate.admission.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
+from vacate.install.cel import listed, text
+
+_OWN = "written by the eviction request controller only"
+_BOUND = "the active interceptor is bound to other accounts, which alone may report for it"
+_POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
+# To the second: clients that know times as Kubernetes does cut them down to that.
+_SAME_CONDITION = (
+    "a.type == b.type && a.status == b.status && a.?reason == b.?reason && a.?message == b.?message"
+    " && int(timestamp(a.lastTransitionTime)) == int(timestamp(b.lastTransitionTime))"
+)
+
+
+def others_only(controllers: Sequence[str]) -> list[Obj]:
+    """The match condition: what the controller writes is its own affair."""
+    expression = f"!(request.userInfo.username in {listed(controllers)})"
+    return [{"name": "not-the-controller", "expression": expression}]
+
+
+def variables(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
+    """What the validations speak of."""
+    made = {
+        "own": listed(OWN_CONDITIONS),
+        "before": "oldObject.?status.?conditions.orValue([]).filter(c, c.type in variables.own)",
+        "after": "object.?status.?conditions.orValue([]).filter(c, c.type in variables.own)",
+    }
+    if accounts:
+        bound = ", ".join(f"{text(name)}: {listed(users)}" for name, users in accounts.items())
+        made["active"] = "oldObject.?status.?activeInterceptorName.orValue('')"
+        made["accounts"] = f"{{{bound}}}"
+    return [{"name": name, "expression": expression} for name, expression in made.items()]
+
+
+def validations(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
+    """What a writer other than the controller must leave as it is."""
+    found = [
+        _validation(f"{_status('object', field)} == {_status('oldObject', field)}", f"status.{field}: {_OWN}")
+        for field in CONTROLLER_FIELDS
+    ]
+    found.append(_conditions())
+    found.append(_no_fall_back())
+    return [*found, *(_bound() if accounts else [])]
+
+
+def _status(owner: str, field: str) -> str:
+    return f"{owner}.?status.?{field}"
+
+
+def _conditions() -> Obj:
+    same = f"variables.after.all(a, variables.before.exists(b, {_SAME_CONDITION}))"
+    message = f"status.conditions: the types {', '.join(OWN_CONDITIONS)} are {_OWN}, and stay in the list"
+    return _validation(f"size(variables.after) == size(variables.before) && {same}", message)
+
+
+def _no_fall_back() -> Obj:
+    """Not in the definition: the controller must be able to set back a heartbeat from the future."""
+    new, old = (f"{owner}.status.{_HEARTBEAT}" for owner in ("object", "oldObject"))
+    there = " || ".join(f"!{_status(owner, _HEARTBEAT)}.hasValue()" for owner in ("object", "oldObject"))
+    holds = f"{there} || timestamp({new}) >= timestamp({old}) - duration('10s')"
+    return _validation(holds, f"status.{_HEARTBEAT}: may not fall back by more than 10 seconds", "Invalid")
+
+
+def _bound() -> list[Obj]:
+    """Reports for a bound interceptor come from its accounts; allowing cancellation is open to all."""
+    unchanged = " && ".join(
+        f"{_status('object', field)} == {_status('oldObject', field)}" for field in REPORTED_FIELDS
+    )
+    forbids, forbade = (
+        f"{_status(owner, _POLICY)}.orValue('') == '{FORBID}'" for owner in ("object", "oldObject")
+    )
+    by_them = (
+        "variables.active in variables.accounts"
+        " && request.userInfo.username in variables.accounts[variables.active]"
+    )
+    unbound = "!(variables.active in variables.accounts)"
+    names = "variables.accounts.exists(n, oldObject.?spec.?interceptors.orValue([]).exists(i, i.name == n))"
+    return [
+        _validation(f"{unbound} || ({by_them}) || ({unchanged})", f"status: {_BOUND}"),
+        _validation(
+            f"!({forbids}) || {forbade} || ({by_them})"
+            f" || ({unbound} && (variables.active != '' || !{names}))",
+            f"status.{_POLICY}: {_BOUND}",
+        ),
+    ]
+
+
+def _validation(expression: str, message: str, reason: str = "Forbidden") -> Obj:
+    return {"expression": expression, "message": message, "reason": reason}

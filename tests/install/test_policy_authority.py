@@ -1,0 +1,47 @@
+"""The policy that holds the controller's part of the status while the webhook is away."""
+
+from __future__ import annotations
+
+import pytest
+
+from vacate.admission.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import OWN_CONDITIONS
+from vacate.install.policies import policies
+from vacate.install.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+
+def spec(settings: Settings | None = None) -> Obj:
+    (policy,) = [
+        one["spec"]
+        for one in policies(settings)
+        if one["kind"] == "ValidatingAdmissionPolicy" and one["metadata"]["name"].endswith("authority")
+    ]
+    return dict(policy)
+
+
+def test_it_speaks_of_every_field_and_condition_that_admission_speaks_of() -> None:
+    told = [one["message"] for one in spec()["validations"]]
+    for field in CONTROLLER_FIELDS:
+        assert any(one.startswith(f"status.{field}: ") for one in told)
+    assert any(all(sort in one for sort in OWN_CONDITIONS) for one in told)
+    assert spec()["matchConstraints"]["resourceRules"][0]["resources"] == ["evictionrequests/status"]
+    assert spec()["failurePolicy"] == "Fail"
+
+
+def test_the_controller_is_whoever_the_settings_say() -> None:
+    (only,) = spec(Settings(namespace="here", manager_users=("ann",)))["matchConditions"]
+    assert only["expression"] == (
+        "!(request.userInfo.username in ['system:serviceaccount:here:vacate-manager', 'ann'])"
+    )
+
+
+def test_accounts_are_in_it_where_interceptors_are_bound() -> None:
+    bound = spec(Settings(interceptor_accounts={"a.example.com": ("system:serviceaccount:shop:a",)}))
+    accounts = {one["name"]: one["expression"] for one in bound["variables"]}["accounts"]
+    assert accounts == "{'a.example.com': ['system:serviceaccount:shop:a']}"
+    reports = bound["validations"][-2]["expression"]
+    assert all(f"object.?status.?{field} == " in reports for field in REPORTED_FIELDS)
+    assert len(spec()["validations"]) == len(bound["validations"]) - 2
