@@ -14,6 +14,7 @@ from vacate.apiserver.jsonfaults import mended, syntax_fault
 from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
+from vacate.wire.json import check_depth, may_nest_deeply
 from vacate.wire.message import Request
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -24,9 +25,6 @@ SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 _SERVED = {(kind.api_version, kind.kind): kind for kind in SERVED_KINDS}
 _SUMMARY_BYTES = 30
-
-MAX_DEPTH = 100
-"""How deeply an object may nest. Far beyond any API type, far below the interpreter's own limit."""
 
 
 class Unreadable(BadRequest):
@@ -60,7 +58,7 @@ def _parse_protobuf(body: bytes) -> Any:
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON with a limit on nesting; BadRequest for everything else."""
+    """JSON as a server of Go reads it, with a limit on nesting; BadRequest for everything else."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -79,27 +77,6 @@ def _parse_odd(body: bytes, why: str) -> Any:
     except orjson.JSONDecodeError:
         fault = why
     raise Unreadable(f"couldn't get version/kind; json parse error: {fault}")
-
-
-def may_nest_deeply(body: bytes) -> bool:
-    """Whether it is worth looking: what opens few brackets cannot nest too deeply, and most open few."""
-    return body.count(b"{") + body.count(b"[") > MAX_DEPTH
-
-
-def check_depth(value: Any) -> None:
-    """Refuse what nests too deeply, without recursion."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return
-    raise BadRequest(f"the object nests more than {MAX_DEPTH} levels deep")
 
 
 def read_object(request: Request, kind: Kind, validation: FieldValidation | None = None) -> Obj:

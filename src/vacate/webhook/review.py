@@ -13,8 +13,8 @@ import orjson
 from vacate.api.identity import User
 from vacate.api.objects import Obj, copied, encode
 from vacate.api.status import to_status
-from vacate.apiserver.codec import parse_json
 from vacate.errors import ApiError, BadRequest
+from vacate.wire.json import parse_json
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 

@@ -10,7 +10,7 @@ from vacate.api.kinds import Kind
 from vacate.api.labels import selector_of
 from vacate.api.objects import Obj, dig
 from vacate.apiserver import respond
-from vacate.apiserver.codec import check_depth, read_body
+from vacate.apiserver.codec import read_body
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
 from vacate.apiserver.options import wait_until_fresh
@@ -21,6 +21,7 @@ from vacate.apiserver.subresources.body import as_kind, field
 from vacate.apiserver.verbs.update import admit, check_address
 from vacate.errors import Conflict
 from vacate.store.types import Entry, Key
+from vacate.wire.json import check_depth
 from vacate.wire.message import Response
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from vacate.apiserver.codec import check_depth, identified, may_nest_deeply
+from vacate.apiserver.codec import identified
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import JSON_PATCH, apply_patch
 from vacate.apiserver.patch.forms import check_form_for
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.update import check_address, replace
+from vacate.wire.json import check_depth, may_nest_deeply
 from vacate.wire.message import Response
 
 
