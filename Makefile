@@ -18,7 +18,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules
+.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,13 @@ N ?= 1000
 differential: $(STAMP) ## Ask the embedded and a real server the same random requests (N sequences)
 	@VACATE_DIFFERENTIAL=$(N) $(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -s -m kube tests/kube/test_differential.py
+
+# make fuzz F="patches json" SECONDS=600; atheris has wheels for Linux on x86_64 only.
+F       ?=
+SECONDS ?= 30
+fuzz: $(STAMP) ## Fuzz all readers, guided by coverage (F=targets SECONDS=n for each)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/fuzz.lock
+	@$(BIN)/python -m hack.fuzz --seconds $(SECONDS) $(F)
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .

@@ -115,6 +115,8 @@ def _parse(text: str) -> Quantity:
     if len(whole) + len(fraction) > _MOST_DIGITS:
         raise ValueError(NUMBER_WRONG)
     family, power = _interpret(suffix)
+    if family is Format.DECIMAL_EXPONENT and len(whole) + power > _MOST_DIGITS:
+        raise ValueError(SUFFIX_WRONG)  # its canonical form would have a larger exponent than is read
     number = int(whole + fraction) * (-1 if sign == "-" else 1)
     if family is Format.BINARY_SI:
         return _binary(text, number, len(fraction), power)
