@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from vacate.cli.main import COMMANDS, cli
 
@@ -33,3 +35,33 @@ def test_the_list_loads_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True)
     assert all(name in done.stdout for name in COMMANDS)
     assert done.stdout.splitlines()[-1] == "['vacate.errors']"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_ends_with_examples_that_can_be_typed(name: str) -> None:
+    shown = CliRunner().invoke(cli, [name, "--help"], prog_name="vacate")
+    assert shown.exit_code == 0
+    examples = shown.output.partition("Examples:\n")[2].splitlines()
+    typed = [line.strip() for line in examples if line.startswith("    vacate ")]
+    assert typed
+    for line in typed:
+        _, command, *arguments = shlex.split(line.partition(">")[0])
+        assert command == name
+        found = cli.get_command(click.Context(cli), command)
+        assert found is not None
+        found.make_context(command, arguments).close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("statsu", "Did you mean status?"),
+        ("Evcit", "Did you mean evict?"),
+        ("describe", "Did you mean explain?"),
+        ("xyzzy", "No such command 'xyzzy'.\n"),
+    ],
+)
+def test_what_may_have_been_meant(typed: str, hint: str) -> None:
+    refused = CliRunner().invoke(cli, [typed])
+    assert refused.exit_code == 2
+    assert hint in refused.output

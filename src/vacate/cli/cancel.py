@@ -7,6 +7,7 @@ import msgspec
 
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
+from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.exits import complain, each, end
 from vacate.cli.override import STAYS, override
@@ -26,7 +27,7 @@ GOES = "has begun to leave and goes all the same:"
 
 
 @click.command()
-@click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
+@click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @selector_option("Every request for pods with these labels instead.")
 @click.option(
     "--requester", type=subdomain, metavar="NAME", help="Whose request; USER.cli.vacate.dev by default."

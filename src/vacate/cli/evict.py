@@ -22,6 +22,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
 )
 from vacate.cli.common import terminal
+from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.evict_progress import shown_progress
@@ -59,7 +60,7 @@ class Asking:
 
 
 @click.command()
-@click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
+@click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @selector_option("Every pod with these labels instead.")
 @click.option("--because", default="", metavar="TEXT", help="Why; kept on the request for people to read.")
 @click.option("--requester", type=subdomain, metavar="NAME", help="Who asks; USER.cli.vacate.dev by default.")

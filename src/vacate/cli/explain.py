@@ -8,6 +8,7 @@ import click
 
 from vacate.api.types import PodDisruptionBudget
 from vacate.cli.common import terminal
+from vacate.cli.common.completing import complete_pods
 from vacate.cli.explain_text import as_lines, as_object
 from vacate.cli.output import output_option, print_object
 from vacate.cli.params import pod_name
@@ -21,7 +22,7 @@ from vacate.decide.registration import resolve
 
 
 @click.command()
-@click.argument("pod", type=pod_name, metavar="POD")
+@click.argument("pod", type=pod_name, shell_complete=complete_pods, metavar="POD")
 @cluster_options
 @output_option()
 def explain(pod: str, reach: Reach, output: str) -> None:

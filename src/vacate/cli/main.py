@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import importlib
 import logging
@@ -12,6 +13,7 @@ import click
 
 from vacate import __version__
 from vacate.cli.common.errors import run_command_line
+from vacate.cli.common.examples import epilog_of
 from vacate.cli.program import program_name
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -36,8 +38,25 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),
     "cancel": ("vacate.cli.cancel:cancel", "Take back the request that pods leave."),
     "explain": ("vacate.cli.explain:explain", "Tell how a pod's leave stands."),
+    "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
+    "completion": (
+        "vacate.cli.completion:completion",
+        "Print the script that completes commands in a shell.",
+    ),
 }
 """Where each subcommand is found, and the first sentence of its help."""
+
+_OTHER_WORDS: Mapping[str, str] = {
+    "delete": "evict",
+    "get": "status",
+    "list": "status",
+    "watch": "status",
+    "describe": "explain",
+    "why": "explain",
+    "withdraw": "cancel",
+    "start": "up",
+}
+"""What others call it."""
 
 
 class LazyGroup(click.Group):
@@ -54,7 +73,22 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
+        command.epilog = command.epilog or epilog_of(cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand; of one that is not there, those that may have been meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            word = args[0].lower()
+            close = (
+                [_OTHER_WORDS[word]] if word in _OTHER_WORDS else difflib.get_close_matches(word, COMMANDS)
+            )
+            meant = " or ".join(close)
+            hint = f" Did you mean {meant}?" if meant else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of subcommands, of which none is imported for it."""

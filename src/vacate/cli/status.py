@@ -10,7 +10,7 @@ import msgspec
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
-from vacate.cli.common.examples import examples
+from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.params import pod_name
@@ -23,16 +23,8 @@ from vacate.cli.status_rows import row_of
 from vacate.cli.status_view import View
 
 
-@click.command(
-    epilog=examples(
-        ("status", "requests of this namespace"),
-        ("status -A --sort-by age", "of all namespaces, the oldest first"),
-        ("status web-1 -w", "follow one pod to its end"),
-        ("status -l app=web -o wide", "by labels, nothing cut"),
-        ("status -w -o json | jq .object.status.message", "changes for a program"),
-    )
-)
-@click.argument("pods", type=pod_name, nargs=-1, metavar="[POD…]")
+@click.command()
+@click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Stay and show each change.")

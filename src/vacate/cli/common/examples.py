@@ -1,13 +1,81 @@
-"""Examples at the end of a command's help."""
+"""Examples at the end of each command's help: every one can be typed as it stands."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from vacate.cli.program import program_name
 
+Example = tuple[str, str]
+"""A command without the program's name, and what it is for."""
 
-def examples(*lines: tuple[str, str]) -> str:
-    """The block: each command as it is typed, and what it is for."""
-    name = program_name()
-    longest = max(len(command) for command, _ in lines)
-    shown = (f"  {name} {command.ljust(longest)}  # {purpose}" for command, purpose in lines)
-    return "\b\nExamples:\n" + "\n".join(shown)
+EXAMPLES: Mapping[str, Sequence[Example]] = {
+    "up": (
+        ("up", "a cluster in ~/.vacate"),
+        ("up --dir ./cluster --port 0 --nodes 5", "another one, on any free port"),
+        ("up --no-evictions -v", "without eviction requests, with a log"),
+    ),
+    "manager": (
+        ("manager", "in a pod, or with the current kubeconfig"),
+        ("manager --context staging --no-leader-elect -v", "one alone, with a log"),
+    ),
+    "install": (
+        ("install --wait", "install or upgrade, and wait until it is ready"),
+        ("install --dry-run", "say what would change"),
+        ("install --print > vacate.yaml", "objects for a repository"),
+    ),
+    "uninstall": (
+        ("uninstall", "all but the definitions and the requests"),
+        ("uninstall --crds", "everything"),
+    ),
+    "webhook": (
+        ("webhook --self-signed", "with a certificate of its own"),
+        ("webhook --cert-dir /tmp --port 9443", "with tls.crt and tls.key of a folder"),
+    ),
+    "certificates": (("certificates -n vacate-system", "beside the webhook of that namespace"),),
+    "demo": (("demo", "watch a node being drained, for about half a minute"),),
+    "evict": (
+        ("evict web-1", "request the eviction of a pod"),
+        ('evict web-1 --because "kernel update" --wait', "say why, and wait until it is gone"),
+        ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
+    ),
+    "status": (
+        ("status", "requests of this namespace"),
+        ("status -A --sort-by age", "of all namespaces, the oldest first"),
+        ("status web-1 -w", "follow one pod to its end"),
+        ("status -l app=web -o wide", "by labels, nothing cut"),
+        ("status -w -o json", "changes for a program"),
+    ),
+    "cancel": (
+        ("cancel web-1", "withdraw your own request"),
+        ("cancel -l app=web", "all of yours with a label"),
+        ("cancel web-1 --override", "for everyone, as an administrator"),
+    ),
+    "explain": (
+        ("explain web-1", "what is awaited, and what to do"),
+        ("explain pod/web-1 -n shop -o json", "the same for a program"),
+    ),
+    "version": (
+        ("version", "of this program and of the cluster"),
+        ("version --client", "of this program only"),
+    ),
+    "completion": (
+        ("completion bash > ~/.local/share/bash-completion/completions/vacate", ""),
+        ("completion zsh > ~/.zfunc/_vacate", "with ~/.zfunc in fpath"),
+        ("completion fish > ~/.config/fish/completions/vacate.fish", ""),
+    ),
+}
+"""By command."""
+
+
+def epilog_of(command: str) -> str | None:
+    """The examples of a command as its help shows them."""
+    lines = EXAMPLES.get(command)
+    if not lines:
+        return None
+    return "\b\nExamples:\n" + "\n".join(_shown(*line) for line in lines)
+
+
+def _shown(command: str, purpose: str) -> str:
+    typed = f"  {program_name()} {command}"
+    return f"  # {purpose}:\n{typed}" if purpose else typed

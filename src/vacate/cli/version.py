@@ -1,0 +1,73 @@
+"""`vacate version`: of this program, of the API server, and whether it serves EvictionRequests."""
+
+from __future__ import annotations
+
+import platform
+
+import click
+import orjson
+
+from vacate import __version__
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import Obj
+from vacate.cli.common import terminal
+from vacate.cli.output import output_option, print_object
+from vacate.cli.reach import Cluster, Reach, connected
+from vacate.cli.run import run_until_signalled
+from vacate.cli.serving import kubeconfig_options
+from vacate.errors import NotFound, TransportError
+from vacate.wire.message import Request
+
+
+@click.command()
+@click.option("--client", "client_only", is_flag=True, help="Only of this program; no cluster is asked.")
+@kubeconfig_options
+@output_option()
+def version(client_only: bool, kubeconfig: str, context: str, output: str) -> None:
+    """Show the versions of this program and of the cluster.
+
+    Exit codes: 0 done, 1 where the cluster does not answer: the client's version is printed all the same.
+    """
+    own: Obj = {"version": __version__, "python": platform.python_version()}
+    found: Obj = {"client": own}
+    if not output:
+        terminal.echo(f"client  vacate {__version__}, Python {own['python']}")
+
+    async def work() -> None:
+        async with connected(Reach(kubeconfig, context)) as cluster:
+            found["server"] = await _server(cluster)
+
+    try:
+        if not client_only:
+            run_until_signalled(work)
+    finally:
+        if output:
+            print_object(found, output)
+    if "server" in found and not output:
+        terminal.echo(f"server  Kubernetes {found['server']['version']}")
+        terminal.echo(f"        {_requests(found['server']['evictionRequests'])}")
+
+
+async def _server(cluster: Cluster) -> Obj:
+    answer = await cluster.client.send(Request("GET", "/version"))
+    try:
+        told = orjson.loads(answer)
+        shown = str(told["gitVersion"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise TransportError("GET /version: the answer is no version") from None
+    return {"version": shown, "evictionRequests": await _served(cluster)}
+
+
+async def _served(cluster: Cluster) -> str:
+    """The version of the API that is served; empty for none."""
+    try:
+        await cluster.client.send(Request("GET", f"/apis/{EVICTIONREQUESTS.api_version}"))
+    except NotFound:
+        return ""
+    return EVICTIONREQUESTS.api_version
+
+
+def _requests(served: str) -> str:
+    if served:
+        return f"EvictionRequests are served as {served}"
+    return "EvictionRequests are not served: install Vacate with `vacate install`"
