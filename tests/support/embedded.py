@@ -89,10 +89,11 @@ class Embedded:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
         peer: Peer = ADMIN,
+        accept: str = "application/json",
     ) -> Answer:
         """One request, of the admin unless said otherwise; a body that is not bytes is sent as JSON."""
         sent = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
-        headers = CIMultiDict({"Content-Type": content_type})
+        headers = CIMultiDict({"Content-Type": content_type, "Accept": accept})
         request = Request(method, path, MultiDict(query or {}), headers, sent, peer)
         response = await self.server.handle(request)
         assert isinstance(response.body, bytes)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from vacate.api.kinds import EVICTIONREQUESTS, SELFSUBJECTREVIEWS
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import ALLOW, EvictionRequest
 from vacate.cli.notes import OVERRIDDEN, note
 from vacate.cli.reach import Cluster
+from vacate.client.codec import codec_for
 from vacate.decide.dialects.story_words import listed
 from vacate.errors import ApiError, Conflict, VacateError
 
@@ -83,7 +82,7 @@ async def _patch(
     changed = await cluster.client.patch(
         EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource=subresource
     )
-    return msgspec.convert(changed, EvictionRequest)
+    return codec_for(EvictionRequest).convert(changed)
 
 
 async def _read(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from dataclasses import dataclass
-
-import msgspec
 
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj, dig
@@ -14,7 +13,8 @@ from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.reach import Cluster
-from vacate.errors import Forbidden, NotFound
+from vacate.client.codec import codec_for, identity_of
+from vacate.errors import Forbidden, NotFound, UnreadableObject
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
@@ -31,13 +31,26 @@ class Found:
 
     @property
     def typed_pod(self) -> Pod | None:
-        """The pod as a projection."""
-        return msgspec.convert(self.pod, Pod) if self.pod is not None else None
+        """The pod as a projection; UnreadableObject where it cannot be decoded."""
+        return codec_for(Pod).convert(self.pod) if self.pod is not None else None
 
     @property
     def typed_request(self) -> EvictionRequest | None:
-        """The request as a projection."""
-        return msgspec.convert(self.request, EvictionRequest) if self.request is not None else None
+        """The request as a projection; UnreadableObject where it cannot be decoded."""
+        return typed_request(self.request) if self.request is not None else None
+
+
+def typed_request(request: Obj) -> EvictionRequest:
+    """The request as a projection; UnreadableObject, with a way out, where it cannot be decoded."""
+    try:
+        return codec_for(EvictionRequest).convert(request)
+    except UnreadableObject as error:
+        meta = identity_of(request)
+        where = f"{EVICTIONREQUESTS.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
+        raise UnreadableObject(
+            f"{error}. It is left alone until it changes. Put that field right with `kubectl edit {where} "
+            f"--subresource=status`, or remove the request with `kubectl delete {where}`"
+        ) from error
 
 
 async def find(cluster: Cluster, pod_name: str) -> Found:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import shutil
 
 import click
-import msgspec
 
 from vacate.api.objects import Obj, dig
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.readable import decodes, readable_part
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.params import pod_name
+from vacate.cli.program import program_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import list_budgets, list_requests
 from vacate.cli.run import run_until_signalled
 from vacate.cli.status_layout import layout
 from vacate.cli.status_order import KEYS, in_order
-from vacate.cli.status_rows import row_of
+from vacate.cli.status_rows import row_of, unreadable_row
 from vacate.cli.status_view import View
+from vacate.client.codec import identity_of
 
 
 @click.command()
@@ -71,17 +72,26 @@ async def _show(cluster: Cluster, view: View) -> None:
         print_objects(found, view.output, name=lambda one: f"pod/{_pod(one)}")
         return
     if found:
-        requests = in_order([msgspec.convert(one, EvictionRequest) for one in found], view.sort_by)
+        requests = in_order([readable_part(one) for one in found if decodes(one)], view.sort_by)
+        unreadable = [one for one in found if not decodes(one)]
         budgets = await list_budgets(cluster, namespace) or []
         rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
+        rows += [unreadable_row(identity_of(one), _pod(one)) for one in unreadable]
         width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
         wide = view.output == WIDE
         terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
+        _say_unreadable(len(unreadable))
     present = [_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
         terminal.echo(f"No eviction requests{view.where}.", err=True)
+
+
+def _say_unreadable(count: int) -> None:
+    if count:
+        told = f"Requests that cannot be decoded are left alone: {count}."
+        terminal.echo(f"{told} `{program_name()} explain POD` says why.", err=True)
 
 
 def _pod(request: Obj) -> str:

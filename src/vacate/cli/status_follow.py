@@ -13,6 +13,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.types import PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
+from vacate.cache.table import key_of
 from vacate.cli.changes import Changes
 from vacate.cli.common import terminal
 from vacate.cli.output import WIDE
@@ -21,9 +22,10 @@ from vacate.cli.reading import list_budgets
 from vacate.cli.status_lines import ChangeLines, WatchEvents
 from vacate.cli.status_order import in_order
 from vacate.cli.status_outage import Outage
-from vacate.cli.status_rows import NOTHING, Row, pod_of, row_of
+from vacate.cli.status_rows import NOTHING, Row, pod_of, row_of, unreadable_row
 from vacate.cli.status_table import live_table
 from vacate.cli.status_view import View
+from vacate.client.codec import Unreadable
 from vacate.entropy import system_entropy
 from vacate.runtime.deps import InformerFactory
 
@@ -77,6 +79,7 @@ class Follower:
         for informer in self._informers.all():
             informer.subscribe(lambda _old, _new: self._changes.tell())
         self._requests.subscribe(self._note)
+        self._requests.subscribe_unreadable(self._note_unreadable)
         with Live(self._table(), console=self._console, auto_refresh=False) as live:
             while not self._done():
                 await self._tick()
@@ -85,6 +88,7 @@ class Follower:
     async def _print(self) -> None:
         self._lines = ChangeLines(self._view, self._rows(), self._cluster.clock)
         self._requests.subscribe(self._note)
+        self._requests.subscribe_unreadable(self._note_unreadable)
         while not self._done():
             await self._tick()
 
@@ -118,9 +122,25 @@ class Follower:
 
     def _rows(self) -> list[Row]:
         pods, now = self._view.pods, self._cluster.clock.now()
-        wanted = [one for one in self._requests.reader.list() if not pods or pod_of(one) in pods]
+        reader = self._requests.reader
+        wanted = [one for one in reader.list() if not pods or pod_of(one) in pods]
+        wanted = [one for one in wanted if reader.unreadable(*key_of(one)) is None]
         rows = [row_of(one, self._known_budgets(), now) for one in in_order(wanted, self._view.sort_by)]
+        unreadable = [self._unreadable_row(one) for one in reader.list_unreadable()]
+        rows += [row for row in unreadable if not pods or row.pod in pods]
         return [*rows, *self._gone.values()]
+
+    def _note_unreadable(self, one: Unreadable) -> None:
+        row = self._unreadable_row(one)
+        if self._lines is not None and (not self._view.pods or row.pod in self._view.pods):
+            self._lines.show(row)
+        self._changes.tell()
+
+    def _unreadable_row(self, one: Unreadable) -> Row:
+        """Under the pod's name where an earlier state told it, else under the request's."""
+        place = one.identity
+        known = self._requests.reader.get(place.namespace, place.name)
+        return unreadable_row(place, pod_of(known) if known else place.name)
 
     def _known_budgets(self) -> list[PodDisruptionBudget]:
         return list(self._budgets.reader.list()) if self._budgets is not None else []

@@ -10,6 +10,8 @@ from vacate.api.spans import human_duration
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
+from vacate.api.types.readable import UNREADABLE
+from vacate.client.codec import Identity
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, shown_stage
 from vacate.decide.dialects.story_budgets import budgets_named_in, covering
 from vacate.decide.dialects.story_words import plain
@@ -76,6 +78,11 @@ def row_of(request: EvictionRequest, budgets: Sequence[PodDisruptionBudget], now
         refusals=_refusals(request),
         request=request.metadata.name,
     )
+
+
+def unreadable_row(request: Identity, pod: str) -> Row:
+    """A request that cannot be decoded, of which nothing more is known."""
+    return Row(request.namespace, pod or NOTHING, UNREADABLE, *(NOTHING,) * 6, request=request.name)
 
 
 def rows_of(

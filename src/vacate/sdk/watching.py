@@ -12,6 +12,7 @@ from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.errors import UnreadableObject
 
 T = TypeVar("T")
 
@@ -29,8 +30,15 @@ class Watched(Generic[T]):
 
     @property
     def current(self) -> T | None:
-        """The object, as of the newest change that has arrived; None where there is none."""
-        return self._informer.reader.get(*self._where)
+        """The object, as of the newest change that could be decoded; None where there is none.
+
+        UnreadableObject where there is one of which no state could be decoded: it is not gone.
+        """
+        reader = self._informer.reader
+        found, unreadable = reader.get(*self._where), reader.unreadable(*self._where)
+        if found is None and unreadable is not None:
+            raise UnreadableObject(unreadable.reason)
+        return found
 
     async def change(self, since: int) -> None:
         """Return when there were more changes than so many."""

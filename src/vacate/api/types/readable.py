@@ -30,7 +30,7 @@ def readable_part(obj: Obj) -> EvictionRequest:
     try:
         return msgspec.convert(obj, EvictionRequest)
     except _MISFITS:
-        kept: Obj = {"status": _readable_status(obj.get("status"))}
+        kept: Obj = {"status": readable_status(obj.get("status"))}
         if _fits(obj.get("metadata"), ObjectMeta):
             kept["metadata"] = obj["metadata"]
         if _fits({"spec": obj.get("spec")}, EvictionRequest):
@@ -38,7 +38,8 @@ def readable_part(obj: Obj) -> EvictionRequest:
         return msgspec.convert(kept, EvictionRequest)
 
 
-def _readable_status(status: Any) -> Obj:
+def readable_status(status: Any) -> Obj:
+    """The fields of a status that can be decoded, as they are; of the conditions each that can be."""
     if not isinstance(status, dict):
         return {}
     kept = {key: value for key, value in status.items() if _fits({key: value}, EvictionRequestStatus)}

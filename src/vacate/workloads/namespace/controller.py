@@ -87,7 +87,11 @@ class NamespaceController:
 
     async def _list(self, kind: Kind, namespace: str) -> list[ObjectMeta]:
         listing = await self._client.list(kind, namespace, into=MetadataOnly)
-        return [one.metadata for one in listing.items]
+        unreadable = [one.identity for one in listing.unreadable]  # still there, whatever is wrong with them
+        return [
+            *(one.metadata for one in listing.items),
+            *(ObjectMeta(namespace=one.namespace, name=one.name, uid=one.uid) for one in unreadable),
+        ]
 
     async def _tell(self, namespace: Namespace, content: Content) -> None:
         before = namespace.status.conditions
