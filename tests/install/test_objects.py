@@ -23,8 +23,6 @@ from vacate.install.kinds import kind_of, path_of
 from vacate.install.names import CERTIFICATES, MANAGER, WEBHOOK
 from vacate.install.removing import removable
 from vacate.install.settings import FailurePolicy
-from vacate.metrics import Metrics
-from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.tls import ServedCertificate
 
 pytestmark = pytest.mark.unit
@@ -175,7 +173,7 @@ def test_nothing_can_be_written_into_a_pod(settings: Settings, monkeypatch: pyte
         assert all(mount["readOnly"] for mount in container.get("volumeMounts", []))
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     pair = Authority().issue("hook")
-    ServedCertificate(WebhookMetrics(Metrics().registry)).use(pair.certificate, pair.key)
+    ServedCertificate().use(pair.certificate, pair.key)
 
 
 @pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)

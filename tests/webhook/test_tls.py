@@ -149,7 +149,7 @@ async def test_a_review_over_https(hook: Running) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_a_new_certificate_is_shown_to_new_connections(folder: Path, host: str) -> None:
-    served = ServedCertificate(WebhookMetrics(Metrics().registry))
+    served = ServedCertificate()
     files = CertificateFolder(folder, served)
     files.look()
 
@@ -182,7 +182,7 @@ async def test_a_new_certificate_is_shown_to_new_connections(folder: Path, host:
 async def test_broken_files_change_nothing(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
     counted = WebhookMetrics(metrics.registry)
-    served = ServedCertificate(counted)
+    served = ServedCertificate(counted.note_certificate)
     files = CertificateFolder(folder, served)
     files.look()
     before = served.certificate
@@ -205,7 +205,7 @@ async def test_broken_files_change_nothing(folder: Path, caplog: pytest.LogCaptu
 
 
 async def test_an_ended_certificate_is_told_and_not_accepted(tmp_path: Path) -> None:
-    served = ServedCertificate(WebhookMetrics(Metrics().registry))
+    served = ServedCertificate()
     assert served.trouble(NOW_REAL) == "there is no certificate yet"
     write(tmp_path, issued(NOW_REAL - 2 * DAY))
     CertificateFolder(tmp_path, served).look()
@@ -282,7 +282,7 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
 
 
 async def test_slow_clients_are_cut_off(folder: Path) -> None:
-    served = ServedCertificate(WebhookMetrics(Metrics().registry))
+    served = ServedCertificate()
     CertificateFolder(folder, served).look()
 
     async def never(_request: Request) -> Response:

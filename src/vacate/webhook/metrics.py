@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cryptography import x509
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
@@ -31,3 +32,7 @@ class WebhookMetrics:
             "Times that a new certificate or a new file of rules could not be used.",
             registry=registry,
         )
+
+    def note_certificate(self, certificate: x509.Certificate) -> None:
+        """Another certificate is shown from now on."""
+        self.certificate_end.set(certificate.not_valid_after_utc.timestamp())

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import ssl
+from collections.abc import Callable
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from vacate.client.key_pair import load_key_pair
 from vacate.errors import ConfigError
-from vacate.webhook.metrics import WebhookMetrics
 
 
 class ServedCertificate:
     """A TLS context for a listener, whose certificate is chosen at each handshake."""
 
-    def __init__(self, metrics: WebhookMetrics) -> None:
+    def __init__(self, on_change: Callable[[x509.Certificate], None] = lambda _: None) -> None:
         self.context = _context()
         self.context.sni_callback = self._choose
-        self._metrics = metrics
+        self._on_change = on_change
         self._current: ssl.SSLContext | None = None
         self._certificate: x509.Certificate | None = None
         self._there = asyncio.Event()
@@ -36,7 +36,7 @@ class ServedCertificate:
         context = _context()
         _load(context, chain, key)
         self._current, self._certificate = context, certificate
-        self._metrics.certificate_end.set(certificate.not_valid_after_utc.timestamp())
+        self._on_change(certificate)
         self._there.set()
 
     async def there(self) -> None:

@@ -57,7 +57,7 @@ class WebhookParts:
         paced = PacedTransport(transport, around.clock, metrics=around.metrics)
         self._client = Client(paced, user_agent=f"vacate/{COMPONENT}")
         self._metrics = WebhookMetrics(around.metrics.registry)
-        self._served = ServedCertificate(self._metrics)
+        self._served = ServedCertificate(self._metrics.note_certificate)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._pulse = Pulse(self._client, around.clock)
         service = Service(Asker(self._client, around.clock), self._terms, around.clock, self._metrics)
