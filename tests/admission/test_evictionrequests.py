@@ -16,6 +16,7 @@ from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.structural import structural_schema
+from vacate.api.types.evictionrequest import IGNORED_REGISTRATION
 from vacate.crds.catalogue import strategy_for
 from vacate.errors import Forbidden
 from vacate.features import FeatureGates
@@ -155,15 +156,30 @@ def test_status_has_rights_of_its_own() -> None:
 @pytest.mark.parametrize(
     "prefix", ["interceptor.evictionrequest.coordination.k8s.io", "evacuation.coordination.k8s.io"]
 )
-def test_a_malformed_annotation_of_the_pod_refuses_the_request(prefix: str) -> None:
+def test_a_malformed_registration_of_the_pod_counts_as_none(prefix: str) -> None:
+    """Whoever can write a pod's annotations must not be able to make it unevictable."""
     key = f"{prefix}/priority_a.example.com"
     ctx = world(changes={"spec": {}, f"metadata.annotations[{key}]": "high"})
-    said = (
-        'spec.target.podRef.name: Invalid value: "web": the pod\'s registration of interceptors is '
-        f'malformed: metadata.annotations[{key}]: Invalid value: "high": must be PRIORITY or PRIORITY/ROLE '
+    new = made(KIND, {"metadata.annotations": {IGNORED_REGISTRATION: "mine"}}, ctx)
+    assert STRATEGY.validate(new, ctx) == []
+    assert "interceptors" not in new["spec"]
+    assert new["metadata"]["annotations"][IGNORED_REGISTRATION] == (
+        f'metadata.annotations[{key}]: Invalid value: "high": must be PRIORITY or PRIORITY/ROLE '
         "with a priority from 0 to 100000"
     )
-    assert faults_of(KIND, {}, ctx) == [said]
+
+
+def test_a_name_that_is_no_longer_allowed_does_not_keep_the_pod_from_being_evicted() -> None:
+    ctx = world(changes={"spec": {"evictionInterceptors": [{"name": "actor.k8s.io"}]}})
+    new = made(KIND, {}, ctx)
+    assert STRATEGY.validate(new, ctx) == []
+    assert "interceptors" not in new["spec"]
+    assert "reserved for Kubernetes" in new["metadata"]["annotations"][IGNORED_REGISTRATION]
+
+
+def test_nobody_says_of_a_good_registration_that_it_is_ignored() -> None:
+    new = made(KIND, {"metadata.annotations": {IGNORED_REGISTRATION: "mine"}})
+    assert IGNORED_REGISTRATION not in new["metadata"]["annotations"]
 
 
 def test_annotations_stand_in_for_the_field() -> None:
@@ -178,15 +194,15 @@ def test_pods_that_are_on_their_way_out_may_be_requested_too() -> None:
         assert faults_of(KIND, {}, world(changes=changes)) == []
 
 
-def test_interceptors_beyond_the_allowed_names_of_kubernetes_are_refused() -> None:
+def test_interceptors_beyond_the_allowed_names_of_kubernetes_are_ignored() -> None:
     listed = [{"name": "actor-a.k8s.io"}]
     ctx = world(changes={"spec.evictionInterceptors": listed})
-    said = "spec.interceptors[0].name: Forbidden: names with the suffix k8s.io are reserved for Kubernetes"
-    assert faults_of(KIND, {}, ctx) == [said]
+    assert "interceptors" not in made(KIND, {}, ctx)["spec"]
     allowing = Context(
         ctx.user, NOW, ctx.gates, ctx.lookup, allowed_interceptors=("actor-a.k8s.io",), may=ctx.may
     )
     assert faults_of(KIND, {}, allowing) == []
+    assert made(KIND, {}, allowing)["spec"]["interceptors"] == listed
     # What was allowed once does not stand in the way of a later change.
     before = {"spec.interceptors": listed}
     assert stepped(KIND, {"spec.requesters": []}, before)[2] == []

@@ -185,3 +185,16 @@ FULL = {"cpu": "1", "memory": "1Gi"}
 )
 def test_quality_of_service(spec: dict[str, Any], quality: str) -> None:
     assert quality_of(spec) == quality
+
+
+def test_a_name_that_is_no_longer_allowed_stands_in_the_way_of_no_update() -> None:
+    """Removing a finalizer from a pod, or scaling a Deployment, must stay possible."""
+    listed = [{"name": "actor-a.k8s.io"}]
+    before = {"spec.evictionInterceptors": listed, "metadata.finalizers": ["a.example/x"]}
+    assert stepped(kinds.PODS, {"metadata.finalizers": []}, before)[2] == []
+    for kind in (kinds.DEPLOYMENTS, kinds.REPLICASETS):
+        template = {"spec.template.spec.evictionInterceptors": listed}
+        assert stepped(kind, {"spec.replicas": 3}, template)[2] == []
+        added = {"spec.template.spec.evictionInterceptors": [*listed, {"name": "new.k8s.io"}]}
+        (fault,) = stepped(kind, added, template)[2]
+        assert fault.startswith("spec.template.spec.evictionInterceptors[1].name: Forbidden")

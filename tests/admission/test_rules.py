@@ -40,7 +40,7 @@ SHOWN_ELSEWHERE = {
     "Scale/spec.replicas/invalid",
     "EvictionRequest/refused/forbid",
     "EvictionRequest/spec.interceptors[].name/forbidden",
-    "EvictionRequest/spec.target.podRef.name/invalid/registration",
+    "EvictionRequest/metadata.annotations[vacate.dev/ignored-registration]/set",
 }
 # Faults that rules find in places beside the one that they are listed under ("pod affinity too").
 _FIELDS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"

@@ -212,8 +212,10 @@ async def test_extra_allowed_names(stage: Stage) -> None:
     pod["metadata"]["annotations"] = {key: "5"}
     await stage.server.seed(PODS, pod)
     obj = wanted(**{"metadata.name": "u-api", "spec.target.podRef": {"name": "api", "uid": "u-api"}})
-    refused = await stage.hook.ask(MUTATE, review("CREATE", new=obj))
-    assert refused.refusal["code"] == 422
+    asked = review("CREATE", new=obj)
+    ignored = (await stage.hook.ask(MUTATE, asked)).applied(asked["request"]["object"])
+    assert "interceptors" not in ignored["spec"]
+    assert "reserved" in ignored["metadata"]["annotations"]["vacate.dev/ignored-registration"]
     stage.hook.terms = Terms(allowed_interceptors=("actor.k8s.io",))
     sent = review("CREATE", new=obj)
     told = await stage.hook.ask(MUTATE, sent)

@@ -70,6 +70,7 @@ class ReplicaSetStrategy(KindStrategy):
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again, with the same selector."""
         specs = (mapping(each.get("spec")) for each in (new, old))
+        ctx = template.tolerating_interceptors(ctx, old)
         return step + self.faults(new, ctx) + template.selector_change_faults(*specs)
 
     def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:

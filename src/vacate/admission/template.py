@@ -17,7 +17,7 @@ from vacate.admission.faults import (
 from vacate.admission.metadata import annotation_faults
 from vacate.admission.pods import spec as pod_spec
 from vacate.admission.pods.defaults import default_spec
-from vacate.admission.pods.interceptors import drop_where_gated
+from vacate.admission.pods.interceptors import drop_where_gated, tolerating
 from vacate.admission.pods.profile_annotations import agreement_faults
 from vacate.admission.rules import Rule, table
 from vacate.admission.shape import child, mapping, sequence, text
@@ -55,6 +55,11 @@ def drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
     """Fields of pods whose gate is off."""
     old = None if before is None else mapping(mapping(before.get("template")).get("spec"))
     drop_where_gated(mapping(mapping(spec.get("template")).get("spec")), old, ctx)
+
+
+def tolerating_interceptors(ctx: Context, old: Obj) -> Context:
+    """The context of an update, in which interceptors that the old template names are allowed."""
+    return tolerating(ctx, mapping(mapping(mapping(old.get("spec")).get("template")).get("spec")))
 
 
 def selector_and_template_faults(spec: Obj, ctx: Context) -> list[FieldError]:

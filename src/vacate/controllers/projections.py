@@ -18,6 +18,7 @@ from vacate.api.types import ObjectMeta, OwnerReference, Pod
 from vacate.api.types.core import PodSpec, PodStatus
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
+    IGNORED_REGISTRATION,
     EvictionRequest,
     EvictionRequestSpec,
     EvictionRequestStatus,
@@ -31,6 +32,7 @@ from vacate.cache.informer import Projection
 from vacate.decide.dialects.evictionrequest import MIRROR
 
 _MANY = 16_384
+_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []
@@ -65,8 +67,8 @@ def _labels(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 
 @lru_cache(_MANY)
-def _owner(kind: str, name: str, uid: str) -> list[OwnerReference]:
-    return [OwnerReference(kind=kind, name=name, uid=uid, controller=True)]
+def _owner(version: str, kind: str, name: str, uid: str) -> list[OwnerReference]:
+    return [OwnerReference(api_version=version, kind=kind, name=name, uid=uid, controller=True)]
 
 
 @lru_cache(_MANY)
@@ -94,21 +96,23 @@ def _pod_meta(meta: ObjectMeta) -> ObjectMeta:
         resource_version=meta.resource_version,
         labels=_labels(tuple(meta.labels.items())) if meta.labels else _NO_LABELS,
         annotations=_NO_LABELS if mirrored is None else _annotation(MIRROR, "true"),
-        owner_references=_owner(owner.kind, owner.name, owner.uid) if owner else _NO_OWNERS,
+        owner_references=(
+            _owner(owner.api_version, owner.kind, owner.name, owner.uid) if owner else _NO_OWNERS
+        ),
         finalizers=meta.finalizers or _NO_NAMES,
         deletion_timestamp=meta.deletion_timestamp,
     )
 
 
 def _request_meta(meta: ObjectMeta) -> ObjectMeta:
-    stamp = meta.annotations.get(ADMITTED_STAMP)
+    kept = tuple((key, meta.annotations[key]) for key in _KEPT_ANNOTATIONS if key in meta.annotations)
     return ObjectMeta(
         name=meta.name,
         namespace=shared(meta.namespace),
         uid=meta.uid,
         resource_version=meta.resource_version,
         labels=_NO_LABELS,
-        annotations=_NO_LABELS if stamp is None else _annotation(ADMITTED_STAMP, stamp),
+        annotations=_labels(kept) if kept else _NO_LABELS,
         owner_references=_NO_OWNERS,
         finalizers=_NO_NAMES,
         creation_timestamp=meta.creation_timestamp,

@@ -58,13 +58,32 @@ class _Entry:
 def resolve(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
     """Whom to ask before the pod leaves. `allowed` are names below k8s.io beside those of Kubernetes."""
     listed = dig(pod, "spec", "evictionInterceptors")
-    if listed:
-        return Registration(tuple(one["name"] for one in listed))
+    if isinstance(listed, list) and listed:
+        return _listed(listed, allowed)
     annotations = annotations_of(pod)
     for prefix in PREFIXES:
         if any(key.startswith((f"{prefix}/{_PRIORITY}", f"{prefix}/{_HASH}")) for key in annotations):
             return _registered(prefix, annotations, allowed)
     return Registration()
+
+
+def registered_names(pod: Obj) -> tuple[str, ...]:
+    """The names in a pod's annotations of either prefix, whatever is wrong with them."""
+    annotations = annotations_of(pod)
+    return tuple(name for prefix in PREFIXES for name in _registered(prefix, annotations, ()).interceptors)
+
+
+def _listed(listed: Sequence[object], allowed: Sequence[str]) -> Registration:
+    """The field. What is no longer allowed was allowed when the pod was made, and stays in it."""
+    names = [one.get("name") if isinstance(one, dict) else None for one in listed]
+    found: list[FieldError] = []
+    for index, name in enumerate(names):
+        path = f"spec.evictionInterceptors[{index}].name"
+        if not isinstance(name, str) or not name:
+            found.append(required(path))
+        elif reserved_name(name, allowed):
+            found.append(forbidden(path, RESERVED))
+    return Registration(tuple(name for name in names if isinstance(name, str)), tuple(found))
 
 
 def annotation_faults(annotations: Mapping[str, str], allowed: Sequence[str] = ()) -> list[FieldError]:

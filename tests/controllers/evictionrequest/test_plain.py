@@ -150,7 +150,8 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
 
     async def body(world: World) -> None:
         daemon = await running_pod(world, "d", node="node-1", owner=owner)
-        mark = {"annotations": {"kubernetes.io/config.mirror": "h"}}
+        node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "n", "controller": True}
+        mark = {"annotations": {"kubernetes.io/config.mirror": "h"}, "ownerReferences": [node]}
         mirror = await running_pod(world, "m", node="node-1", metadata=mark)
         names = [await ask(world, one) for one in (daemon, mirror)]
         await world.settle()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -78,6 +79,7 @@ def _pod(number: int) -> Obj:
 
 
 OPEN, CLOSED, OTHER = budget("one", 2), budget("one", 0), budget("one", 2, "db")
+UNHEALTHY = replace(CLOSED, spec=replace(CLOSED.spec, unhealthy_pod_eviction_policy="AlwaysAllow"))
 STALE = budget("one", 2, generation=2)
 
 
@@ -99,6 +101,8 @@ STALE = budget("one", 2, generation=2)
         ([budget("two", 1)], CLOSED, OPEN, []),  # two budgets: refused in any case
         ([budget("two", 1)], CLOSED, None, ["r0"]),
         ([budget("two", 0)], CLOSED, None, []),
+        ([], CLOSED, UNHEALTHY, ["r0", "r1", "r2"]),  # which of them are unhealthy only the server knows
+        ([], UNHEALTHY, UNHEALTHY, []),
     ],
 )  # fmt: skip
 def test_whom_a_change_wakes(
@@ -116,6 +120,14 @@ def test_whom_a_change_wakes(
         request = scene.requests.objects.values()[number]
         at_once = scene.attempts.next_of(request, NOW) is None
         assert at_once == (request.metadata.name in woken)
+
+
+@pytest.mark.parametrize(("labels", "woken"), [({"app": "db"}, ["r0"]), ({"app": "web", "x": "y"}, [])])
+def test_a_pod_that_leaves_its_budget_is_tried_at_once(labels: dict[str, str], woken: list[str]) -> None:
+    scene = Scene(2, [CLOSED])
+    before = msgspec.convert(_pod(0), Pod)
+    scene.waker.see_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
+    assert scene.woken == woken
 
 
 def test_a_request_whose_pod_was_replaced_is_not_woken() -> None:

@@ -146,7 +146,16 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         Play().pod_is(metadata=_owned_by("DaemonSet", "agent")).controller().after(minutes=4)
     ),
     "mirror pod": lambda: (
-        Play().pod_is(metadata={"annotations": {"kubernetes.io/config.mirror": "x"}}).controller()
+        Play()
+        .pod_is(
+            metadata={
+                "annotations": {"kubernetes.io/config.mirror": "x"},
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": "node-1", "controller": True}
+                ],
+            }
+        )
+        .controller()
     ),
     "terminating in its grace": lambda: _terminating(Play().after(seconds=30), 30).after(seconds=-20),
     "terminating during a turn": lambda: _terminating(_asked(BACKUP, NOTIFY).after(seconds=40), 30).after(

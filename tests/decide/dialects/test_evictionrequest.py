@@ -189,6 +189,11 @@ def owner(kind: str, *, controller: bool) -> Obj:
     return {"apiVersion": "apps/v1", "kind": kind, "name": "agent", "uid": "o", "controller": controller}
 
 
+MARK = {"kubernetes.io/config.mirror": "x"}
+NODE = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "n", "controller": True}
+FOREIGN = {**owner("DaemonSet", controller=True), "apiVersion": "example.com/v1"}
+
+
 @pytest.mark.parametrize(
     ("meta", "because"),
     [
@@ -196,8 +201,11 @@ def owner(kind: str, *, controller: bool) -> Obj:
         ({"ownerReferences": [owner("ReplicaSet", controller=True)]}, ""),
         ({"ownerReferences": [owner("DaemonSet", controller=False)]}, ""),
         ({"ownerReferences": [owner("DaemonSet", controller=True)]}, "belongs to DaemonSet agent"),
-        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, "mirrors a static pod"),
-        ({"annotations": {"kubernetes.io/config.mirror": ""}}, "mirrors a static pod"),
+        ({"ownerReferences": [FOREIGN]}, ""),
+        ({"annotations": MARK, "ownerReferences": [NODE]}, "mirrors a static pod"),
+        ({"annotations": MARK}, ""),
+        ({"annotations": MARK, "ownerReferences": [{**NODE, "name": "another"}]}, ""),
+        ({"annotations": MARK, "ownerReferences": [owner("DaemonSet", controller=False)]}, ""),
         ({"annotations": {"kubernetes.io/config.source": "file"}}, ""),
     ],
 )

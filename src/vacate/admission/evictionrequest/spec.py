@@ -30,7 +30,6 @@ RULES = table(
     ("spec.target.podRef.name#short", Fault.INVALID, "not an empty text"),
     ("spec.target.podRef.name", Fault.TOO_LONG, "at most 253 characters"),
     ("spec.target.podRef.name", Fault.NOT_FOUND, "a pod of the namespace, on create"),
-    ("spec.target.podRef.name#registration", Fault.INVALID, "the pod registers its interceptors well"),
     ("spec.target.podRef.uid", Fault.REQUIRED, "not empty"),
     ("spec.target.podRef.uid#short", Fault.INVALID, "not an empty text"),
     ("spec.target.podRef.uid", Fault.TOO_LONG, "at most 253 characters"),

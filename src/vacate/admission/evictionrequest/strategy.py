@@ -19,8 +19,10 @@ from vacate.api import status as refusals
 from vacate.api.field import Fault, FieldError
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.structural import structure
-from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
+from vacate.decide.registration import Registration
 
+_LONGEST_REASON = 4096
 _TRAITS = Traits(unconditional_update=False)
 
 RULES = table(
@@ -34,6 +36,11 @@ RULES = table(
     ("metadata.labels", Effect.SET, "those of the pod win, until the request is complete"),
     ("metadata.annotations[vacate.dev/admitted]", Effect.SET, "true on create"),
     ("metadata.annotations[vacate.dev/admitted]", Effect.KEPT, "an update never changes it"),
+    (
+        "metadata.annotations[vacate.dev/ignored-registration]",
+        Effect.SET,
+        "on create, why a malformed registration of the pod counts as none",
+    ),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.SET, "an empty message and the policy Allow, and nothing else, on create"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
@@ -65,16 +72,18 @@ class EvictionRequestStrategy(KindStrategy):
         obj["status"] = {"message": "", "evictionRequestCancellationPolicy": ALLOW}
         self._refuse_given_interceptors(obj, ctx)
         _take_labels(obj, ctx)
-        _set_stamp(obj, "true")
-        found = registration_of(obj, ctx).interceptors
-        if found:
-            child(obj, "spec")["interceptors"] = [{"name": name} for name in found]
+        _set_annotation(obj, ADMITTED_STAMP, "true")
+        found = registration_of(obj, ctx)
+        _set_annotation(obj, IGNORED_REGISTRATION, _ignored(found))
+        if found.interceptors:
+            child(obj, "spec")["interceptors"] = [{"name": name} for name in found.interceptors]
 
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Rights first, those about the old target; status and stamp stay."""
         require_right_to_delete(old, ctx)
         keep(new, old, "status")
-        _set_stamp(new, dig(old, "metadata", "annotations", ADMITTED_STAMP))
+        for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
+            _set_annotation(new, key, dig(old, "metadata", "annotations", key))
         if not status.is_complete(old) and named_pod(new) == named_pod(old):
             _take_labels(new, ctx)
         count_generation(new, old, not same(new.get("spec"), old.get("spec")))
@@ -131,14 +140,17 @@ def _take_labels(obj: Obj, ctx: Context) -> None:
         metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
 
 
-def _set_stamp(obj: Obj, value: str | None) -> None:
+def _ignored(found: Registration) -> str | None:
+    """Why there are no interceptors although the pod names some."""
+    return "; ".join(map(str, found.faults))[:_LONGEST_REASON] if found.faults else None
+
+
+def _set_annotation(obj: Obj, name: str, value: str | None) -> None:
     """What a user writes there does not count."""
     meta = metadata(obj)
-    annotations = {
-        key: text for key, text in mapping(meta.get("annotations")).items() if key != ADMITTED_STAMP
-    }
+    annotations = {key: text for key, text in mapping(meta.get("annotations")).items() if key != name}
     if value is not None:
-        annotations[ADMITTED_STAMP] = value
+        annotations[name] = value
     meta["annotations"] = annotations
     if not annotations:
         del meta["annotations"]

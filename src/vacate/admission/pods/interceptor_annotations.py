@@ -7,7 +7,7 @@ from vacate.admission.rules import table
 from vacate.admission.types import Context
 from vacate.api.field import Fault, FieldError
 from vacate.api.objects import Obj
-from vacate.decide.registration import annotation_faults, annotations_of, registering
+from vacate.decide.registration import annotation_faults, annotations_of, registered_names, registering
 
 _HERE = "metadata.annotations[*/priority_*]"
 
@@ -36,4 +36,5 @@ def registration_faults(pod: Obj, before: Obj | None, ctx: Context) -> list[Fiel
         return []
     if before is not None and registering(annotations_of(before)) == now:
         return []
-    return annotation_faults(now, ctx.allowed_interceptors)
+    kept = registered_names(before) if before is not None else ()
+    return annotation_faults(now, (*ctx.allowed_interceptors, *kept))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vacate.admission.faults import complaints, unchanged
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import maps, sequence, text
@@ -22,6 +24,7 @@ __all__ = [
     "drop_where_gated",
     "interceptor_faults",
     "name_faults",
+    "tolerating",
 ]
 
 FIELD = "evictionInterceptors"
@@ -69,6 +72,16 @@ def interceptor_faults(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
         elif name:
             seen.add(name)
     return found
+
+
+def tolerating(ctx: Context, *specs: Obj) -> Context:
+    """The context in which names that these pod specs have already are allowed: an update is about changes.
+
+    Names that an administrator has allowed once may not be allowed any more; whoever removes a finalizer from
+    such a pod, or scales such a Deployment, must not be refused for it.
+    """
+    kept = [text(one.get("name")) for spec in specs for one in maps(spec.get(FIELD))]
+    return replace(ctx, allowed_interceptors=(*ctx.allowed_interceptors, *kept)) if kept else ctx
 
 
 def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:

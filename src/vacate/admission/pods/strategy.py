@@ -118,6 +118,7 @@ class PodStrategy(KindStrategy):
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole pod again, then the step."""
         pod_spec = mapping(new.get("spec"))
+        ctx = interceptors.tolerating(ctx, mapping(old.get("spec")))
         found = step + self.metadata_faults(new) + self._content(new, pod_spec, ctx)
         found += interceptor_annotations.registration_faults(new, old, ctx)
         found += self._annotation_step(new, old, pod_spec)

@@ -31,6 +31,8 @@ MAX_MESSAGE = 32_768
 MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS, DEFAULT_DEADLINE_SECONDS = 600, 86_400, 1_800
 ADMITTED_STAMP = "vacate.dev/admitted"
 """The annotation that admission leaves on every request that passed it."""
+IGNORED_REGISTRATION = "vacate.dev/ignored-registration"
+"""The annotation that says why the pod's registration of interceptors was taken for none."""
 
 
 def told(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:

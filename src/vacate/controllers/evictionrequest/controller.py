@@ -29,6 +29,7 @@ from vacate.decide.dialects.evictionrequest_patch import (
     hold_patch,
     last_turn_patch,
     limit_patch,
+    registration_patch,
     unadmitted_patch,
 )
 from vacate.decide.process.engine import decide
@@ -83,6 +84,7 @@ def build(deps: Deps, settings: Settings | None = None) -> Controller:
     )
     waker = Waker(reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add)
     budgets.subscribe(waker.see_budget)
+    pods.subscribe(waker.see_pod)
     deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
     return controller
 
@@ -173,6 +175,11 @@ class EvictionRequests:
 
     async def _advance(self, request: EvictionRequest, target: Target, *, fresh: bool = False) -> Outcome:
         now = self._deps.clock.now()
+        ignored = registration_patch(request, now)
+        if ignored is not None:
+            await self._write(request, ignored)
+            self._deps.recorder.record(events.registration_ignored(request))
+            return Done()  # the informer brings what was written
         action: Action = decide(process_of(request), target, self._moment(request, now))
         match action:
             case Settled():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.decide.dialects.history import TurnResult
 from vacate.decide.dialects.turn_conditions import last_message, result_of_turn
 from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage
@@ -119,6 +119,13 @@ def heartbeat_corrected(request: EvictionRequest) -> EventNote:
 def limit_reached(request: EvictionRequest, limit: str) -> EventNote:
     """An administrator's limit ended the turns of interceptors."""
     return _about(request, WARNING, "LimitReached", limit)
+
+
+def registration_ignored(request: EvictionRequest) -> EventNote:
+    """The pod names its interceptors in a way that nobody understands."""
+    why = request.metadata.annotations.get(IGNORED_REGISTRATION, "")
+    message = f"The registration of interceptors of pod {_pod_name(request)} is malformed and ignored: {why}"
+    return _about(request, WARNING, "RegistrationIgnored", message)
 
 
 def unadmitted(request: EvictionRequest) -> EventNote:

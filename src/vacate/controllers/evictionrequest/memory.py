@@ -67,6 +67,10 @@ class Attempts:
         """The requests of the namespace that wait because they were refused."""
         return list(self._waiting.get(namespace, {}).values())
 
+    def waits(self, key: Key) -> bool:
+        """Whether the request waits because it was refused."""
+        return key in self._waiting.get(key.namespace, {})
+
     def wake(self, key: Key) -> None:
         """Let the request try at once."""
         self._leave_line(key)

@@ -30,6 +30,22 @@ class Waker:
         self._budgets = budgets
         self._enqueue = enqueue
 
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod's labels changed: where it has left the budget that held it, its request tries at once."""
+        if old is None or new is None or old.metadata.labels == new.metadata.labels:
+            return
+        meta = new.metadata
+        key = Key(meta.namespace, meta.uid)
+        if not self._attempts.waits(key):
+            return
+        holding = [
+            one
+            for one in self._budgets.list(meta.namespace)
+            if selector_of(one.spec.selector).matches(meta.labels)
+        ]
+        if not holding or (len(holding) == 1 and (allowed(holding[0]) or _always_allows(holding[0]))):
+            self._wake(key)
+
     def see_budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
         """A budget changed: wake whom that lets go."""
         affected = _affected(old, new)
@@ -37,9 +53,11 @@ class Waker:
         if not affected or not self._attempts.waiting(namespace):
             return
         for one in self._let_go(namespace, affected):
-            key = Key(one.namespace, one.name)
-            self._attempts.wake(key)
-            self._enqueue(key)
+            self._wake(Key(one.namespace, one.name))
+
+    def _wake(self, key: Key) -> None:
+        self._attempts.wake(key)
+        self._enqueue(key)
 
     def _let_go(self, namespace: str, affected: list[Selector]) -> list[Waiting]:
         """Those whom no budget holds any more, and of those whom one budget holds as many as it allows."""
@@ -58,8 +76,10 @@ class Waker:
             if not holding:
                 free.append(one)
             elif len(holding) == 1:  # where several hold a pod, its eviction is refused in any case
-                name = holding[0].metadata.name
-                lines.setdefault(name, (allowed(holding[0]), []))[1].append(one)
+                # Which pods are unhealthy only the server knows: all that wait may try once.
+                name, most = holding[0].metadata.name, allowed(holding[0])
+                most = len(candidates) if _always_allows(holding[0]) else most
+                lines.setdefault(name, (most, []))[1].append(one)
         return sorted(free) + [one for number, line in lines.values() for one in first_in_line(line, number)]
 
     def _labels(self, one: Waiting) -> dict[str, str] | None:
@@ -78,6 +98,11 @@ def allowed(budget: PodDisruptionBudget | None) -> int:
     return max(budget.status.disruptions_allowed, 0)
 
 
+def _always_allows(budget: PodDisruptionBudget | None) -> bool:
+    """Whether the budget lets unhealthy pods go whatever it allows otherwise."""
+    return budget is not None and budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+
+
 def _affected(old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> list[Selector]:
     """Whose pods may be better off: those that a budget let go, and those of one that opened."""
     before = old.spec.selector if old else None
@@ -85,6 +110,7 @@ def _affected(old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) 
     found: list[LabelSelector | None] = []
     if old is not None and (new is None or before != after):
         found.append(before)
-    if new is not None and (allowed(new) > allowed(old) or before != after):
+    opened = allowed(new) > allowed(old) or (_always_allows(new) and not _always_allows(old))
+    if new is not None and (opened or before != after):
         found.append(after)
     return [selector_of(one) for one in found]

@@ -12,7 +12,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
     RequestCondition,
 )
-from vacate.api.types.meta import condition
+from vacate.api.types.meta import OwnerReference, condition
 from vacate.decide.process.model import Departure, Presence, Process, Stage, Target
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -87,15 +87,31 @@ def target_of(request: EvictionRequest, pod: Pod | None, *, live: bool = False) 
     return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod), live)
 
 
+def is_daemon_set(owner: OwnerReference) -> bool:
+    """Whether a controlling owner is a DaemonSet of Kubernetes, and not of another group."""
+    return owner.kind == DAEMON_SET and owner.api_version.partition("/")[0] == "apps"
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether the pod mirrors a static pod: kubelets mark it so, and make their Node its controlling owner.
+
+    The mark alone is what any author of a pod can write; a static pod belongs to the node that it is on.
+    """
+    owner = pod.metadata.controller
+    if MIRROR not in pod.metadata.annotations or owner is None:
+        return False
+    return (owner.api_version, owner.kind, owner.name) == ("v1", "Node", pod.spec.node_name)
+
+
 def unevictable(pod: Pod) -> str:
     """Why the eviction API is not for this pod; empty where it is."""
     owner = pod.metadata.controller
-    if owner is not None and owner.kind == DAEMON_SET:
+    if owner is not None and is_daemon_set(owner):
         return (
             f"The pod belongs to DaemonSet {owner.name} and is not evicted through the API: "
             "it would come back at once. The request completes when the pod ends by other means."
         )
-    if MIRROR in pod.metadata.annotations:
+    if is_mirror(pod):
         return (
             "The pod mirrors a static pod of its node and is not evicted through the API: only the node can "
             "end it. The request completes when the pod ends by other means."

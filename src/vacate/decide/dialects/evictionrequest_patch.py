@@ -16,6 +16,7 @@ from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import (
     ADMITTED,
     COMPLETE,
+    IGNORED_REGISTRATION,
     INTERCEPTOR_ASSIGNED,
     MAX_MESSAGE,
     PROGRESSING,
@@ -149,6 +150,18 @@ def refusal_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj:
     message = _cut(f"The eviction was refused: {why}")
     status: Obj = {"message": message, "podEvictionStatus": {"failedAPIEvictionCounter": counted}}
     return _patch(request, status, [_progress(Stage.BLOCKED, message, now)])
+
+
+def registration_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
+    """Say once that the pod's registration of interceptors is malformed and counts as none."""
+    ignored = request.metadata.annotations.get(IGNORED_REGISTRATION)
+    if not ignored or any(one.type == ADMITTED for one in request.status.conditions):
+        return None
+    message = _cut(f"No interceptor is asked: the pod's registration of interceptors is malformed. {ignored}")
+    admitted = RequestCondition(
+        type=ADMITTED, status="True", reason="RegistrationIgnored", message=message, last_transition_time=now
+    )
+    return _patch(request, {}, [admitted])
 
 
 def unadmitted_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.decide.dialects.evictionrequest import MIRROR
+from vacate.decide.dialects.evictionrequest import is_mirror
 from vacate.decide.dialects.history import TurnResult
 from vacate.decide.dialects.story_budgets import budgets_named_in, room_of, would_refuse
 from vacate.decide.dialects.story_parts import Act, Remedy, Scene
@@ -74,7 +74,7 @@ def unevictable(scene: Scene, why: str) -> Act:
     name, pod = scene.name, scene.pod
     node = (pod.spec.node_name if pod else "") or "its node"
     remedies: tuple[Remedy, ...]
-    if pod is not None and MIRROR in pod.metadata.annotations:
+    if pod is not None and is_mirror(pod):
         remedies = (Remedy(f"Remove its manifest on {node}: only the node can end a static pod."),)
     else:
         owner = pod.metadata.controller if pod else None
