@@ -118,9 +118,8 @@ async def test_broken_bodies(scene: Scene, case: str) -> None:
 
 async def test_an_empty_body(scene: Scene) -> None:
     answer = await scene.arm.call("POST", scene.at(CONFIGMAPS), body=b"", content_type="application/json")
-    why = "couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)"
-    message = f"the object provided is unrecognized (must be of type ConfigMap): {why}"
-    answer.refused(400, "BadRequest", message)
+    message = "the object provided is unrecognized (must be of type ConfigMap): "
+    answer.refused(400, "BadRequest", starting=message)
 
 
 @raw_bytes

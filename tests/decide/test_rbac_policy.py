@@ -10,7 +10,6 @@ from vacate.api.policyrules import Rule
 from vacate.decide.rbac_policy import Policy, RoleRef, effective_rules
 from vacate.decide.rbac_subjects import (
     Subject,
-    node_of,
     service_account_groups,
     service_account_user,
     split_service_account,
@@ -75,12 +74,6 @@ def test_names_of_service_accounts(name: str, parts: tuple[str, str] | None) -> 
             "system:serviceaccounts",
             f"system:serviceaccounts:{parts[0]}",
         )
-
-
-def test_names_of_nodes() -> None:
-    assert node_of("system:node:a.b") == "a.b"
-    assert node_of("system:node:A") is None
-    assert node_of("a.b") is None
 
 
 def test_grants_name_their_binding_and_subject() -> None:

@@ -10,7 +10,7 @@ from vacate.api import protobuf, schema
 from vacate.api.kinds import SERVED_KINDS, Kind
 from vacate.api.objects import Obj, copied
 from vacate.apiserver.fieldvalidation import FieldValidation
-from vacate.apiserver.jsonfaults import mended, syntax_fault
+from vacate.apiserver.lenientjson import mended
 from vacate.apiserver.limits import check_size, may_be_large
 from vacate.apiserver.media import check_content_type, media_type
 from vacate.errors import BadRequest
@@ -70,13 +70,10 @@ def parse_json(body: bytes) -> Any:
 
 def _parse_odd(body: bytes, why: str) -> Any:
     """What orjson does not read: mostly no JSON at all, and at times JSON that Go reads with less care."""
-    fault = syntax_fault(body)
     try:
-        if not fault:
-            return mended(body)
+        return mended(body)
     except orjson.JSONDecodeError:
-        fault = why
-    raise Unreadable(f"couldn't get version/kind; json parse error: {fault}")
+        raise Unreadable(f"couldn't get version/kind; json parse error: {why}") from None
 
 
 def read_object(request: Request, kind: Kind, validation: FieldValidation | None = None) -> Obj:

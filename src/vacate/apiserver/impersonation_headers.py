@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from vacate.api.field import FieldError, invalid
 from vacate.api.identity import User
-from vacate.api.names import dns1123_subdomain
-from vacate.decide.rbac_text import join_errors, quote
+from vacate.decide.rbac_text import quote
 from vacate.errors import BadRequest
 from vacate.wire.message import Headers
 
@@ -19,7 +17,6 @@ _GROUP = "Impersonate-Group"
 _PREFIX = "impersonate-"
 _EXTRA_PREFIX = f"{_PREFIX}extra-"
 _BROKEN_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
-_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def wanted_user(headers: Headers) -> User | None:
@@ -40,32 +37,6 @@ def wanted_user(headers: Headers) -> User | None:
 def _concerned(headers: Headers) -> bool:
     # Every request comes through here, and hardly one is concerned: most headers end at their first letter.
     return any(header[:1] in "iI" and header.lower().startswith(_PREFIX) for header in headers)
-
-
-def extra_fault(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Why the extra fields may not be taken on in a constrained mode, or an empty text."""
-    for key, values in extra.items():
-        if not key:
-            return "impersonating the empty string key in extra is not allowed"
-        if faults := _key_faults(key):
-            listed = join_errors(map(str, faults))
-            return f"impersonating an invalid key in extra is not allowed: {listed}"
-        if key != key.lower():
-            return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
-        if "" in values:
-            return "impersonating the empty string value in extra is not allowed"
-    return ""
-
-
-def _key_faults(key: str) -> list[FieldError]:
-    host, _, path = key.partition("/")
-    if not host or not path:
-        return [invalid("extra.key", key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    faults = [invalid("extra.key", host, text) for text in dns1123_subdomain(host)]
-    if not re.fullmatch(_HTTP_PATH, path):
-        why = f"Invalid path (regex used for validation is '{_HTTP_PATH}')"
-        faults.append(invalid("extra.key", path, why))
-    return faults
 
 
 def _extra(headers: Headers) -> dict[str, tuple[str, ...]]:

@@ -53,12 +53,6 @@ def split_service_account(user_name: str) -> tuple[str, str] | None:
     return namespace, name
 
 
-def node_of(user_name: str) -> str | None:
-    """The node's name, where the user name is that of a node."""
-    name = user_name.removeprefix(_NODE_PREFIX)
-    return name if user_name.startswith(_NODE_PREFIX) and not dns1123_subdomain(name) else None
-
-
 def node_user(name: str) -> str:
     """The user name of a node."""
     return f"{_NODE_PREFIX}{name}"

@@ -18,6 +18,7 @@ from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
 from vacate.apiserver.patch.strategic import apply_strategic_patch
 from vacate.errors import BadRequest, UnsupportedMedia
+from vacate.wire.json import check_depth, may_nest_deeply
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -128,7 +129,10 @@ def _fault_of_identity(kind: Kind, result: Obj) -> str:
 def _limited(result: Any) -> str:
     """The result as text, if it is neither too deep nor too large: small patches can make large objects."""
     text = _encoded(result)
-    if may_be_large(text.encode()):
+    body = text.encode()
+    if may_nest_deeply(body):
+        check_depth(result)
+    if may_be_large(body):
         check_size(result)
     return text
 

@@ -21,7 +21,6 @@ from vacate.apiserver.subresources.body import as_kind, field
 from vacate.apiserver.verbs.update import admit, check_address
 from vacate.errors import Conflict
 from vacate.store.types import Entry, Key
-from vacate.wire.json import check_depth
 from vacate.wire.message import Response
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
@@ -51,7 +50,6 @@ async def patch_scale(registry: Registry, call: Call) -> Response:
     entry, old = registry.current(call.kind, call.namespace, call.name)
     form = media_type(call.request.headers.get("Content-Type", ""))
     patched = apply_patch(form, SCALE, scale_of(old), call.request.body)
-    check_depth(patched)
     scale = read_scale(patched)
     check_address(scale, call)
     return await _write(registry, call, scale, entry, old)

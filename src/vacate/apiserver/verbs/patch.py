@@ -5,11 +5,10 @@ from __future__ import annotations
 from vacate.apiserver.codec import identified
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import media_type
-from vacate.apiserver.patch import JSON_PATCH, apply_patch
+from vacate.apiserver.patch import apply_patch
 from vacate.apiserver.patch.forms import check_form_for
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.update import check_address, replace
-from vacate.wire.json import check_depth, may_nest_deeply
 from vacate.wire.message import Response
 
 
@@ -19,9 +18,6 @@ async def patch(registry: Registry, call: Call) -> Response:
     check_form_for(call.kind, kind_of_patch)
     entry, old = registry.current(call.kind, call.namespace, call.name)
     patched = apply_patch(kind_of_patch, call.kind, old, call.request.body, call.validation)
-    # A merge nests no deeper than the object and the patch did; a JSON patch can copy parts into themselves.
-    if kind_of_patch == JSON_PATCH or may_nest_deeply(call.request.body):
-        check_depth(patched)
     new = identified(patched, call.kind)
     new.setdefault("metadata", {})
     check_address(new, call)
