@@ -32,14 +32,14 @@ def test_a_whole_course() -> None:
         "one.example.com 1.0-3.0 s",
         "two.example.com 3.0-4.0 s",
         "waiting for budget web 4.0-6.0 s",
-        "leaving 6.0-8.0 s",
+        "terminating 6.0-8.0 s",
     ]
     assert lines == [
-        "web-1: one.example.com has the turn",
-        "web-1: two.example.com has the turn",
-        "web-1 must wait: The disruption budget web needs 3 healthy pods and has 3 currently",
-        "web-1 is told to end",
-        "web-1 has left",
+        "web-1: interceptor one.example.com has its turn",
+        "web-1: interceptor two.example.com has its turn",
+        "web-1 is blocked: The disruption budget web needs 3 healthy pods and has 3 currently",
+        "web-1 is terminating",
+        "web-1 is gone",
     ]
     assert (timeline.length, timeline.refusals, course.gone) == (8.0, {"web-1": 1}, True)
     assert bar(course, 8.0, 16) == "  ▒▒▒▒▓▓····████"

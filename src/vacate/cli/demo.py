@@ -15,8 +15,10 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli import demo_app as app
 from vacate.cli.changes import Changes
+from vacate.cli.common import terminal
+from vacate.cli.demo_report import Summary, print_report
 from vacate.cli.demo_timeline import Timeline
-from vacate.cli.demo_view import Screen, Summary, View, print_summary, print_timeline
+from vacate.cli.demo_view import Screen, View
 from vacate.cli.run import run_until_signalled
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
@@ -39,16 +41,17 @@ _PATIENCE_SECONDS = 120.0
 def demo() -> None:
     """Drain a node of a throw-away cluster, live, and clean up.
 
-    Its pods are asked to leave through EvictionRequests: interceptors prepare some of them, a disruption
-    budget holds others back, and a timeline at the end shows who had their turn when.
+    Its pods are evicted through EvictionRequests: interceptors prepare some of them, a disruption budget
+    holds others back, and a timeline at the end shows whose turn it was when.
     """
     run_until_signalled(_in_temporary_folder)
 
 
 async def _in_temporary_folder() -> None:
     with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
-        behaviour = NodeSettings(timings=PodTimings(start=0.8, ready=0.4, stop=0.8))
+        behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.6, stop=1.5))
         cluster = LocalCluster(LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour))
+        terminal.echo("Starting a throw-away cluster of three nodes; this takes a few seconds")
         await cluster.start()
         try:
             await cluster.wait_ready()
@@ -80,6 +83,7 @@ class Demo:
         self._screen = Screen(self._view)
         self._timeline = Timeline(self._screen.say)
         self._summary = Summary(app.WEB_REPLICAS, app.WEB_AT_LEAST)
+        self._cordoned = ""
         self._began = 0.0  # of the drain; 0 before and after it
 
     async def play(self) -> None:
@@ -96,8 +100,7 @@ class Demo:
                 await self._drain(node)
             for task in around:
                 task.cancel()
-        print_timeline(self._timeline)
-        print_summary(self._summary, node, self._timeline)
+        print_report(self._summary, node, self._timeline)
 
     async def _deploy(self) -> str:
         say = self._screen.say
@@ -115,10 +118,11 @@ class Demo:
 
     async def _drain(self, node: str) -> None:
         await self._client.patch(NODES, node, {"spec": {"unschedulable": True}})
+        self._cordoned = node
         self._screen.say(f"Cordoned {node}: no new pod goes there")
         leaving = sorted(self._on(node), key=lambda pod: pod.metadata.name)
         self._began = self._clock.monotonic()
-        self._screen.say(f"{REQUESTER} asks the {len(leaving)} pods of {node} to leave")
+        self._screen.say(f"{REQUESTER} requests the eviction of the {len(leaving)} pods of {node}")
         async with asyncio.TaskGroup() as group:
             for pod in leaving:
                 group.create_task(self._leave(pod))
@@ -159,7 +163,7 @@ class Demo:
     def _view(self) -> View:
         budget = self._budgets.reader.get(NAMESPACE, app.WEB)
         pods, requests = self._pods.reader.list(NAMESPACE), self._requests.reader.list(NAMESPACE)
-        return View(pods, requests, budget, self._clock.now())
+        return View(pods, requests, budget, self._clock.now(), self._cordoned)
 
     def _ready(self) -> list[Pod]:
         return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.ready and not pod.terminating]

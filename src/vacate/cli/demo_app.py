@@ -12,6 +12,9 @@ CART, CART_REPLICAS = "cart", 3
 DB, DB_REPLICAS, DB_AT_LEAST = "db", 3, 2
 CHECKPOINT, REPLICATE, BACKUP = "checkpoint.example.com", "replicate.example.com", "backup.example.com"
 
+TURN = dt.timedelta(seconds=3)
+"""How long an interceptor takes: long enough to be read."""
+
 REPLICAS = WEB_REPLICAS + CART_REPLICAS + DB_REPLICAS
 
 
@@ -53,23 +56,23 @@ BUDGETS: tuple[Obj, ...] = (_budget(WEB, WEB_AT_LEAST), _budget(DB, DB_AT_LEAST)
 @interceptor(CHECKPOINT, label_selector=f"app={CART}")
 async def checkpoint(context: EvictionContext) -> None:
     """Saves the carts, and then evicts the pod itself: that is an interceptor's right."""
-    await context.report("Saving open carts", expected_finish=dt.timedelta(seconds=1.2))
-    await context.clock.sleep(1.2)
+    await context.report("Saving open carts", expected_finish=TURN)
+    await context.clock.sleep(TURN.total_seconds())
     await context.evict()
 
 
 @interceptor(REPLICATE, label_selector=f"app={DB}")
 async def replicate(context: EvictionContext) -> None:
     """Hands the newest data to the other replicas."""
-    await context.report("Handing over the newest data", expected_finish=dt.timedelta(seconds=1.5))
-    await context.clock.sleep(1.5)
+    await context.report("Handing over data", expected_finish=TURN)
+    await context.clock.sleep(TURN.total_seconds())
 
 
 @interceptor(BACKUP, label_selector=f"app={DB}")
 async def backup(context: EvictionContext) -> None:
     """Writes a backup; when it is done the pod is evicted."""
-    await context.report("Writing a backup", expected_finish=dt.timedelta(seconds=1.2))
-    await context.clock.sleep(1.2)
+    await context.report("Writing a backup", expected_finish=TURN)
+    await context.clock.sleep(TURN.total_seconds())
 
 
 INTERCEPTORS: tuple[Interceptor, ...] = (checkpoint, replicate, backup)

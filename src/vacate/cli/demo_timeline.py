@@ -12,9 +12,11 @@ from vacate.decide.dialects.evictionrequest import shown_stage
 from vacate.decide.dialects.story_budgets import budgets_named_in
 from vacate.decide.process.model import Stage
 
-LEAVING, EVICTING, BLOCKED = "leaving", "evicting", "waiting for budget"
+LEAVING, EVICTING, BLOCKED = "terminating", "evicting", "waiting for budget"
 _FILLS = "▒▓▒▓"
 _WAITS, _LEAVES = "·", "█"
+LEGEND = "▒▓ interceptor   · waiting   █ terminating"
+"""What the strips consist of."""
 
 
 @dataclass(slots=True)
@@ -89,9 +91,9 @@ class Timeline:
             return
         if gone:
             if course.end(now):
-                self._say(f"{course.pod} has left")
+                self._say(f"{course.pod} is gone")
         elif pod.terminating and course.turn(LEAVING, now):
-            self._say(f"{course.pod} is told to end")
+            self._say(f"{course.pod} is terminating")
 
 
 def bar(course: Course, length: float, width: int) -> str:
@@ -128,7 +130,7 @@ def _label(request: EvictionRequest) -> str:
 
 def _line(pod: str, label: str, request: EvictionRequest) -> str:
     if label.startswith(BLOCKED):
-        return f"{pod} must wait: {request.status.message.rpartition('. ')[2]}"
+        return f"{pod} is blocked: {request.status.message.rpartition('. ')[2]}"
     if label == EVICTING:
-        return f"{pod} is evicted"
-    return f"{pod} is told to end" if label == LEAVING else f"{pod}: {label} has the turn"
+        return f"{pod} is being evicted"
+    return f"{pod} is terminating" if label == LEAVING else f"{pod}: interceptor {label} has its turn"

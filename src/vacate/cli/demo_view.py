@@ -1,4 +1,4 @@
-"""How the demo looks: live on a terminal, plain lines elsewhere, a timeline and a summary at the end."""
+"""How the demo looks: live on a terminal of 80 by 24, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
-from vacate.cli.demo_timeline import Timeline, bar, steps_of
-from vacate.cli.status_rows import rows_of
-from vacate.cli.status_table import live_table
+from vacate.cli.common.terminal import safe
+from vacate.cli.evict_progress import progress_text
+from vacate.cli.status_rows import Row, rows_of
 
-_SHORTEST_BAR, _LONGEST_BAR = 14, 48
-_TEXT_WIDTH = 66  # of the columns beside the strip
+READY, STARTING, TERMINATING = "●", "○", "◐"
+LEGEND = f"{READY} ready   {STARTING} starting   {TERMINATING} terminating   (pod names are shortened)"
+_POD_ROWS = 6  # of a node, so that the rest of the screen stands still
 _RECENT = 5
+_STYLES = {READY: "green", STARTING: "cyan", TERMINATING: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,7 @@ class View:
     requests: Sequence[EvictionRequest]
     budget: PodDisruptionBudget | None
     now: dt.datetime
-
-
-@dataclass
-class Summary:
-    """The figures of the drain."""
-
-    replicas: int
-    at_least: int
-    lowest: int = 1_000_000
-    seconds: float = 0.0
+    cordoned: str = ""
 
 
 class Screen:
@@ -65,14 +56,13 @@ class Screen:
     ) -> None:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
-            for line in self._lines:
-                self._print(line)
+            terminal.echo_lines(self._lines)
 
     def say(self, line: str) -> None:
         """Add a line."""
         self._lines.append(line)
         if self._live is None:
-            self._print(line)
+            terminal.echo(line)
         self.refresh()
 
     def refresh(self) -> None:
@@ -80,75 +70,74 @@ class Screen:
         if self._live is not None:
             self._live.update(self._render(), refresh=True)
 
-    def _print(self, line: str) -> None:
-        self._console.print(line, soft_wrap=True)
-
-    def _render(self) -> RenderableType:
+    def _render(self) -> Text:
         view = self._view()
         self._nodes |= dict.fromkeys(pod.spec.node_name for pod in view.pods if pod.spec.node_name)
-        parts: list[RenderableType] = [
-            _pods(view.pods, sorted(self._nodes)),
-            Text(_budget_line(view.budget), style="bold"),
-        ]
-        if view.requests:
-            parts.append(live_table(rows_of(view.requests, [], view.now), (self._console.width, 12)))
-        return Group(*parts, Text("\n".join(self._lines[-_RECENT:])))
+        width, height = self._console.width, self._console.height
+        lines = drawn(view, sorted(self._nodes), self._lines[-_RECENT:], width)[: height - 1]
+        text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+        for word, style in _STYLES.items():
+            text.highlight_words([word], style)
+        text.highlight_words(["Pods by node", "Eviction requests", "What happened last"], "bold")
+        return text
 
 
-def print_timeline(timeline: Timeline) -> None:
-    """Each pod's way out, beside a strip of the time that it took."""
-    console, length = terminal.console(), timeline.length
-    width = min(max(console.width - _TEXT_WIDTH, _SHORTEST_BAR), _LONGEST_BAR)
-    table = Table(title="Timeline", title_justify="left")
-    table.add_column("POD", no_wrap=True)
-    table.add_column(f"0 s to {length:.1f} s", no_wrap=True, min_width=width)
-    table.add_column("WHO HAD THE TURN WHEN", overflow="fold")
-    for name in sorted(timeline.courses):
-        course = timeline.courses[name]
-        table.add_row(name, bar(course, length, width), "\n".join(steps_of(course)))
-    console.print(table)
+def drawn(view: View, nodes: Sequence[str], recent: Sequence[str], width: int) -> list[str]:
+    """The screen, line by line, none longer than the width: 23 lines at most for the pods of the demo."""
+    lines = [
+        "Pods by node",
+        *_pods(view, nodes, width),
+        f"  {LEGEND}",
+        f"  {_budget(view.budget)}",
+        "",
+        "Eviction requests",
+        *(_requests(view) or ["  none yet"]),
+        "",
+        "What happened last",
+        *(f"  {safe(line)}" for line in recent),
+    ]
+    return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 
-def print_summary(summary: Summary, node: str, timeline: Timeline) -> None:
-    """The figures of the drain."""
-    table = Table(title="Summary", title_justify="left", show_header=False)
-    table.add_row("node drained", node)
-    table.add_row("pods that left", str(sum(course.gone for course in timeline.courses.values())))
-    table.add_row("evictions that a budget refused at first", str(sum(timeline.refusals.values())))
-    lowest = min(summary.lowest, summary.replicas)
-    table.add_row(
-        "fewest ready web replicas meanwhile",
-        f"{lowest} of {summary.replicas} (the budget demands {summary.at_least})",
-    )
-    table.add_row("time", f"{summary.seconds:.1f} s")
-    terminal.console().print(table)
+def short(pod: str) -> str:
+    """A pod of a Deployment without the hash in the middle: `web-8rxxn`."""
+    first, *_, last = pod.split("-")
+    return f"{first}-{last}" if last != first else pod
 
 
-def _pods(pods: Sequence[Pod], nodes: Sequence[str]) -> Table:
-    table = Table(title="Pods by node", title_justify="left", expand=False)
-    for node in nodes:
-        table.add_column(node)
-    columns = [[_pod(pod) for pod in _sorted(pods) if pod.spec.node_name == node] for node in nodes]
-    for row in range(max(map(len, columns), default=0)):
-        table.add_row(*(column[row] if row < len(column) else "" for column in columns))
-    return table
+def _pods(view: View, nodes: Sequence[str], width: int) -> list[str]:
+    """A column for each node."""
+    room = max((width - 2) // max(len(nodes), 1), 12)
+    header = [f"{node} (cordoned)" if node == view.cordoned else node for node in nodes]
+    columns = [[_pod(pod) for pod in _sorted(view.pods) if pod.spec.node_name == node] for node in nodes]
+    rows = [[column[row] if row < len(column) else "" for column in columns] for row in range(_POD_ROWS)]
+    return [f"  {''.join(cell.ljust(room) for cell in row)}".rstrip() for row in (header, *rows)]
+
+
+def _requests(view: View) -> list[str]:
+    rows = [row for row in rows_of(view.requests, [], view.now) if row.stage != "Complete"]
+    widest = max((len(short(row.pod)) for row in rows), default=0)
+    return [f"  {short(row.pod).ljust(widest)}  {safe(_standing(row))}" for row in rows]
+
+
+def _standing(row: Row) -> str:
+    return progress_text(row).removeprefix("waits for ")
 
 
 def _sorted(pods: Sequence[Pod]) -> list[Pod]:
     return sorted(pods, key=lambda pod: pod.metadata.name)
 
 
-def _pod(pod: Pod) -> Text:
-    style = "yellow" if pod.terminating else "green" if pod.ready else "cyan"
-    state = "leaving" if pod.terminating else "ready" if pod.ready else "starting"
-    return Text(f"{pod.metadata.name} {state}", style=style)
+def _pod(pod: Pod) -> str:
+    state = TERMINATING if pod.terminating else READY if pod.ready else STARTING
+    return f"{state} {short(pod.metadata.name)}"
 
 
-def _budget_line(budget: PodDisruptionBudget | None) -> str:
+def _budget(budget: PodDisruptionBudget | None) -> str:
     if budget is None:
-        return "no budget yet"
+        return "no disruption budget yet"
     status = budget.status
-    return (
-        f"budget {budget.metadata.name}: {status.current_healthy} healthy, {status.desired_healthy} needed, "
-        f"{status.disruptions_allowed} may go"
-    )
+    allowed = status.disruptions_allowed
+    now = f"{allowed} may be evicted now" if allowed else "none may be evicted now"
+    counts = f"{status.current_healthy} pods healthy, {status.desired_healthy} needed"
+    return f"disruption budget {budget.metadata.name}: {counts}, {now}"

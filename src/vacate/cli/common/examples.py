@@ -33,6 +33,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("webhook --cert-dir /tmp --port 9443", "with tls.crt and tls.key of a folder"),
     ),
     "certificates": (("certificates -n vacate-system", "beside the webhook of that namespace"),),
+    "node": (
+        ("node --name laptop", "run the pods that tolerate such nodes"),
+        ("node --name laptop --no-taint --stop-pods -v", "any pod, ended with the agent, with a log"),
+    ),
     "demo": (("demo", "watch a node being drained, for about half a minute"),),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),

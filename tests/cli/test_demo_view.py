@@ -1,0 +1,62 @@
+"""The demo fits a terminal of 80 columns and 24 lines, with a legend and what to try next."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from decide.dialects.story_scenes import SCENES
+from vacate.api.types import Pod
+from vacate.cli.demo_report import Summary, report
+from vacate.cli.demo_timeline import Course, Timeline
+from vacate.cli.demo_view import LEGEND, View, drawn
+from vacate.testing.builders import pod
+
+pytestmark = pytest.mark.unit
+
+NODES = ("node-1", "node-2", "node-3")
+LONGEST = "checkpoint.example.com"
+
+
+def pods() -> list[Pod]:
+    """Twelve pods after the drain: six on each of the two nodes that are left."""
+    names = [f"web-6b44c9c94f-{letter}xxxx" for letter in "abcdefghijkl"]
+    return [
+        msgspec.convert(pod(name, node=NODES[1 + number % 2], ready=True), Pod)
+        for number, name in enumerate(names)
+    ]
+
+
+def test_the_live_screen() -> None:
+    plays = [
+        SCENES[name]() for name in ("responding", "handed over after silence", "blocked", "blocked often")
+    ]
+    budget = SCENES["blocked"]().typed_budgets[0]
+    view = View(pods(), [play.typed for play in plays], budget, plays[0].now, "node-1")
+    lines = drawn(view, NODES, ["x" * 200] * 5, 80)
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 80
+    assert f"  {LEGEND}" in lines
+    assert "  node-1 (cordoned)         node-2                    node-3" in lines
+    assert any("● web-axxxx" in line for line in lines)
+    assert sum("  web-1  " in line for line in lines) == 4
+
+
+def test_the_end() -> None:
+    timeline = Timeline(lambda _line: None)
+    for name in (
+        "cart-5c5446c696-8j4zx",
+        "db-745fcb67d5-s6s4r",
+        "web-6b44c9c94f-52qb5",
+        "web-6b44c9c94f-g7wsk",
+    ):
+        course = timeline.courses[name] = Course(name)
+        course.turn(LONGEST, 0.2)
+        course.turn("terminating", 3.2)
+        course.end(12.4)
+    lines = report(Summary(6, 5, 5, 12.5), "node-1", timeline, 80)
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 80, lines
+    assert "▒▓ interceptor   · waiting   █ terminating" in lines[0]
+    assert lines[-5] == "Try next"
+    assert "  node-1 was drained of 4 pods in 12.5 s" in lines
