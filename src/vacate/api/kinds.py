@@ -104,6 +104,7 @@ PODS = Kind(
         _STATUS,
         Subresource("binding", ("create",), kind="Binding", version="v1"),
         Subresource("eviction", ("create",), kind="Eviction", group="policy", version="v1"),
+        Subresource("log", ("get",)),
     ),
     selectable_fields=(
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",

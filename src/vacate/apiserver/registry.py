@@ -6,7 +6,9 @@ server meets no race. Only the wait for the disk is awaited.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from vacate import errors
 from vacate.admission.types import Context
@@ -23,6 +25,9 @@ from vacate.store.commit import Write
 from vacate.store.store import Store
 from vacate.store.types import Entry, Key
 
+LogFiles = Callable[[str, str, str], list[Path]]
+"""Of a node, a pod's uid and a container: the files that its runs printed to, the newest last."""
+
 
 @dataclass(slots=True)
 class Registry:
@@ -36,6 +41,7 @@ class Registry:
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
     allowed_interceptors: tuple[str, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
+    logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:

@@ -28,6 +28,7 @@ from vacate.node.settings import NodeSettings
 from vacate.node.shape import shapes
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.volumes.storage import log_files
 from vacate.store.compaction import Compactor, Retention
 from vacate.store.sqlite import SqliteLog
 from vacate.wiring.control_plane import ControlPlane
@@ -175,10 +176,12 @@ class LocalCluster:
 
     def _run_agents(self, server: ApiServer, around: Surroundings) -> None:
         """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
+        nodes = self.folder.root.absolute() / "nodes"
+        server.registry.logs = lambda name, uid, container: log_files(nodes / name, uid, container)
         for shape in shapes(self.settings.nodes):
             settings = AgentSettings(
                 shape.name,
-                self.folder.root.absolute() / "nodes" / shape.name,
+                nodes / shape.name,
                 HOST,
                 loopback_pods=True,
                 taint=False,

@@ -8,6 +8,7 @@ from vacate.apiserver.context import Call
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.subresources.binding import bind
 from vacate.apiserver.subresources.eviction import evict
+from vacate.apiserver.subresources.log import get_log
 from vacate.apiserver.subresources.scale import get_scale, patch_scale, update_scale
 from vacate.wire.message import Response
 
@@ -18,6 +19,7 @@ _SCALE: Mapping[str, Handler] = {"get": get_scale, "update": update_scale, "patc
 SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Handler]] = {
     ("pods", "eviction"): {"create": evict},
     ("pods", "binding"): {"create": bind},
+    ("pods", "log"): {"get": get_log},
     ("deployments", "scale"): _SCALE,
     ("replicasets", "scale"): _SCALE,
 }

@@ -83,6 +83,13 @@ class PodFolder:
             return
 
 
+def log_files(agent_folder: Path, uid: str, container: str) -> list[Path]:
+    """What the runs of a container printed to, the newest last; empty where nothing is known of it."""
+    folder = agent_folder / "pods" / uid / "logs" / container
+    found = [one for one in folder.glob("*.log") if one.stem.isdigit()]
+    return sorted(found, key=lambda one: int(one.stem))
+
+
 def binds(container: AgentContainer, pod: AgentPod, folder: PodFolder) -> list[Bind]:
     """Where the container sees its volumes, if it has a view of its own."""
     volumes = {str(one.get("name", "")): one for one in pod.spec.volumes}

@@ -1,0 +1,25 @@
+"""pods/log: which container is meant. What it printed needs a node, and is tested with one."""
+
+from __future__ import annotations
+
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import pod
+from support.arms_scene import Scene
+from vacate.api.kinds import PODS
+
+pytestmark = CONFORMANCE
+
+
+async def test_asks_for_a_container_that_is_there(scene: Scene) -> None:
+    two = pod("p")
+    first = two["spec"]["containers"][0]
+    two["spec"]["containers"] = [{**first, "name": "a"}, {**first, "name": "b"}]
+    await scene.given(PODS, two)
+    answer = await scene.ask("GET", PODS, "p", "log")
+    answer.refused(400, "BadRequest", "a container name must be specified for pod p, choose one of: [a b]")
+    answer = await scene.ask("GET", PODS, "p", "log", query={"container": "c"})
+    answer.refused(400, "BadRequest", "container c is not valid for pod p")
+
+
+async def test_of_a_pod_that_is_not_there(scene: Scene) -> None:
+    (await scene.ask("GET", PODS, "p", "log")).refused(404, "NotFound", 'pods "p" not found')

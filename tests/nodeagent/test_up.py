@@ -1,0 +1,71 @@
+"""`vacate up --runtime process` with kubectl: pods are processes, and end with the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import ClusterProcess, environment, running_cluster
+from support.containers import clean
+from support.node_process import running
+from support.waiting import until
+
+pytestmark = [pytest.mark.process, pytest.mark.kubectl]
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: talker}
+spec:
+  terminationGracePeriodSeconds: 2
+  containers:
+  - name: main
+    image: none
+    command: [sh, -c, "for i in 1 2 3; do echo line $i; done; sleep 1; echo late; exec sleep 100005"]
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ClusterProcess]:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    with running_cluster(tmp_path, "--nodes", "2", "--runtime", "process") as made:
+        yield made
+        made.stop()
+    for name in ("node-1", "node-2"):
+        asyncio.run(clean(tmp_path / "nodes" / name))
+
+
+def kubectl(cluster: ClusterProcess, *arguments: str, text: str = "") -> str:
+    command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=60, env=environment(), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pods_print_are_read_and_end_with_the_cluster(cluster: ClusterProcess) -> None:
+    kubectl(cluster, "apply", "-f", "-", text=POD)
+    kubectl(cluster, "wait", "--for=condition=Ready", "pod/talker", "--timeout=20s")
+    assert kubectl(cluster, "logs", "talker").startswith("line 1\nline 2\nline 3\n")
+    followed = subprocess.Popen(
+        ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "logs", "-f", "--tail=1", "talker"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    until(lambda: running("sleep\x00100005"))
+    assert kubectl(cluster, "logs", "talker", "--tail=2") == "line 3\nlate\n"
+    kubectl(cluster, "delete", "pod", "talker")
+    assert followed.communicate(timeout=20)[0].endswith("late\n")
+    assert not running("sleep\x00100005")
+    kubectl(cluster, "apply", "-f", "-", text=POD)
+    until(lambda: running("sleep\x00100005"))
+    assert cluster.stop() == 0
+    assert not running("sleep\x00100005")
