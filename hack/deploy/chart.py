@@ -8,10 +8,11 @@ chart says nothing that `vacate.install` does not say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 from vacate import __version__
 from vacate.api.objects import Obj
@@ -21,6 +22,11 @@ from vacate.install.settings import DEFAULT_IMAGE, Certificates, FailurePolicy, 
 
 _MANAGERS, _WEBHOOKS = 770001, 770002
 _ALLOWED, _SECRET, _RULES, _GATES = "mark-allowed", "mark-pull-secret", "mark-rules", "mark-gates"
+_CLIENT_CA, _CLIENT_NAME = "mark-client-ca", "mark-client-name"
+_SOURCES = {
+    "mark-webhook-from": "networkPolicySources.webhook",
+    "mark-metrics-from": "networkPolicySources.metrics",
+}
 _VALUES = {
     "mark-image": ".Values.image",
     "mark-pull-policy": ".Values.imagePullPolicy",
@@ -59,6 +65,10 @@ def _monitoring(field: str) -> Change:
     return lambda given: replace(given, monitoring=replace(given.monitoring, **{field: True}))
 
 
+def _changed(fields: Mapping[str, Any], given: Settings) -> Settings:
+    return replace(given, **fields)
+
+
 SWITCHES = (
     Switch(".Values.definitions", lambda given: replace(given, definitions=True)),
     Switch(
@@ -69,7 +79,16 @@ SWITCHES = (
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
+    *(
+        Switch(f".Values.{value}", partial(_changed, {f"{value.rpartition('.')[2]}_sources": (mark,)}))
+        for mark, value in _SOURCES.items()
+    ),
     Switch(".Values.networkPolicy", lambda given: replace(given, network_policy=True)),
+    Switch(
+        ".Values.webhook.clientCA",
+        partial(_changed, {"client_ca": f"{_CLIENT_CA}\n", "client_names": (_CLIENT_NAME,)}),
+    ),
+    Switch(".Values.monitoring.perRequest", _monitoring("per_request")),
     Switch(".Values.monitoring.serviceMonitors", _monitoring("service_monitors")),
     Switch(".Values.monitoring.alerts", _monitoring("alerts")),
     Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
@@ -166,9 +185,17 @@ def _template(objects: list[Obj]) -> str:
 def _repeated(text: str) -> str:
     """Lists of values: one line, or one part of a line, for each."""
     each = "{{- range .Values.%s }}\n%s\n{{- end }}"
-    lines = []
+    lines: list[str] = []
     for line in text.split("\n"):
-        if line.endswith(f"={_ALLOWED}"):
+        if (source := line.strip().removeprefix("cidr: ")) in _SOURCES:
+            item = f"{lines.pop()}\n{line.replace(source, '{{ . | quote }}')}"
+            lines.append(each % (_SOURCES[source], item))
+        elif line.endswith(f"={_CLIENT_NAME}"):
+            lines.append(each % ("webhook.clientNames", line.replace(_CLIENT_NAME, "{{ . }}")))
+        elif line.strip() == _CLIENT_CA:
+            indent = len(line) - len(line.lstrip())
+            lines.append(f'{{{{ .Values.webhook.clientCA | trimSuffix "\\n" | indent {indent} }}}}')
+        elif line.endswith(f"={_ALLOWED}"):
             lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
         elif line.endswith(f"name: {_SECRET}"):
             lines.append(each % ("imagePullSecrets", line.replace(_SECRET, "{{ . | quote }}")))
@@ -205,6 +232,9 @@ manager:
   replicas: 2
 webhook:
   replicas: 2
+  # CA of the client certificate that API servers must show, a text of PEM, and names that must stand in it.
+  clientCA: ""
+  clientNames: []
 
 # Who makes the webhook's certificate: self or cert-manager.
 certificates: self
@@ -228,6 +258,10 @@ failurePolicies:
 podWebhooks: true
 
 networkPolicy: true
+# Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.
+networkPolicySources:
+  webhook: []
+  metrics: []
 
 # The definition of EvictionRequests. It stays when the release is uninstalled.
 definitions: true
@@ -237,6 +271,8 @@ createNamespace: false
 
 # Needs the Prometheus operator.
 monitoring:
+  # Series that name single requests and their pods; needs no operator.
+  perRequest: false
   serviceMonitors: false
   alerts: false
   dashboard: false

@@ -28,8 +28,10 @@ class Shown(Protocol):
 class Metrics:
     """The shared families. Resolve label children once and keep them: a look-up costs microseconds."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None, *, per_request: bool = False) -> None:
         self.registry = registry or CollectorRegistry()
+        # Whether single requests and their pods are named: where readers are known, or somebody wants it.
+        self.per_request = per_request
         self.requests = Counter(
             "apiserver_request",
             "Requests answered, by verb, resource and code.",
@@ -153,7 +155,7 @@ class LazyFamily(Metric):
         """The series in the text form, some ten times as quick as through samples."""
         for labels, value in self.points():
             shown = ",".join([f'{key}="{_escaped(text)}"' for key, text in labels])
-            yield f"{self.name}{{{shown}}} {value}\n"
+            yield f"{self.name}{{{shown}}} {value}\n" if labels else f"{self.name} {value}\n"
 
 
 def exposition(registry: CollectorRegistry) -> Iterator[bytes]:
@@ -164,8 +166,8 @@ def exposition(registry: CollectorRegistry) -> Iterator[bytes]:
             continue
         yield generate_latest(_Single(Metric(family.name, family.documentation, family.type)))
         lines = family.lines()
-        while piece := "".join(islice(lines, _PIECE)):
-            yield piece.encode()
+        while piece := list(islice(lines, _PIECE)):  # a line may be empty: the family is still counting
+            yield "".join(piece).encode()
 
 
 def _escaped(text: str) -> str:

@@ -55,6 +55,18 @@ CASES: dict[str, tuple[Values, Settings]] = {
         Settings(pod_webhooks=False, network_policy=False, definitions=False),
     ),
     "rules": ({"podRules": RULES}, Settings(pod_rules=RULES)),
+    "sources": (
+        {"networkPolicySources": {"webhook": ["10.0.0.0/24", "fd00::/64"], "metrics": ["10.1.0.0/16"]}},
+        Settings(webhook_sources=("10.0.0.0/24", "fd00::/64"), metrics_sources=("10.1.0.0/16",)),
+    ),
+    "client certificates": (
+        {"webhook": {"clientCA": "PEM\nPEM\n", "clientNames": ["a", "b"]}, "podRules": RULES},
+        Settings(client_ca="PEM\nPEM\n", client_names=("a", "b"), pod_rules=RULES),
+    ),
+    "series of requests": (
+        {"monitoring": {"perRequest": True}},
+        Settings(monitoring=Monitoring(per_request=True)),
+    ),
     "rules and cert-manager": (
         {"podRules": RULES, "certificates": "cert-manager", "podWebhooks": False},
         Settings(pod_rules=RULES, certificates=Certificates.CERT_MANAGER, pod_webhooks=False),

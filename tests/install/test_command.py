@@ -80,6 +80,13 @@ BAD = {
     "an image that ends in a newline": (["--image", "a:b\n"], "is no image"),
     "an image that is a template": (["--image", "{{ .Values.x }}"], "is no image"),
     "an image that is an option": (["--image", "--self-signed"], "is no image"),
+    "no range of addresses": (["--webhook-from", "10.0.0.1/24"], "has host bits set"),
+    "a name instead of addresses": (["--metrics-from", "prometheus"], "is no range of addresses"),
+    "addresses without a policy": (
+        ["--metrics-from", "10.0.0.0/8", "--no-network-policy"],
+        "stand in network policies",
+    ),
+    "a name without a CA": (["--webhook-client-name", "a"], "give it as well"),
     "an image that is too long": (["--image", "a" * 2000], "is no image"),
     "an address with a newline": (["--webhook-url", "https://x:1\n"], "write https://HOST:PORT"),
     "an address with a space": (["--webhook-url", "https://a b:1"], "write https://HOST:PORT"),

@@ -20,7 +20,7 @@ from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.definition import definition
 from vacate.install.kinds import kind_of, path_of
-from vacate.install.names import CERTIFICATES, MANAGER, WEBHOOK
+from vacate.install.names import CERTIFICATES, INTERCEPTOR, INTERCEPTOR_DELETES, MANAGER, WEBHOOK
 from vacate.install.removing import removable
 from vacate.install.settings import FailurePolicy
 from vacate.webhook.tls import ServedCertificate
@@ -33,6 +33,13 @@ VARIANTS = {
     "defaults": Settings(),
     "everything": EVERYTHING,
     "cert-manager": replace(EVERYTHING, certificates=Certificates.CERT_MANAGER),
+    "guarded": replace(
+        EVERYTHING,
+        client_ca="PEM",
+        client_names=("a",),
+        webhook_sources=("10.0.0.0/8",),
+        monitoring=replace(Monitoring.everything(), per_request=True),
+    ),
     "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
 }
 METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
@@ -203,6 +210,14 @@ def test_secrets_and_leases_are_only_those_at_home() -> None:
         assert all(rule["resourceNames"] for rule in named)
 
 
+def test_an_interceptor_may_delete_no_pods_unless_it_is_given_that_role_too() -> None:
+    found = {role["metadata"]["name"]: role["rules"] for role in of_kind("ClusterRole")}
+    assert "delete" not in {verb for rule in found[INTERCEPTOR] for verb in rule["verbs"]}
+    assert found[INTERCEPTOR_DELETES] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}]
+    bound = [one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding")]
+    assert not {INTERCEPTOR, INTERCEPTOR_DELETES} & set(bound)
+
+
 def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
     aggregated: dict[str, Any] = {}
     for role in of_kind("ClusterRole"):
@@ -210,6 +225,7 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
         aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
     assert aggregated == {
         "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
+        "vacate-interceptor-pod-deletion": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip
 
@@ -220,6 +236,31 @@ def test_a_listener_may_touch_no_secret_and_no_webhook_configuration(settings: S
     for role in [*of_kind("ClusterRole", settings), *of_kind("Role", settings)]:
         touched = {one for rule in role["rules"] for one in rule["resources"]} & dangerous
         assert not touched or role["metadata"]["name"] == CERTIFICATES
+
+
+def test_sources_are_named_where_they_are_known() -> None:
+    given = replace(
+        EVERYTHING, webhook_sources=("10.0.0.0/24",), metrics_sources=("10.1.0.0/16", "fd00::/64")
+    )
+    found = {one["metadata"]["name"]: one["spec"]["ingress"] for one in of_kind("NetworkPolicy", given)}
+    metrics = {
+        "ports": [{"port": 8085, "protocol": "TCP"}],
+        "from": [{"ipBlock": {"cidr": "10.1.0.0/16"}}, {"ipBlock": {"cidr": "fd00::/64"}}],
+    }
+    reviews = {"ports": [{"port": 9443, "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}
+    assert found == {MANAGER: [metrics], WEBHOOK: [reviews, metrics], CERTIFICATES: []}
+    assert all("from" not in rule for one in of_kind("NetworkPolicy") for rule in one["spec"]["ingress"])
+
+
+def test_a_client_ca_is_mounted_and_demanded() -> None:
+    given = replace(EVERYTHING, client_ca="PEM\n", client_names=("kube-apiserver",))
+    (deployment,) = [one for one in of_kind("Deployment", given) if one["metadata"]["name"] == WEBHOOK]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"--client-ca=/etc/vacate/client-ca/ca.crt", "--client-name=kube-apiserver"} <= set(
+        container["args"]
+    )
+    (found,) = [one for one in of_kind("ConfigMap", given) if one["metadata"]["name"].endswith("client-ca")]
+    assert found["data"] == {"ca.crt": "PEM\n"}
 
 
 def test_who_keeps_the_certificates_listens_nowhere_and_is_reached_by_nobody() -> None:
@@ -272,5 +313,7 @@ def test_alerts_and_dashboard_speak_of_metrics_that_exist() -> None:
     assert {
         "vacate_evictions_total",
         "workqueue_depth",
-        "evictionrequest_controller_active_interceptor",
+        "vacate_interceptor_oldest_turn_seconds",
     } <= found
+    # A manager shows these only when it is asked to: everyone in the cluster could read the names of pods.
+    assert not [metric for metric in found if metric.startswith("evictionrequest_controller")]

@@ -10,6 +10,8 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.cache.table import Table
 from vacate.controllers.evictionrequest.metrics import OpenRequests
+from vacate.controllers.evictionrequest.totals import MOST_NAMES, OTHERS, RequestTotals
+from vacate.metrics import Metrics, exposition
 
 pytestmark = pytest.mark.unit
 
@@ -45,3 +47,52 @@ def test_the_four_families_of_an_open_request() -> None:
 def test_a_finished_request_has_no_series() -> None:
     over = request(FIRST, conditions=[condition("Complete", "True", "PodDeleted", when())])
     assert all(points == [] for points in series(over).values())
+
+
+def totals(*stored: Obj) -> dict[str, list[tuple[dict[str, str], float]]]:
+    table: Table[EvictionRequest] = Table({})
+    table.replace([read(obj) for obj in stored], "1")
+    shown = RequestTotals(Reader(table)).collect()
+    return {one.name: [(point.labels, point.value) for point in one.samples] for one in shown}
+
+
+def named(uid: str, obj: Obj) -> Obj:
+    return {**obj, "metadata": {**obj["metadata"], "name": uid, "uid": uid}}
+
+
+def test_totals_name_no_pod_no_request_and_no_namespace() -> None:
+    over = request(FIRST, conditions=[condition("Complete", "True", "PodDeleted", when())])
+    done = request(
+        FIRST,
+        activeInterceptorName=FIRST,
+        activeInterceptorCompleted=True,
+        conditions=[condition("InterceptorAssigned", "True", "FirstInterceptor", when(minutes=-9))],
+    )
+    assert totals(AT_WORK, named("over", over), named("done", done)) == {
+        "vacate_open_requests": [({}, 2.0)],
+        "vacate_refused_requests": [({}, 1.0)],
+        "vacate_most_refusals": [({}, 3.0)],
+        "vacate_requester_requests": [({"requester": "drain.example.com"}, 2.0)],
+        "vacate_interceptor_turns": [({"interceptor": FIRST}, 1.0)],
+        "vacate_interceptor_oldest_turn_seconds": [({"interceptor": FIRST}, NOW.timestamp())],
+    }
+
+
+def test_many_names_share_a_series() -> None:
+    """Whoever may request evictions chooses names: they must not make every scrape endless."""
+    obj = request(FIRST)
+    many = [{"name": f"r{number}.example.com"} for number in range(MOST_NAMES + 20)]
+    flood = {**obj, "spec": {**obj["spec"], "requesters": many}}
+    found = totals(flood, named("plain", obj))["vacate_requester_requests"]
+    assert len(found) == MOST_NAMES + 1
+    assert ({"requester": OTHERS}, 21.0) in found
+
+
+def test_others_have_a_turn_while_much_is_counted() -> None:
+    table: Table[EvictionRequest] = Table({})
+    table.replace([read(named(f"u{number}", AT_WORK)) for number in range(1200)], "1")
+    metrics = Metrics()
+    metrics.show("totals", RequestTotals(Reader(table)))
+    pieces = list(exposition(metrics.registry))
+    assert pieces.count(b"") >= 2
+    assert b"\nvacate_open_requests 1200.0\n" in b"".join(pieces)

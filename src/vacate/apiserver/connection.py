@@ -31,6 +31,9 @@ class Limits:
     header_bytes: int = 32 * 1024  # the request line, and each header
     headers: int = 128
     body_bytes: int = MAX_BODY_BYTES
+    connections: int | None = None  # more of them are closed at once
+    requests: int | None = None  # under way at once; more of them are told to come back later
+    all_body_bytes: int | None = None  # of the requests under way, together
 
 
 class Connection(web.RequestHandler):
@@ -53,6 +56,13 @@ class Connection(web.RequestHandler):
         )
         self._limits = limits
         self._stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A new client, or one too many."""
+        super().connection_made(transport)
+        most = self._limits.connections
+        if most is not None and self._manager is not None and len(self._manager.connections) > most:
+            self.force_close()
 
     def pause_writing(self) -> None:
         """The client reads more slowly than is written: give it a while."""

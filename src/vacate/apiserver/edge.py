@@ -13,6 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.apiserver import respond
 from vacate.apiserver.connection import Limits, Listener, whole
+from vacate.apiserver.inflight import InFlight, Place
 from vacate.apiserver.pki_tls import peer_of
 from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
 from vacate.wire.message import Peer, Request, Response
@@ -31,6 +32,7 @@ class Edge:
         self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
         self._listener = Listener(self._serve, self._limits)
         self._server: asyncio.Server | None = None
+        self._in_flight = InFlight(self._limits.requests, self._limits.all_body_bytes)
         self._streams: dict[asyncio.Timeout, None] = {}
         self._last_answers = False
         self.port = 0
@@ -67,12 +69,13 @@ class Edge:
 
     async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
-            request = await self._read(incoming)
+            with self._in_flight.enter() as place:
+                request = await self._read(incoming, place)
+                response = await self._handle(request)
         except ApiError as error:
             answer = whole(respond.refusal(error))
             answer.force_close()
             return answer
-        response = await self._handle(request)
         if isinstance(response.body, bytes):
             answer = whole(response)
             if self._last_answers:
@@ -100,7 +103,7 @@ class Edge:
         await out.write_eof()
         return out
 
-    async def _read(self, incoming: web.BaseRequest) -> Request:
+    async def _read(self, incoming: web.BaseRequest, place: Place) -> Request:
         if incoming.version < HttpVersion10:
             raise BadRequest("the request is not valid HTTP")
         return Request(
@@ -108,7 +111,7 @@ class Edge:
             incoming.rel_url.path,
             incoming.rel_url.query,
             incoming.headers,
-            await _body(incoming, self._limits) if incoming.body_exists else b"",
+            await _body(incoming, self._limits, place) if incoming.body_exists else b"",
             self._peer(incoming.transport),
         )
 
@@ -122,25 +125,28 @@ class Edge:
         return self._peers[connection]
 
 
-async def _body(incoming: web.BaseRequest, limits: Limits) -> bytes:
+async def _body(incoming: web.BaseRequest, limits: Limits, place: Place) -> bytes:
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
     if (incoming.content_length or 0) > limits.body_bytes:
         raise _too_large(limits)
     await _encourage(incoming)
     try:
         if incoming.content.is_eof():  # all of it is there already, as most often
-            return _limited(incoming.content.read_nowait(), limits)
+            body = _limited(incoming.content.read_nowait(), limits)
+            place.take(len(body))
+            return body
         async with asyncio.timeout(limits.body_seconds):
-            return await _read_on(incoming.content, limits)
+            return await _read_on(incoming.content, limits, place)
     except TimeoutError:
         raise Timeout("Timeout: request did not complete within the allotted timeout") from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("the body of the request is not valid HTTP") from None
 
 
-async def _read_on(content: StreamReader, limits: Limits) -> bytes:
+async def _read_on(content: StreamReader, limits: Limits, place: Place) -> bytes:
     body = bytearray()
     async for chunk in content.iter_any():
+        place.take(len(chunk))
         body += chunk
         _limited(body, limits)
     return bytes(body)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,6 +66,16 @@ def base_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def address_range(text: str) -> str:
+    """10.0.0.0/24 or fd00::/64, as network policies write it."""
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text[:80]!r} is no range of addresses: {error}; write 10.0.0.0/24"
+        ) from None
+
+
 def install_options(command: F) -> F:
     """Add all of them; the command gets them by name."""
     for option in reversed(_OPTIONS):
@@ -111,6 +123,16 @@ _OPTIONS = (
                  help="Check the annotations of pods that register interceptors."),
     click.option("--network-policy/--no-network-policy", default=True, show_default=True,
                  help="Narrow down what reaches the pods, and what they reach."),
+    click.option("--webhook-from", "webhook_sources", type=address_range, multiple=True, metavar="CIDR",
+                 help="Addresses of API servers; the network policy lets nobody else send reviews."),
+    click.option("--metrics-from", "metrics_sources", type=address_range, multiple=True, metavar="CIDR",
+                 help="Addresses of Prometheus and of nodes; nobody else reads metrics and health."),
+    click.option("--webhook-client-ca", "client_ca", type=_FILE, metavar="FILE",
+                 help="CA of the client certificate that API servers must show to the webhook, PEM."),
+    click.option("--webhook-client-name", "client_names", multiple=True, metavar="NAME",
+                 help="Name that must stand in it. May be given several times."),
+    click.option("--metrics-per-request", "per_request", is_flag=True,
+                 help="Let the manager show series that name single requests and their pods."),
     click.option("--manager/--no-manager", "deploy_manager", default=True, show_default=True,
                  help="Run the manager in the cluster."),
     click.option("--crds/--no-crds", "definitions", default=True, show_default=True,
@@ -141,6 +163,11 @@ def settings_of(
     pod_failure_policy: str,
     pod_webhooks: bool,
     network_policy: bool,
+    webhook_sources: tuple[str, ...],
+    metrics_sources: tuple[str, ...],
+    client_ca: Path | None,
+    client_names: tuple[str, ...],
+    per_request: bool,
     deploy_manager: bool,
     definitions: bool,
     monitoring: bool,
@@ -149,6 +176,15 @@ def settings_of(
     parse_feature_gates(feature_gates)
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
+    if client_names and client_ca is None:
+        raise click.UsageError(
+            "--webhook-client-name: names are looked for in certificates of "
+            "--webhook-client-ca; give it as well"
+        )
+    if (webhook_sources or metrics_sources) and not network_policy:
+        raise click.UsageError(
+            "--webhook-from and --metrics-from stand in network policies; leave --no-network-policy out"
+        )
     return Settings(
         image=image,
         pull_secrets=pull_secrets,
@@ -156,7 +192,7 @@ def settings_of(
         manager_replicas=replicas,
         webhook_replicas=replicas,
         webhook_url=webhook_url or "",
-        ca_bundle=_authority(ca_file),
+        ca_bundle=_authority(ca_file, "--ca-file"),
         certificates=Certificates(certificates),
         allowed_interceptors=allowed,
         interceptor_accounts=interceptors,
@@ -171,19 +207,23 @@ def settings_of(
         pod_rules=_rules(pod_rules, allowed),
         deploy_manager=deploy_manager,
         network_policy=network_policy,
+        webhook_sources=webhook_sources,
+        metrics_sources=metrics_sources,
+        client_ca=_authority(client_ca, "--webhook-client-ca").decode(),
+        client_names=client_names,
         definitions=definitions,
-        monitoring=Monitoring.everything() if monitoring else Monitoring(),
+        monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
 
 
-def _authority(file: Path | None) -> bytes:
+def _authority(file: Path | None, option: str) -> bytes:
     if file is None:
         return b""
     found = _bytes(file)
     try:
         x509.load_pem_x509_certificates(found)
     except ValueError:
-        raise ConfigError(f"--ca-file: {file} holds no certificate in PEM form") from None
+        raise ConfigError(f"{option}: {file} holds no certificate in PEM form") from None
     return found
 
 

@@ -90,6 +90,12 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     metavar="SPAN",
     help="Evict a pod so long after its request was created, whatever its interceptors do.",
 )
+@click.option(
+    "--metrics-per-request",
+    "per_request",
+    is_flag=True,
+    help="Show series for each open request and its pod as well. Whoever reaches the port can read them.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
 def manager(
     kubeconfig: str,
@@ -104,6 +110,7 @@ def manager(
     burst: int,
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
+    per_request: bool,
     verbose: bool,
 ) -> None:
     """Run the eviction request controller until Ctrl-C or SIGTERM.
@@ -117,11 +124,14 @@ def manager(
         gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst), limits=limits
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    run_until_signalled(lambda: _serve(transport, settings, metrics_address, metrics_port))
+    metrics = Metrics(per_request=per_request)
+    run_until_signalled(lambda: _serve(transport, settings, metrics, metrics_address, metrics_port))
 
 
-async def _serve(transport: HttpTransport, settings: ManagerSettings, host: str, port: int) -> None:
-    around = Surroundings(SystemClock(), system_entropy(), Metrics(), settings.gates)
+async def _serve(
+    transport: HttpTransport, settings: ManagerSettings, metrics: Metrics, host: str, port: int
+) -> None:
+    around = Surroundings(SystemClock(), system_entropy(), metrics, settings.gates)
     parts = ManagerParts(transport, around, settings)
     health = HealthServer(around.metrics, parts.not_ready)
     try:

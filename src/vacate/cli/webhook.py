@@ -59,6 +59,28 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     metavar="FILE",
     help="Rules by which new pods are annotated. Changes are noticed.",
 )
+@click.option(
+    "--client-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take reviews only from those who show a client certificate of this CA, PEM. Changes are noticed.",
+)
+@click.option(
+    "--client-name",
+    "client_names",
+    multiple=True,
+    metavar="NAME",
+    help="Common name that must stand in it. May be given several times.",
+)
+@click.option(
+    "--max-reviews",
+    "reviews",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many reviews may be under way at once; more are answered with 429.",
+)
 @allowed_option
 @interceptor_accounts_option
 @click.option(
@@ -129,11 +151,17 @@ def _settings(
     gates: FeatureGates,
     delay: dt.timedelta,
     grace: dt.timedelta,
+    client_ca: Path | None,
+    client_names: tuple[str, ...],
+    reviews: int,
 ) -> WebhookSettings:
+    if client_names and client_ca is None:
+        raise click.UsageError("--client-name: names are looked for in certificates of --client-ca; give it")
     authority = StatusAuthority(manager_users or (INSTALLED_CONTROLLER,), interceptors)
     return WebhookSettings(
         address, port, cert_dir, rules, allowed, authority, gates,
         delay.total_seconds(), grace.total_seconds(),
+        client_ca=client_ca, client_names=client_names, reviews=reviews,
     )  # fmt: skip
 
 

@@ -19,32 +19,25 @@ def _late(metric: str, by: str, which: str) -> str:
     return f"histogram_quantile(0.99, sum by ({by}) (rate({metric}_bucket{{{which}}}[5m])))"
 
 
-def _once(metric: str, *labels: str) -> str:
-    """Each series once: a manager that waits for its turn shows the same requests."""
-    return f"max by ({', '.join(('namespace', 'evictionrequest', *labels))}) ({metric})"
-
-
-_ASKING = _once("evictionrequest_controller_active_requester", "requester")
-_TURNS = _once("evictionrequest_controller_active_interceptor", "interceptor")
-_REFUSED = 'max by (namespace, pod) (evictionrequest_controller_evictions{result="refused"})'
-_OPEN = "count(count by (namespace, evictionrequest) (evictionrequest_controller_active_requester))"
+# Always the most or the least of all managers: one that waits for its turn shows the same requests.
 _CALLS = "apiserver_admission_webhook_admission_duration_seconds"
 _PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
     ("timeseries", "Evictions by result", "ops", (
         ("sum by (result) (rate(vacate_evictions_total[5m]))", "{{result}}"),
     )),
-    ("stat", "Open requests", "short", ((_OPEN, "open"),)),
+    ("stat", "Open requests", "short", (("max(vacate_open_requests)", "open"),)),
     ("timeseries", "Requests by requester", "short", (
-        (f"count by (requester) ({_ASKING})", "{{requester}}"),
+        ("max by (requester) (vacate_requester_requests)", "{{requester}}"),
     )),
     ("timeseries", "Turns by interceptor", "short", (
-        (f"count by (interceptor) ({_TURNS})", "{{interceptor}}"),
+        ("max by (interceptor) (vacate_interceptor_turns)", "{{interceptor}}"),
     )),
     ("timeseries", "Oldest turn by interceptor", "s", (
-        ("max by (interceptor) (time() - evictionrequest_controller_active_interceptor)", "{{interceptor}}"),
+        ("time() - min by (interceptor) (vacate_interceptor_oldest_turn_seconds)", "{{interceptor}}"),
     )),
-    ("table", "Most refused pods", "short", (
-        (f"topk(20, {_REFUSED})", "{{namespace}}/{{pod}}"),
+    ("timeseries", "Requests whose eviction is refused", "short", (
+        ("max(vacate_refused_requests)", "requests"),
+        ("max(vacate_most_refusals)", "refusals of the one refused most"),
     )),
     ("timeseries", "Queue", "short", (
         (f"max(workqueue_depth{{{_QUEUE}}})", "waiting"),

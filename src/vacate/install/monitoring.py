@@ -9,12 +9,11 @@ from vacate.install.settings import Settings
 _API = "monitoring.coreos.com/v1"
 _QUEUE = 'name="evictionrequests"'
 _RUNBOOK = "docs/how-to/switch-off.md"
-# Series about pods that leave say which pod and namespace: those of the manager must not take their place.
+# Series of single requests, where they are shown, say which pod and namespace: those of the manager must not
+# take their place.
 _ENDPOINT = {"port": "metrics", "path": "/metrics", "interval": "30s", "honorLabels": True}
 # A manager that waits for its turn shows the same requests, and the one that leads may change.
-_TURNS = (
-    "max by (namespace, evictionrequest, pod, interceptor) (evictionrequest_controller_active_interceptor)"
-)
+_TURNS = "min by (interceptor) (vacate_interceptor_oldest_turn_seconds)"
 
 
 def service_monitors(settings: Settings) -> list[Obj]:
@@ -69,8 +68,8 @@ def _process_alerts() -> list[Obj]:
             f"time() - {_TURNS} > 6 * 3600",
             "10m",
             "warning",
-            "Interceptor {{ $labels.interceptor }} has had its turn with pod {{ $labels.namespace }}/"
-            "{{ $labels.pod }} for more than six hours.",
+            "Interceptor {{ $labels.interceptor }} has had its turn with a pod for more than six hours. "
+            "`vacate status -A` names the pod.",
         ),
         _alert(
             "VacateQueueDeep",

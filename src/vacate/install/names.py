@@ -4,12 +4,13 @@ from __future__ import annotations
 
 MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-certificates"
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
+INTERCEPTOR_DELETES = "vacate-interceptor-pod-deletion"
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
 STATUS_AUTHORITY = "vacate-status-authority"
 TLS_SECRET = "vacate-webhook-tls"
 CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
-RULES_CONFIG_MAP = "vacate-pod-rules"
+RULES_CONFIG_MAP, CLIENT_CA_CONFIG_MAP = "vacate-pod-rules", "vacate-webhook-client-ca"
 INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
 METRICS_PORT, WEBHOOK_PORT = 8085, 9443
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"

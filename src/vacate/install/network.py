@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.api.objects import Obj
 from vacate.install.names import (
     CA_SECRET,
@@ -22,16 +24,26 @@ def network_policies(settings: Settings) -> list[Obj]:
     """One for each part that runs in the cluster."""
     made = []
     if settings.deploy_manager:
-        made.append(_policy(MANAGER, [METRICS_PORT], settings))
+        made.append(_policy(MANAGER, [_metrics(settings)], settings))
     if settings.deploys_webhook:
-        made.append(_policy(WEBHOOK, [WEBHOOK_PORT, METRICS_PORT], settings))
+        reviews = _ingress(WEBHOOK_PORT, settings.webhook_sources)
+        made.append(_policy(WEBHOOK, [reviews, _metrics(settings)], settings))
         if settings.own_certificates:
             made.append(_policy(CERTIFICATES, [], settings))
     return made
 
 
-def _policy(name: str, ports: list[int], settings: Settings) -> Obj:
-    """API servers are no pods, so that nobody can be named: ports are what can be narrowed."""
+def _metrics(settings: Settings) -> Obj:
+    return _ingress(METRICS_PORT, settings.metrics_sources)
+
+
+def _ingress(port: int, sources: Sequence[str]) -> Obj:
+    """API servers are no pods, so that only an administrator can name them, by their addresses."""
+    made: Obj = {"ports": [{"port": port, "protocol": "TCP"}]}
+    return {**made, "from": [{"ipBlock": {"cidr": one}} for one in sources]} if sources else made
+
+
+def _policy(name: str, ingress: list[Obj], settings: Settings) -> Obj:
     marks = labels(name.removeprefix("vacate-"))
     dns = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
     servers = [{"port": port, "protocol": "TCP"} for port in (443, 6443)]
@@ -42,7 +54,7 @@ def _policy(name: str, ports: list[int], settings: Settings) -> Obj:
         "spec": {
             "podSelector": {"matchLabels": marks},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": [{"port": port, "protocol": "TCP"} for port in ports]}] if ports else [],
+            "ingress": ingress,
             "egress": [{"ports": [*dns, *servers]}],
         },
     }

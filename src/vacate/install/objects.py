@@ -25,6 +25,7 @@ def everything(namespace: str) -> list[Obj]:
             namespace=namespace,
             certificates=Certificates.CERT_MANAGER,
             pod_rules="rules: []",
+            client_ca="PEM",
             monitoring=Monitoring.everything(),
         )
     )

@@ -9,6 +9,7 @@ from vacate.api.objects import Obj
 from vacate.install.names import (
     CERTIFICATES,
     INTERCEPTOR,
+    INTERCEPTOR_DELETES,
     MANAGER,
     MUTATING,
     REQUESTER,
@@ -43,6 +44,8 @@ def user_roles() -> list[Obj]:
     """For requesters, authors of interceptors, and those who only look."""
     return [
         _cluster_role(INTERCEPTOR, _intercepting()),
+        # Deleting passes all budgets: an interceptor that needs it gets this role bound as well.
+        _cluster_role(INTERCEPTOR_DELETES, [_rule("", ["pods"], ["delete"])]),
         # Whoever asks needs the right to delete the pods as well, which `edit` has and this does not give.
         _cluster_role(REQUESTER, _requesting(), aggregate_to="edit"),
         _cluster_role(VIEWER, [_rule(_GROUP, [_REQUESTS, _STATUS], _READ)], aggregate_to="view"),
@@ -53,7 +56,7 @@ def _intercepting() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS], _READ),
         _rule(_GROUP, [_STATUS], ["patch"]),
-        _rule("", ["pods"], ["get", "delete"]),
+        _rule("", ["pods"], ["get"]),
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
     ]

@@ -30,13 +30,15 @@ class FailurePolicy(enum.StrEnum):
 class Monitoring:
     """What is told to Prometheus and Grafana; all of it needs their operators, so all of it is off."""
 
+    # Series that name pods, on a port that everyone in the cluster can reach unless sources are named.
+    per_request: bool = False
     service_monitors: bool = False
     alerts: bool = False
     dashboard: bool = False
 
     @classmethod
     def everything(cls) -> Monitoring:
-        """All of it."""
+        """All of it that names no pods."""
         return cls(service_monitors=True, alerts=True, dashboard=True)
 
 
@@ -78,6 +80,13 @@ class Settings:
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True
+    # Addresses from which API servers come, and from which metrics and health are read; empty for everywhere.
+    webhook_sources: tuple[str, ...] = ()
+    metrics_sources: tuple[str, ...] = ()
+    # The CA of the client certificates that API servers show to the webhook, PEM, and the names in them.
+    # Empty: nobody has to show one.
+    client_ca: str = ""
+    client_names: tuple[str, ...] = ()
     definitions: bool = True
     monitoring: Monitoring = field(default_factory=Monitoring)
 

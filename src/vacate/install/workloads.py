@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from vacate.api.objects import Obj
 from vacate.install.names import (
     CERTIFICATES,
+    CLIENT_CA_CONFIG_MAP,
     MANAGER,
     METRICS_PORT,
     PART_OF,
@@ -25,6 +26,7 @@ from vacate.install.settings import Settings
 _DELAY_SECONDS = 5
 _GRACE_SECONDS = 30  # of the pod: the delay, what is under way (ten seconds), and room to spare
 _CERTIFICATES, _RULES, _RULES_FILE = "/etc/vacate/tls", "/etc/vacate/rules", "rules.yaml"
+_CLIENT_CA, _CLIENT_CA_FILE = "/etc/vacate/client-ca", "ca.crt"
 
 
 def namespace(settings: Settings) -> Obj:
@@ -42,6 +44,7 @@ def manager(settings: Settings) -> list[Obj]:
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
         *_limits(settings),
+        *(["--metrics-per-request"] if settings.monitoring.per_request else []),
         *_gates(settings),
     ]
     ports = [{"name": "metrics", "containerPort": METRICS_PORT}]
@@ -65,6 +68,8 @@ def webhook(settings: Settings) -> list[Obj]:
         *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
         *_authority(settings),
         *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
+        *([f"--client-ca={_CLIENT_CA}/{_CLIENT_CA_FILE}"] if settings.client_ca else []),
+        *(f"--client-name={name}" for name in settings.client_names if settings.client_ca),
         *_gates(settings),
     ]
     ports = [
@@ -76,11 +81,15 @@ def webhook(settings: Settings) -> list[Obj]:
     # The Secret may hold the CA's key as well, which is no business of a listener.
     items = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
     _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
-    rules = [_rules(settings)] if settings.pod_rules else []
-    if rules:
+    files = []
+    if settings.pod_rules:
+        files.append(_config_map(RULES_CONFIG_MAP, _RULES_FILE, settings.pod_rules, settings))
         _mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
+    if settings.client_ca:
+        files.append(_config_map(CLIENT_CA_CONFIG_MAP, _CLIENT_CA_FILE, settings.client_ca, settings))
+        _mount(deployment, "client-ca", _CLIENT_CA, {"configMap": {"name": CLIENT_CA_CONFIG_MAP}})
     service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
-    return [*rules, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+    return [*files, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
 
 
 def certificates(settings: Settings) -> list[Obj]:
@@ -90,14 +99,9 @@ def certificates(settings: Settings) -> list[Obj]:
     return [_deployment(CERTIFICATES, 1, container, settings)]
 
 
-def _rules(settings: Settings) -> Obj:
-    meta = {"name": RULES_CONFIG_MAP, "namespace": settings.namespace, "labels": labels("webhook")}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": meta,
-        "data": {_RULES_FILE: settings.pod_rules},
-    }
+def _config_map(name: str, file: str, text: str, settings: Settings) -> Obj:
+    meta = {"name": name, "namespace": settings.namespace, "labels": labels("webhook")}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {file: text}}
 
 
 def _limits(settings: Settings) -> list[str]:

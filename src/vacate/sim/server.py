@@ -46,7 +46,7 @@ class SimServer:
         self._store: Store | None = None
         self._compaction: asyncio.Task[None] | None = None
         self.log = MemoryLog()
-        self.metrics = Metrics()
+        self.metrics = Metrics(per_request=True)
         self.history: list[tuple[float, Record]] = []  # all that was ever written, and when
 
     @property

@@ -1,4 +1,4 @@
-"""Files that may change while the webhook runs: the certificate of a folder, and the rules for pods.
+"""Files that may change while the webhook runs: certificate, CA of clients, and the rules for pods.
 
 They are looked at now and then. One that cannot be used is told once, and what was read before stays in use.
 """
@@ -37,6 +37,28 @@ class CertificateFolder:
         except ConfigError as error:
             raise ConfigError(f"{self._files[0]}: {error}") from None
         self._seen = (chain, key)
+
+
+class ClientCaFile:
+    """The CA whose certificates clients must show."""
+
+    def __init__(self, path: Path, served: ServedCertificate) -> None:
+        self._path = path
+        self._served = served
+        self._seen: bytes | None = None
+
+    def look(self) -> None:
+        """Use what is there now, if it is new; ConfigError where it is and cannot be used."""
+        content = _read(self._path)
+        if content == self._seen:
+            return
+        if not content.strip():
+            raise ConfigError(f"{self._path}: is empty: without a CA nobody could be told from anybody else")
+        try:
+            self._served.trust(content)
+        except ConfigError as error:
+            raise ConfigError(f"{self._path}: {error}") from None
+        self._seen = content
 
 
 class RulesFile:

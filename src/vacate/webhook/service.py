@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from vacate.apiserver import respond
 from vacate.apiserver.media import JSON, media_type
 from vacate.clock import PassiveClock
 from vacate.errors import (
     ApiError,
+    Forbidden,
     InternalError,
     MethodNotAllowed,
     NotFound,
@@ -40,12 +41,15 @@ class Service:
         clock: PassiveClock,
         metrics: WebhookMetrics,
         answer_seconds: float = ANSWER_SECONDS,
+        *,
+        clients: Collection[str] = (),
     ) -> None:
         self._asker = asker
         self._terms = terms
         self._clock = clock
         self._metrics = metrics
         self._answer_seconds = answer_seconds
+        self._clients = frozenset(clients)  # names of client certificates; none means every one
 
     async def handle(self, request: Request) -> Response:
         """One request; refusals of the request itself are Status objects."""
@@ -60,6 +64,7 @@ class Service:
 
     async def _answer(self, path: Path, request: Request) -> tuple[str, Response]:
         try:
+            self._check_client(request)
             _check_form(request)
             review = read_review(request.body)
             check_kind(path, review)
@@ -71,6 +76,12 @@ class Service:
             return "failed", respond.refusal(error)
         told = "allowed" if verdict.allowed else "refused"
         return told, Response(200, write_review(review.uid, verdict))
+
+    def _check_client(self, request: Request) -> None:
+        name = request.peer.name if request.peer is not None else ""
+        if self._clients and name not in self._clients:
+            shown = f"is for {name[:100]!r}" if name else "is missing"
+            raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
 
     async def _judged(self, path: Path, review: AdmissionRequest) -> Verdict:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""

@@ -15,14 +15,24 @@ from vacate.errors import ConfigError
 
 
 class ServedCertificate:
-    """A TLS context for a listener, whose certificate is chosen at each handshake."""
+    """A TLS context for a listener, whose certificate is chosen at each handshake.
 
-    def __init__(self, on_change: Callable[[x509.Certificate], None] = lambda _: None) -> None:
-        self.context = _context()
+    Where clients must show certificates, nobody gets through before it is known of which CA.
+    """
+
+    def __init__(
+        self,
+        on_change: Callable[[x509.Certificate], None] = lambda _: None,
+        *,
+        client_certificates: bool = False,
+    ) -> None:
+        self._client_ca = b"" if client_certificates else None
+        self.context = _context(self._client_ca)
         self.context.sni_callback = self._choose
         self._on_change = on_change
         self._current: ssl.SSLContext | None = None
         self._certificate: x509.Certificate | None = None
+        self._pair: tuple[bytes, bytes] | None = None
         self._there = asyncio.Event()
 
     @property
@@ -33,11 +43,21 @@ class ServedCertificate:
     def use(self, chain: bytes, key: bytes) -> None:
         """Show this from the next handshake on. ConfigError where it cannot be used; the old one stays."""
         certificate = _checked(chain, key)
-        context = _context()
-        _load(context, chain, key)
-        self._current, self._certificate = context, certificate
+        self._current, self._certificate = self._made(chain, key), certificate
+        self._pair = (chain, key)
         self._on_change(certificate)
         self._there.set()
+
+    def trust(self, client_ca: bytes) -> None:
+        """Let in, from the next handshake on, who shows a certificate of this CA, and nobody else."""
+        before, self._client_ca = self._client_ca, client_ca
+        try:
+            _context(client_ca)
+            if self._pair is not None:
+                self._current = self._made(*self._pair)
+        except ConfigError:
+            self._client_ca = before
+            raise
 
     async def there(self) -> None:
         """Return once there is a certificate."""
@@ -54,6 +74,11 @@ class ServedCertificate:
             return f"the certificate is not valid before {shown.not_valid_before_utc:%Y-%m-%d %H:%M:%S} UTC"
         return ""
 
+    def _made(self, chain: bytes, key: bytes) -> ssl.SSLContext:
+        context = _context(self._client_ca)
+        _load(context, chain, key)
+        return context
+
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
         """Called at every handshake, also where the client names no server."""
         if self._current is None:
@@ -62,10 +87,17 @@ class ServedCertificate:
         return None
 
 
-def _context() -> ssl.SSLContext:
+def _context(client_ca: bytes | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    if client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+    if client_ca:
+        try:
+            context.load_verify_locations(cadata=client_ca.decode("ascii"))
+        except (ssl.SSLError, UnicodeDecodeError):
+            raise ConfigError("holds no certificate in PEM form") from None
     return context
 
 

@@ -59,7 +59,8 @@ class _Pieces:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
-            yield piece
+            if piece:  # an empty one says that it takes a while
+                yield piece
             await asyncio.sleep(0)
 
     async def aclose(self) -> None:

@@ -73,7 +73,7 @@ class LocalCluster:
         self.folder = Folder(settings.folder)
         self.port = 0
         self._clock = SystemClock()
-        self._metrics = Metrics()
+        self._metrics = Metrics(per_request=True)  # its readers have a name and a right
         self._undo = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._plane: ControlPlane | None = None

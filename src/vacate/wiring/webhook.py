@@ -17,7 +17,7 @@ from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.runtime.pace import PacedTransport
 from vacate.webhook.asking import Asker
-from vacate.webhook.files import LOOK_SECONDS, CertificateFolder, RulesFile, keep_looking
+from vacate.webhook.files import LOOK_SECONDS, CertificateFolder, ClientCaFile, RulesFile, keep_looking
 from vacate.webhook.judge import Terms
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.pulse import Pulse
@@ -27,6 +27,7 @@ from vacate.wiring.parts import Surroundings
 
 COMPONENT = "webhook"
 REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
+ALL_REVIEW_BYTES = 32 * 1024 * 1024  # of reviews under way; an object takes some ten times as much in memory
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,11 @@ class WebhookSettings:
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
     look_seconds: float = LOOK_SECONDS  # between two looks at certificate and rules
+    # API servers must show a certificate of this CA, for one of these names; without names, for any.
+    client_ca: Path | None = None
+    client_names: tuple[str, ...] = ()
+    connections: int = 500
+    reviews: int = 100  # under way at once: many more than two replicas get from several API servers
 
 
 class WebhookParts:
@@ -57,16 +63,26 @@ class WebhookParts:
         paced = PacedTransport(transport, around.clock, metrics=around.metrics)
         self._client = Client(paced, user_agent=f"vacate/{COMPONENT}")
         self._metrics = WebhookMetrics(around.metrics.registry)
-        self._served = ServedCertificate(self._metrics.note_certificate)
+        demanded = settings.client_ca is not None
+        self._served = ServedCertificate(self._metrics.note_certificate, client_certificates=demanded)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
         self._pulse = Pulse(self._client, around.clock)
-        service = Service(Asker(self._client, around.clock), self._terms, around.clock, self._metrics)
+        service = Service(
+            Asker(self._client, around.clock),
+            self._terms,
+            around.clock,
+            self._metrics,
+            clients=settings.client_names,
+        )
         limits = Limits(
             handshake_seconds=10.0,
             body_seconds=10.0,
             stalled_seconds=10.0,
             stop_seconds=settings.grace_seconds,
             body_bytes=REVIEW_BYTES,
+            connections=settings.connections,
+            requests=settings.reviews,
+            all_body_bytes=ALL_REVIEW_BYTES,
         )
         self._edge = Edge(service.handle, self._served.context, limits)
         self._listening = asyncio.Event()
@@ -94,6 +110,8 @@ class WebhookParts:
         """
         folder = CertificateFolder(self._settings.cert_dir, self._served)
         looks = [self._rules.look, folder.look]
+        if self._settings.client_ca is not None:
+            looks.append(ClientCaFile(self._settings.client_ca, self._served).look)
         for look in looks:
             look()
         async with asyncio.TaskGroup() as group:

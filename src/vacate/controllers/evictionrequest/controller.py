@@ -20,6 +20,7 @@ from vacate.controllers.evictionrequest.evicting import Evictor, TargetUnclear
 from vacate.controllers.evictionrequest.listening import Listening
 from vacate.controllers.evictionrequest.memory import PATIENCE, Attempts, key_of
 from vacate.controllers.evictionrequest.metrics import OpenRequests
+from vacate.controllers.evictionrequest.totals import RequestTotals
 from vacate.controllers.evictionrequest.waking import Waker
 from vacate.decide.dialects.evictionrequest import process_of, target_of
 from vacate.decide.dialects.evictionrequest_patch import (
@@ -85,7 +86,9 @@ def build(deps: Deps, settings: Settings | None = None) -> Controller:
     waker = Waker(reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add)
     budgets.subscribe(waker.see_budget)
     pods.subscribe(waker.see_pod)
-    deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
+    deps.metrics.show(f"{QUEUE} in total", RequestTotals(requests.reader))
+    if deps.metrics.per_request:
+        deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
     return controller
 
 

@@ -17,7 +17,16 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
-from vacate.install.names import CERTIFICATES, INTERCEPTOR, MANAGER, REQUESTER, TLS_SECRET, VIEWER, WEBHOOK
+from vacate.install.names import (
+    CERTIFICATES,
+    INTERCEPTOR,
+    INTERCEPTOR_DELETES,
+    MANAGER,
+    REQUESTER,
+    TLS_SECRET,
+    VIEWER,
+    WEBHOOK,
+)
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.keeper import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
@@ -90,7 +99,7 @@ async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
 
 async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place, real: RealCluster) -> None:
     evicted, deleted = await place.pod("evicted", PREPARE), await place.pod("deleted", PREPARE)
-    actor = await person(place, real, "actor", INTERCEPTOR)
+    actor = await person(place, real, "actor", INTERCEPTOR, INTERCEPTOR_DELETES)
 
     async def prepare(leave: EvictionContext) -> None:
         await leave.report("Working", cancellation="Forbid")
@@ -111,8 +120,18 @@ async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place,
         done = done_by(real, actor.user)
         assert refused(done) == set()
         await cannot_ask(place, client, await place.pod("other", PREPARE))
-    role = await place.client.get(CLUSTERROLES, INTERCEPTOR)
-    assert needless(rights_of(role["rules"]), done) == set()
+    for name in (INTERCEPTOR, INTERCEPTOR_DELETES):
+        role = await place.client.get(CLUSTERROLES, name)
+        assert needless(rights_of(role["rules"]), done) == set()
+
+
+async def test_an_interceptor_may_not_delete_pods_by_itself(place: Place, real: RealCluster) -> None:
+    """Not even that whose turn it is: deleting passes all budgets."""
+    await place.pod("web", PREPARE)
+    actor = await person(place, real, "careful", INTERCEPTOR)
+    async with actor.client() as client:
+        with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
+            await client.delete(PODS, "web", place.namespace)
 
 
 async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
