@@ -8,6 +8,7 @@ import pytest
 
 from support.cluster_words import in_world
 from vacate.api.kinds import DEPLOYMENTS, EVENTS
+from vacate.api.times import LATEST
 from vacate.api.types import Event, ObjectMeta
 from vacate.decide.event_age import expires_at
 from vacate.sim.world import World
@@ -26,10 +27,12 @@ ONE = dt.timedelta(hours=1)
         (Event(metadata=ObjectMeta(creation_timestamp=NOON)), NOON + ONE),
         (Event(metadata=ObjectMeta(creation_timestamp=NOON), last_timestamp=NOON + ONE), NOON + 2 * ONE),
         (Event(metadata=ObjectMeta(creation_timestamp=NOON), event_time=NOON - ONE), NOON + ONE),
+        (Event(metadata=ObjectMeta(creation_timestamp=NOON), event_time=LATEST), NOON + ONE),
+        (Event(event_time=LATEST), LATEST),
     ],
 )
 def test_the_hour_counts_from_the_last_time_it_was_seen(event: Event, end: dt.datetime | None) -> None:
-    assert expires_at(event) == end
+    assert expires_at(event, NOON + 3 * ONE) == end
 
 
 def test_events_of_a_rollout_are_there_for_an_hour_and_then_gone() -> None:

@@ -75,12 +75,16 @@ def is_acceptable(moment: dt.datetime) -> bool:
     return moment == _END if moment.year > 1 else not moment.utcoffset()
 
 
-def after(moment: dt.datetime, seconds: float) -> dt.datetime:
-    """So many seconds later, however many they are: what is out of range is `LATEST` or `EARLIEST`."""
+def after(moment: dt.datetime, span: dt.timedelta | float) -> dt.datetime:
+    """The moment a span, or so many seconds, later; `LATEST` or `EARLIEST` where that is out of range.
+
+    Use it wherever a time or a number of seconds comes from an object: servers accept any of them.
+    """
+    later = span > dt.timedelta() if isinstance(span, dt.timedelta) else span > 0
     try:
-        return moment + dt.timedelta(seconds=seconds)
+        return moment + (span if isinstance(span, dt.timedelta) else dt.timedelta(seconds=span))
     except OverflowError:
-        return LATEST if seconds > 0 else EARLIEST
+        return LATEST if later else EARLIEST
 
 
 _END = dt.datetime(LAST_YEAR + 1, 1, 1, tzinfo=dt.UTC)

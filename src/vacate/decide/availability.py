@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
+from vacate.api.times import after
 from vacate.api.types import Pod
 from vacate.decide.deletion_rank import ready_since
 
@@ -16,7 +17,7 @@ def available_at(pod: Pod, min_ready_seconds: int) -> dt.datetime | None:
     since = ready_since(pod)
     if min_ready_seconds == 0:
         return since or dt.datetime.min.replace(tzinfo=dt.UTC)
-    return since + dt.timedelta(seconds=min_ready_seconds) if since else None
+    return after(since, min_ready_seconds) if since else None
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now: dt.datetime) -> bool:

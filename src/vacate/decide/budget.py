@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from vacate.api.times import after
 from vacate.api.types import Condition, LabelSelector, OwnerReference, Pod, PodDisruptionBudget, condition
 from vacate.api.types.policy import PodDisruptionBudgetStatus
 from vacate.decide.portion import NotAPortion, scaled_value
@@ -121,7 +122,7 @@ def budget_status(
         status=status,
         changed=not _up_to_date(pdb, status),
         events=(*found, *_unmanaged_events(pdb, expected), *_overdue_events(pdb, overdue)),
-        recheck_at=min(disrupted.values()) + DELETION_TIMEOUT + _JUST_AFTER if disrupted else None,
+        recheck_at=after(min(disrupted.values()), DELETION_TIMEOUT + _JUST_AFTER) if disrupted else None,
     )
 
 
@@ -135,7 +136,7 @@ def believed_disruptions(
         since = disrupted.get(pod.metadata.name)
         if since is None or pod.terminating:
             continue
-        if since + DELETION_TIMEOUT < now:
+        if after(since, DELETION_TIMEOUT) < now:
             overdue.append(pod)
         else:
             kept[pod.metadata.name] = since
@@ -197,7 +198,7 @@ def _desired_healthy(pdb: PodDisruptionBudget, count: int) -> int:
 
 def _going(pod: Pod, disrupted: Mapping[str, dt.datetime], now: dt.datetime) -> bool:
     since = disrupted.get(pod.metadata.name)
-    return since is not None and since + DELETION_TIMEOUT > now
+    return since is not None and after(since, DELETION_TIMEOUT) > now
 
 
 def _failed(

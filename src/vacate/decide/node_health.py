@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
+from vacate.api.times import after
 from vacate.api.types import Condition, Node, Taint, condition
 
 GRACE = dt.timedelta(seconds=50)
@@ -40,7 +41,7 @@ def silent_at(node: Node, heard: dt.datetime, lease_seconds: int) -> dt.datetime
     """When a node that was last heard of then counts as silent."""
     if not readiness(node):
         return heard + STARTUP_GRACE
-    return heard + max(GRACE, dt.timedelta(seconds=lease_seconds) + _BEYOND_LEASE)
+    return max(after(heard, GRACE), after(after(heard, lease_seconds), _BEYOND_LEASE))
 
 
 def unknown_conditions(node: Node, now: dt.datetime) -> list[Condition]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from vacate.api import times
 from vacate.api.types import Deployment, ReplicaSet, condition
 from vacate.api.types.apps import DeploymentStatus
 from vacate.decide import rollout_status as said
@@ -142,7 +143,7 @@ def _finish(draft: _Draft, sizes: Sizes, *, in_rollout: bool) -> Rollout:
         changes=tuple(one for one in changes if _matters(one)),
         forget=draft.forget,
         revision=_revision(draft, new, changes),
-        recheck_at=deadline and deadline + dt.timedelta(seconds=1),
+        recheck_at=deadline and times.after(deadline, 1),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from vacate.api.times import after
 from vacate.api.types import Condition, Deployment, ReplicaSet, condition
 from vacate.api.types.apps import DeploymentStatus
 from vacate.decide.rollout_sizes import available, max_unavailable, total
@@ -145,7 +146,7 @@ def deadline(deployment: Deployment, status: DeploymentStatus) -> dt.datetime | 
         return None
     if current.reason in (COMPLETE, TIMED_OUT):
         return None
-    return current.last_update_time + dt.timedelta(seconds=seconds or 0)
+    return after(current.last_update_time, seconds or 0)
 
 
 def is_overdue(deployment: Deployment, status: DeploymentStatus, now: dt.datetime) -> bool:

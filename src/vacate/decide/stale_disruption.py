@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from vacate.api.times import after
 from vacate.api.types import Pod, condition
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -22,4 +23,4 @@ def stale_at(pod: Pod) -> dt.datetime | None:
     if pod.terminating or pod.terminal:
         return None
     since = mark.last_transition_time or dt.datetime.min.replace(tzinfo=dt.UTC)
-    return since + STALE_AFTER
+    return after(since, STALE_AFTER)

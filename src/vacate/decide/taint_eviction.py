@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
+from vacate.api.times import after
 from vacate.api.types import Pod, Taint, condition
 from vacate.decide.tolerations import tolerates
 
@@ -31,7 +32,7 @@ def leave_at(pod: Pod, taints: Sequence[Taint], since: Callable[[Taint], dt.date
             return start
         limits = [one.toleration_seconds for one in accepting if one.toleration_seconds is not None]
         if limits:
-            moments.append(start + dt.timedelta(seconds=max(0, min(limits))))
+            moments.append(after(start, max(0, min(limits))))
     return min(moments, default=None)
 
 

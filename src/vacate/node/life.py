@@ -97,7 +97,7 @@ def _ask_to_stop(life: Life, pod: PaperPod, timings: PodTimings, now: dt.datetim
     grace = pod.grace_seconds
     if life.ended or (life.grace is not None and life.grace <= grace):
         return life
-    kill_at = earliest(life.kill_at, now + dt.timedelta(seconds=grace))
+    kill_at = earliest(life.kill_at, after(now, grace))
     if life.stopping:
         return replace(life, grace=grace, kill_at=kill_at)
     return replace(life, grace=grace, kill_at=kill_at, asked=now, stop_at=after(now, timings.stop))
@@ -155,7 +155,7 @@ def end_run(life: Life, pod: PaperPod, code: int, due: dt.datetime) -> Life:
     ran_well = life.last is not None and (due - _start_of(life.last)).total_seconds() > 2 * LONGEST_BACKOFF
     failures = 1 if ran_well else life.failures + 1
     wait = backoff_after(failures)
-    return replace(life, failures=failures, backoff=wait, starts=due + dt.timedelta(seconds=wait))
+    return replace(life, failures=failures, backoff=wait, starts=after(due, wait))
 
 
 def _give_up(life: Life, due: dt.datetime) -> Life:

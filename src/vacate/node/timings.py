@@ -20,6 +20,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vacate.api import times
+
 PREFIX = "sim.vacate.dev/"
 START = PREFIX + "start-seconds"
 READY = PREFIX + "ready-seconds"
@@ -57,7 +59,7 @@ def timings_for(annotations: Mapping[str, str], defaults: PodTimings) -> PodTimi
 
 def after(moment: dt.datetime, seconds: float) -> dt.datetime | None:
     """The moment that many seconds later, or None for never."""
-    return None if seconds >= _AS_GOOD_AS_NEVER else moment + dt.timedelta(seconds=seconds)
+    return None if seconds >= _AS_GOOD_AS_NEVER else times.after(moment, seconds)
 
 
 def earliest(*moments: dt.datetime | None) -> dt.datetime | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 
 from vacate.api.types.core import Pod
@@ -30,7 +29,7 @@ class Work:
     """One turn, from taking it on to its end. Only cancellation gets out of `run`, and the turn is kept."""
 
     def __init__(self, interceptor: Interceptor, request: EvictionRequest, deps: Deps) -> None:
-        deadline = dt.timedelta(seconds=request.spec.heartbeat_deadline_seconds)
+        deadline = request.spec.heartbeat_deadline
         self._interceptor = interceptor
         self._resumed = has_responded(request)
         interval = interceptor.heartbeat_for(deadline)

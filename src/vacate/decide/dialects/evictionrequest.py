@@ -26,7 +26,7 @@ def process_of(request: EvictionRequest) -> Process:
     return Process(
         interceptors=tuple(one.name for one in reversed(spec.interceptors)),
         requesters=tuple(one.name for one in spec.requesters),
-        deadline=dt.timedelta(seconds=spec.heartbeat_deadline_seconds),
+        deadline=spec.heartbeat_deadline,
         created=meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC),
         being_deleted=meta.deletion_timestamp is not None,
         forbids_cancellation=request.forbids_cancellation,

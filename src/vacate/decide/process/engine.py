@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 
+from vacate.api.times import after
 from vacate.decide.process.model import (
     Action,
     Assign,
@@ -72,7 +73,7 @@ def _await_departure(process: Process, departure: Departure, now: dt.datetime) -
 
     A plain eviction costs no write for this, unless the target overstays: only then is there news.
     """
-    told_at = departure.ends + OVERSTAY
+    told_at = after(departure.ends, OVERSTAY)
     if now >= told_at:
         return Hold(Stage.TERMINATING, _held_up(departure))
     # Said once: on a clock that is behind it would be said again, against one that is ahead.

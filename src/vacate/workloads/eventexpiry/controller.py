@@ -30,10 +30,11 @@ class EventExpiry:
     async def reconcile(self, key: Key) -> Outcome:
         """Look at one event."""
         event = self._events.get(key.namespace, key.name)
-        end = None if event is None else expires_at(event)
+        now = self._clock.now()
+        end = None if event is None else expires_at(event, now)
         if event is None or end is None:
             return Done()
-        if self._clock.now() < end:
+        if now < end:
             return Later(end)
         meta = event.metadata
         with contextlib.suppress(NotFound):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
+from vacate.api.times import after, format_time
 from vacate.api.types import Condition, Lease, Node, Pod, Taint
 from vacate.decide.node_health import next_taints, readiness, silent_at, unknown_conditions
 from vacate.errors import NotFound
@@ -84,7 +84,7 @@ class NodeLifecycleController:
         await self._set_taints(node, now)
         if readiness(node) in ("Unknown", "False"):
             await self._mark_pods(node, now)
-        return Done() if now > deadline else Later(deadline + dt.timedelta(milliseconds=1))
+        return Done() if now > deadline else Later(after(deadline, 0.001))
 
     async def _found_silent(self, node: Node, now: dt.datetime) -> Outcome:
         """Ask the server once more: a cache that lags must not make a healthy node unreachable."""
