@@ -9,7 +9,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import check_choice, selector_option
-from vacate.cli.exits import complain, each, end
+from vacate.cli.exits import complain, each, end, interrupted
 from vacate.cli.override import STAYS, override
 from vacate.cli.params import own_requester_name, pod_name, subdomain
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
@@ -63,7 +63,8 @@ def cancel(
                 else:
                     terminal.echo(f"pod/{pod} {said}")
 
-    run_until_signalled(work)
+    if run_until_signalled(work):
+        interrupted()
     end(codes)
 
 

@@ -85,7 +85,16 @@ class Progress:
         from vacate.cli.status_table import live_table  # noqa: PLC0415
 
         console = terminal.console()
-        with Live(Text(""), console=console, auto_refresh=False, transient=True) as live:
+        # Lines are written above the table by `drawing`, and not by what Live could put in place of stdout.
+        live = Live(
+            Text(""),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        with live, terminal.drawing(console):
             while True:
                 self._outage.check([self._informer])
                 rows, note = self._rows(), terminal.safe(self._outage.text)

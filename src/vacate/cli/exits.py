@@ -22,6 +22,12 @@ def end(codes: Sequence[int]) -> NoReturn:
     sys.exit(next((code for code in _WEIGHT if code in codes), 0))
 
 
+def interrupted() -> NoReturn:
+    """A signal came before the answer."""
+    terminal.echo("Interrupted.", err=True)
+    sys.exit(INTERRUPTED)
+
+
 def complain(pod: str, error: VacateError | str) -> int:
     """One line about one pod; the code of a failure."""
     terminal.error(f"pod/{pod}: {error}")

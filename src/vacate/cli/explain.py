@@ -9,6 +9,7 @@ import click
 from vacate.api.types import PodDisruptionBudget
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
+from vacate.cli.exits import interrupted
 from vacate.cli.explain_text import as_lines, as_object
 from vacate.cli.output import output_option, print_object
 from vacate.cli.params import pod_name
@@ -42,7 +43,8 @@ def explain(pod: str, reach: Reach, output: str) -> None:
         if not readable:
             terminal.echo("You may not read disruption budgets here; what they say is left out.", err=True)
 
-    run_until_signalled(work)
+    if run_until_signalled(work):
+        interrupted()
 
 
 async def _story(cluster: Cluster, pod: str) -> tuple[Story, bool]:

@@ -11,6 +11,7 @@ from vacate.api.types.readable import decodes, readable_part
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import selector_option
+from vacate.cli.exits import interrupted
 from vacate.cli.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.params import pod_name
 from vacate.cli.program import program_name
@@ -61,7 +62,8 @@ def status(
             else:
                 await _show(cluster, view)
 
-    run_until_signalled(work)
+    if run_until_signalled(work) and not follow:
+        interrupted()
 
 
 async def _show(cluster: Cluster, view: View) -> None:

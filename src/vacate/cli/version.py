@@ -11,6 +11,7 @@ from vacate import __version__
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
+from vacate.cli.exits import interrupted
 from vacate.cli.output import output_option, print_object
 from vacate.cli.reach import Cluster, Reach, connected
 from vacate.cli.run import run_until_signalled
@@ -38,8 +39,8 @@ def version(client_only: bool, kubeconfig: str, context: str, output: str) -> No
             found["server"] = await _server(cluster)
 
     try:
-        if not client_only:
-            run_until_signalled(work)
+        if not client_only and run_until_signalled(work):
+            interrupted()
     finally:
         if output:
             print_object(found, output)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.cluster_process import FAST_PODS, running_cluster
+from support.cluster_process import FAST_PODS, environment, running_cluster
 from support.commands import PODS, Ended, Town, vacate
 
 pytestmark = pytest.mark.process
@@ -208,3 +210,24 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
         bare.https.create(PODS, {"metadata": {"name": "web"}, "spec": {"containers": containers}})
         for arguments in (*COMMANDS.values(), ("evict", "web", "web"), ("cancel", "web", "--override")):
             assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*arguments))
+
+
+@pytest.mark.parametrize("command", ["evict", "status", "cancel", "explain"])
+def test_an_interrupt_while_the_server_is_silent(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = kubeconfig_of(f"http://127.0.0.1:{silent.getsockname()[1]}", tmp_path)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vacate", *COMMANDS[command]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**environment(), "KUBECONFIG": str(config)},
+        )
+        silent.settimeout(30)
+        accepted, _ = silent.accept()
+        with accepted:
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out.startswith("Interrupted.")
+    assert "Traceback" not in out

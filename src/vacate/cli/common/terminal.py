@@ -8,11 +8,12 @@ command line to writing through this one.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import traceback
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 REPLACEMENT = "�"
 _SPACES = frozenset({"Zs", "Zl", "Zp"})
+_live: list[Console] = []  # what is being drawn, the innermost last
 _BREAKS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85")
 
 
@@ -44,7 +46,7 @@ def _replaced(character: str) -> str:
 
 def echo(line: str, *, err: bool = False) -> None:
     """Write one line, whatever is in it."""
-    click.echo(_encodable(safe(line), err=err), err=err)
+    _write(safe(line), err=err)
 
 
 def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
@@ -55,7 +57,17 @@ def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
 def echo_document(text: str, *, err: bool = False) -> None:
     """Write a text whose lines were made here, such as help or a document in which breaks are escaped."""
     shown = "\n".join(map(safe, text.removesuffix("\n").split("\n")))
-    click.echo(_encodable(shown, err=err), err=err)
+    _write(shown, err=err)
+
+
+@contextlib.contextmanager
+def drawing(live: Console) -> Iterator[None]:
+    """While something is drawn anew again and again, lines are written above it and not into it."""
+    _live.append(live)
+    try:
+        yield
+    finally:
+        _live.remove(live)
 
 
 def error(message: object) -> None:
@@ -91,6 +103,14 @@ class SafeFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name is the base class's
         """The line without its traceback."""
         return safe(super().formatMessage(record))
+
+
+def _write(text: str, *, err: bool) -> None:
+    shown = _encodable(text, err=err)
+    if _live and is_terminal(err=err):
+        _live[-1].print(shown, soft_wrap=True)
+    else:
+        click.echo(shown, err=err)
 
 
 def _encodable(text: str, *, err: bool) -> str:

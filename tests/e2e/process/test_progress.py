@@ -1,0 +1,63 @@
+"""Progress on a pseudo-terminal: results stand above the table that is drawn anew, and stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import Town
+from support.screens import run
+
+pytestmark = pytest.mark.process
+
+BACKUP = "backup.example.com"
+ERASED = r"\x1b\[2K(?:\x1b\[1A\x1b\[2K)*"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with running_cluster(tmp_path_factory.mktemp("progress") / "dir", *FAST_PODS) as running:
+        yield Town(running)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_waiting_on_a_terminal(town: Town, columns: int) -> None:
+    plain, held = f"plain-{columns}", f"held-{columns}"
+    town.pod(plain)
+    town.pod(held, BACKUP)
+    shown = run(
+        "evict", plain, held, "--timeout", "3s",
+        variables={"KUBECONFIG": str(town.cluster.kubeconfig)}, terminal=(columns, 24),
+    )  # fmt: skip
+    assert shown.code == 4, shown.text
+    assert f"pod/{plain} is asked to leave\r\n" in shown.text
+    assert "Intercepting" in shown.text
+    assert BACKUP in shown.plain
+    ended = re.search(rf"{ERASED}pod/{plain} has (left|ended)\r\n", shown.text)
+    assert ended, shown.text
+    late = re.search(rf"{ERASED}pod/{held} is Intercepting after 3s; see: vacate explain {held} ", shown.text)
+    assert late, shown.text
+
+
+def test_the_table_stays_on_a_terminal_of_any_width(town: Town) -> None:
+    name = "recommendation-service-7f9c4b7d4-abcde"
+    town.pod(name, BACKUP)
+    town.vacate("evict", name)
+    town.until_active(name)
+    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    for columns in (40, 80, 200):
+        once = run("status", name, variables=config, terminal=(columns, 24))
+        assert sum(name in line for line in once.plain.splitlines()) == 1
+        live = run(
+            "status",
+            name,
+            "-w",
+            variables=config,
+            terminal=(columns, 24),
+            stop_when=lambda text: name in text,
+        )
+        assert name in live.plain
+        assert live.code == 0
