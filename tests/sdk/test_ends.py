@@ -12,15 +12,20 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.client.faulty import Chances, FaultyTransport, RandomPlan
 from vacate.client.transport import Transport
+from vacate.decide.dialects.turn_conditions import is_held, past_turns
 from vacate.sdk import (
+    NO_ESTIMATE,
     Cancellation,
     CancellationForbidden,
     Condition,
     ContractError,
+    Declined,
     EvictionContext,
     Interceptor,
+    OnFailure,
     TurnEndReason,
     TurnLost,
+    TurnResult,
 )
 
 pytestmark = pytest.mark.sim
@@ -197,9 +202,17 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
         assert attempts == [1, 2, 3]
         assert 29 < stage.clock.monotonic() - began < 40  # pauses of 10 and 20 seconds
         messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
-        assert f"{BACKUP} failed and tries again in 10 s: the backup server is away" in messages
-        assert f"{BACKUP} gave up after 3 attempts: the backup server is away" in messages
-        assert len(stage.events("InterceptorFailed")) == 3
+        assert "Attempt 1 of 3 failed: the backup server is away. Attempt 2 starts in 10 s." in messages
+        assert f"{BACKUP} failed: the backup server is away (after 3 attempts)" in messages
+        assert len(stage.events("InterceptorAttemptFailed")) == 3
+        (turn,) = past_turns(stage.request)
+        assert (turn.result, turn.message) == (
+            TurnResult.FAILED,
+            "the backup server is away (after 3 attempts)",
+        )
+        await stage.until(lambda: len(stage.events("InterceptorFailed")) == 2)
+        about = {one["involvedObject"]["kind"]: one["type"] for one in stage.events("InterceptorFailed")}
+        assert about == {"EvictionRequest": "Warning", "Pod": "Warning"}
 
     on_stage(body)
 
@@ -233,7 +246,119 @@ def test_a_handler_that_recovers_goes_on() -> None:
         request = await requester.request("web")
         result = await requester.wait(request)
         assert result.left
-        assert result.history[0].result.value == "completed"
+        assert result.history[0].result is TurnResult.COMPLETED
+        assert result.failures == ()
+        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        failure = next(one for one in states[-1]["status"]["conditions"] if one["type"] == f"{BACKUP}/Failed")
+        assert (failure["status"], failure["reason"]) == ("False", "Recovered")
+
+    on_stage(body)
+
+
+def test_a_handler_that_declines_is_not_called_completed() -> None:
+    async def body(stage: Stage) -> None:
+        async def declines(context: EvictionContext) -> Declined:
+            return context.declined("it has no data")
+
+        await stage.program(Interceptor(BACKUP, declines))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        result = await requester.wait(await requester.request("web"))
+        (turn,) = result.history
+        assert (turn.result, turn.message) == (TurnResult.DECLINED, "it has no data")
+        assert result.failures == ()
+
+    on_stage(body)
+
+
+def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
+    async def body(stage: Stage) -> None:
+        async def fails(context: EvictionContext) -> None:
+            raise KeyError("volume")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=1))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        result = await requester.wait(await requester.request("web"))
+        assert result.left
+        (turn,) = result.failures
+        assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
+
+    on_stage(body)
+
+
+def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
+    async def body(stage: Stage) -> None:
+        calls: list[bool] = []
+
+        async def fails(context: EvictionContext) -> None:
+            calls.append(context.resumed)
+            raise OSError("the backup server is away")
+
+        held = Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD)
+        process = await stage.program(held)
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3 * 3600)
+        assert stage.request.status.active_interceptor_name == BACKUP
+        assert is_held(stage.request, BACKUP)
+        assert calls == [False]
+        await process.crash()
+        await process.start()
+        await stage.clock.sleep(5)
+        assert calls == [False, True]  # a restart tries again
+        done = {"status": {"activeInterceptorCompleted": True}}
+        name = stage.request.metadata.name
+        await stage.world.client.patch(EVICTIONREQUESTS, name, done, "default", subresource="status")
+        await stage.until_active(CACHE)
+        assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.FAILED]
+        await process.stop()
+
+    on_stage(body)
+
+
+def test_a_handler_that_hangs_without_a_word_loses_its_turn_by_default(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(stage: Stage) -> None:
+        async def hangs(context: EvictionContext) -> None:
+            await asyncio.Event().wait()
+
+        await stage.program(Interceptor(BACKUP, hangs))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        began = stage.clock.monotonic()
+        await stage.until_active(CACHE)
+        assert 3600 < stage.clock.monotonic() - began < 3600 + 600 + 60
+        await stage.clock.sleep(1)
+        assert stage.events("InterceptorStalled")
+
+    on_stage(body)
+    assert "pod default/web: the turn is over: another interceptor has the turn" in caplog.text
+
+
+def test_a_handler_may_be_silent_until_the_finish_that_it_expects() -> None:
+    async def body(stage: Stage) -> None:
+        async def copies(context: EvictionContext) -> None:
+            await context.report("Copying", expected_finish=dt.timedelta(hours=5))
+            await context.clock.sleep(5 * 3600 - 60)
+            await context.report(expected_finish=NO_ESTIMATE)
+            await context.clock.sleep(60)
+
+        await stage.program(Interceptor(BACKUP, copies))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(5 * 3600 - 120)
+        estimates = [stage.request.status.expected_interceptor_finish_time]
+        await stage.clock.sleep(100)
+        estimates.append(stage.request.status.expected_interceptor_finish_time)
+        assert [one is None for one in estimates] == [False, True]
+        await stage.until(lambda: stage.request.status.active_interceptor_name == CACHE, 300)
+        assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.COMPLETED]
+        assert not stage.events("InterceptorStalled")
 
     on_stage(body)
 
@@ -323,7 +448,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
                     await act
                 faults.append(str(caught.value))
             await leave.report(expected_finish=dt.datetime(2025, 1, 1, tzinfo=dt.UTC))  # the past is fine
-            with pytest.raises(ValueError, match="Perhaps"):
+            with pytest.raises(ContractError, match="Perhaps"):
                 await leave.report(cancellation="Perhaps")
             tried.set()
             await leave.clock.sleep(3600)
@@ -337,7 +462,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
             "condition Mine: status 'Perhaps' is none of True, False, Unknown",
             "a condition needs a type and a reason",
             "there would be 97 conditions beside the controller's, of at most 96",
-            "expected finish 2026-01-01 00:00:00 has no time zone",
+            "expected_finish: 2026-01-01 00:00:00 has no time zone; give it one, UTC for example",
         ]
 
     on_stage(body)

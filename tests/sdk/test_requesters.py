@@ -10,7 +10,7 @@ import pytest
 from support.sdk_stage import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.errors import ConfigError, Invalid, NotFound
+from vacate.errors import ConfigError, NotFound
 from vacate.sdk import Ending, EvictionContext, HeldByFinalizers, Interceptor, Requester
 
 pytestmark = pytest.mark.sim
@@ -256,8 +256,14 @@ def test_what_cannot_be_asked_for() -> None:
         requester = stage.requester()
         with pytest.raises(NotFound, match=r'pods "nobody" not found'):
             await requester.request("nobody")
-        with pytest.raises(Invalid, match="heartbeatDeadlineSeconds"):
+        with pytest.raises(ConfigError, match="deadline_seconds must be at least 600, not 5"):
             await requester.request("web", deadline_seconds=5)
+        with pytest.raises(ConfigError, match="deadline_seconds must be at most 86400, not 100000"):
+            await requester.request("web", deadline_seconds=100_000)
+        with pytest.raises(ConfigError, match="timeout must be a timedelta"):
+            await requester.wait("web", timeout=5)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="a pod is given as its name, a Pod or an EvictionRequest"):
+            await requester.request(7)  # type: ignore[arg-type]
         assert await requester.find("nobody") is None
         assert await requester.find("web") is None
         assert not await requester.withdraw("nobody")

@@ -129,10 +129,10 @@ def test_declining_passes_the_turn_on_and_says_why() -> None:
         await stage.pod("web", CACHE, BACKUP)
         await stage.requester().request("web")
         await stage.until_active(CACHE)
-        await stage.until(lambda: stage.events("InterceptorDeclined"))
-        (event,) = stage.events("InterceptorDeclined")
-        assert event["message"] == f"{BACKUP} has nothing to do here: it has no data"
-        assert event["involvedObject"]["kind"] == "EvictionRequest"
+        await stage.until(lambda: len(stage.events("InterceptorDeclined")) == 2)
+        told = {one["involvedObject"]["kind"]: one["message"] for one in stage.events("InterceptorDeclined")}
+        declined = f"{BACKUP} has declined: it has no data. {CACHE} is asked next."
+        assert told == {"EvictionRequest": declined, "Pod": declined}
 
     on_stage(body)
 
@@ -149,7 +149,7 @@ def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
         await stage.requester().request("web")
         await stage.until_active(CACHE)
         messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
-        assert f"{BACKUP} does not know evictions of type Soft." in messages
+        assert f"{BACKUP} has declined: evictions of type Soft are not supported." in messages
         assert not called
 
     on_stage(body)

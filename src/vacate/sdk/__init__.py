@@ -32,9 +32,19 @@ from vacate.sdk.part import interceptor_controllers
 from vacate.sdk.program import run_interceptors, serve_interceptors
 from vacate.sdk.requester import Requester, open_requester
 from vacate.sdk.results import Result
-from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Outcome, TurnEndReason
+from vacate.sdk.values import (
+    NO_ESTIMATE,
+    Cancellation,
+    Condition,
+    Declined,
+    Finished,
+    OnFailure,
+    Outcome,
+    TurnEndReason,
+)
 
 __all__ = [
+    "NO_ESTIMATE",
     "Cancellation",
     "CancellationForbidden",
     "Condition",
@@ -48,6 +58,7 @@ __all__ = [
     "Handler",
     "HeldByFinalizers",
     "Interceptor",
+    "OnFailure",
     "Outcome",
     "PastTurn",
     "Pod",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.errors import NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.errors import ConfigError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.sdk.arguments import checked_span
 from vacate.sdk.asking import is_asked_by
 from vacate.sdk.results import Result, result_of, result_without
 from vacate.sdk.standing import is_newer
@@ -57,7 +58,8 @@ class SustainedRequest:
     @property
     def request(self) -> EvictionRequest:
         """The request as it was when it was last asked for."""
-        assert self._request is not None, "the block has not begun"
+        if self._request is None:
+            raise ConfigError("use it as `async with requester.keep_requested(…) as sustained`")
         return self._request
 
     async def __aenter__(self) -> SustainedRequest:
@@ -76,7 +78,9 @@ class SustainedRequest:
 
     async def wait(self, *, timeout: dt.timedelta | None = None) -> Result:
         """Return when the pod has left; TimeoutError where it has not in time. Insisting goes on."""
-        assert self._task is not None, "the block has not begun"
+        if self._task is None:
+            raise ConfigError("use it as `async with requester.keep_requested(…) as sustained`")
+        checked_span("timeout", timeout)
         async with asyncio.timeout(None if timeout is None else timeout.total_seconds()):
             return await asyncio.shield(self._task)
 

@@ -9,8 +9,9 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import Clock
 from vacate.sdk import ending
+from vacate.sdk.arguments import checked_report, checked_span, whole_number, word
 from vacate.sdk.turn import Turn
-from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Report, TurnEndReason
+from vacate.sdk.values import Cancellation, Condition, Declined, Finished, NoEstimate, TurnEndReason
 
 
 class EvictionContext:
@@ -50,27 +51,25 @@ class EvictionContext:
         self,
         message: str | None = None,
         *,
-        expected_finish: dt.datetime | dt.timedelta | None = None,
+        expected_finish: dt.datetime | dt.timedelta | NoEstimate | None = None,
         conditions: Sequence[Condition] = (),
         cancellation: Cancellation | str | None = None,
     ) -> None:
         """Say how things stand; counts as progress. What is left out stays as it was.
+
+        `expected_finish` is a moment, a span from now, or NO_ESTIMATE, which takes an earlier one back.
 
         Conditions and the cancellation policy are written when this returns, however long the server is
         away. A message or an estimate alone is written soon, at most once in five seconds. Once the pod is
         on its way out nothing is written.
         TurnLost when the turn is over; ContractError for what the contract forbids.
         """
-        finish = expected_finish
-        if isinstance(finish, dt.timedelta):
-            finish = self.clock.now() + finish
-        policy = None if cancellation is None else Cancellation(cancellation)
-        said = Report(message, finish, tuple(conditions), policy)
+        said = checked_report(message, expected_finish, conditions, cancellation, self.clock.now())
         if said.conditions or said.cancellation:
             await self._turn.persist(lambda: self._turn.ledger.say_now(said))
         else:
             self._turn.ledger.say(said)
-        self._turn.pulse.progress()
+        self._turn.progress(said.expected_finish)
 
     def progress(self) -> None:
         """Say that there is progress, without a write: it only keeps `progress_within` from running out."""
@@ -84,6 +83,8 @@ class EvictionContext:
         While disruption budgets refuse, the refusal is reported and the eviction tried again, without end
         or, with `give_up_after`, until an EvictionRefused. Afterwards the SDK writes nothing more.
         """
+        whole_number("grace_period_seconds", grace_period_seconds)
+        checked_span("give_up_after", give_up_after)
         await ending.evict(
             self._turn,
             self.pod,
@@ -93,10 +94,14 @@ class EvictionContext:
 
     async def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
         """Delete the pod, and no other of its name, past all disruption budgets: say why."""
+        whole_number("grace_period_seconds", grace_period_seconds)
+        word("reason", reason)
         await ending.delete(self._turn, self.pod, grace_period_seconds=grace_period_seconds, reason=reason)
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Write an Event about the request. Repeats are counted, and too many are dropped."""
+        word("reason", reason)
+        word("message", message)
         self._turn.event(reason, message, warning=warning)
 
     def finished(self, message: str = "") -> Finished:

@@ -14,10 +14,10 @@ from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound
-from vacate.sdk.errors import TurnLost
+from vacate.sdk.errors import ContractError, TurnLost
 from vacate.sdk.patches import check_report, status_patch
 from vacate.sdk.standing import ended, is_newer, is_terminating, is_wanted
-from vacate.sdk.values import Report, TurnEndReason
+from vacate.sdk.values import Condition, Report, TurnEndReason
 
 log = logging.getLogger(__name__)
 
@@ -101,17 +101,24 @@ class Ledger:
             await self._write(beat=True)
             self._beat_at = self._clock.monotonic()
 
-    async def note(self, message: str) -> None:
+    async def note(self, message: str, *conditions: Condition) -> None:
         """Write a message without a heartbeat: what it tells is no progress."""
-        self._waiting = Report(message).over(self._waiting)
-        if not self.silent:
-            await self._write(beat=False)
+        await self._tell(Report(message, conditions=conditions), completed=False)
 
-    async def complete(self, message: str) -> None:
+    async def complete(self, message: str, *conditions: Condition) -> None:
         """End the turn. A pod on its way out needs no word, and a turn that is over already is over."""
-        self._waiting = Report(message).over(self._waiting)
+        await self._tell(Report(message, conditions=conditions), completed=True)
+
+    async def _tell(self, report: Report, *, completed: bool) -> None:
+        """Write it without a heartbeat, and without conditions where there is no room for them."""
+        try:
+            check_report(self.request, report)
+        except ContractError as error:
+            log.warning("%s: %s", self._name, error)
+            report = replace(report, conditions=())
+        self._waiting = report.over(self._waiting)
         if not self.silent:
-            await self._write(beat=False, completed=True)
+            await self._write(beat=False, completed=completed)
 
     async def confirm(self) -> None:
         """Ask the server whether the turn still lasts and the pod is still to leave; else TurnLost."""

@@ -20,7 +20,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.sdk.errors import ContractError
-from vacate.sdk.values import Cancellation, Condition, Report
+from vacate.sdk.values import NO_ESTIMATE, Cancellation, Condition, Report
 
 _A_TICK = dt.timedelta(microseconds=1)
 _STATUSES = ("True", "False", "Unknown")
@@ -59,8 +59,9 @@ def check_report(request: EvictionRequest, report: Report) -> None:
             raise ContractError("cancellation cannot be forbidden: the request is being deleted")
         if not request.spec.requesters:
             raise ContractError("cancellation cannot be forbidden: nobody requests the eviction any more")
-    if report.expected_finish is not None and report.expected_finish.tzinfo is None:
-        raise ContractError(f"expected finish {report.expected_finish} has no time zone")
+    finish = report.expected_finish
+    if isinstance(finish, dt.datetime) and finish.tzinfo is None:
+        raise ContractError(f"expected_finish: {finish} has no time zone; give it one, UTC for example")
     _check_conditions(request, report.conditions)
 
 
@@ -91,7 +92,10 @@ def _said(request: EvictionRequest, report: Report) -> Obj:
     if message is not None and message != status.message:
         said["message"] = message
     finish = report.expected_finish
-    if finish is not None and finish != status.expected_interceptor_finish_time:
+    if finish is NO_ESTIMATE:
+        if status.expected_interceptor_finish_time is not None:
+            said["expectedInterceptorFinishTime"] = None
+    elif isinstance(finish, dt.datetime) and finish != status.expected_interceptor_finish_time:
         said["expectedInterceptorFinishTime"] = format_exact_time(finish)
     if report.cancellation not in (None, status.eviction_request_cancellation_policy):
         said["evictionRequestCancellationPolicy"] = str(report.cancellation)

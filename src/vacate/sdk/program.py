@@ -52,7 +52,12 @@ def run_interceptors(
     """
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    # What is served, and how turns end, is for everyone who reads the program's log.
+    logging.getLogger("vacate.sdk").setLevel(logging.INFO)
     try:
+        check_interceptors(interceptors)
+        if lease:
+            _lease_of(lease)
         config = find_cluster(kubeconfig, context)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             placed = _placed(interceptors, namespace, config)
@@ -75,12 +80,15 @@ async def serve_interceptors(
 ) -> None:
     """Run the interceptors over a client until cancelled."""
     clock, entropy, metrics = clock or SystemClock(), entropy or system_entropy(), metrics or Metrics()
-    names = [one.name for one in interceptors]
-    if not names:
-        raise ConfigError("there are no interceptors to run")
+    check_interceptors(interceptors)
+    if lease:
+        _lease_of(lease)
     await _look_around(client, interceptors)
-    recorder = EventRecorder(client, clock, entropy, component=names[0], host=socket.gethostname())
-    informers = InformerFactory(client, clock, entropy, metrics=metrics, name=names[0])
+    for one in interceptors:
+        log.info("serving interceptor %s", one.described)
+    first = interceptors[0].name
+    recorder = EventRecorder(client, clock, entropy, component=first, host=socket.gethostname())
+    informers = InformerFactory(client, clock, entropy, metrics=metrics, name=first)
     deps = Deps(client, clock, entropy, metrics, recorder, informers)
     beside: list[Runnable] = [recorder]
     manager = Manager(
@@ -101,6 +109,7 @@ async def _until_signalled(
     """Serve until a signal; the next signal ends the process as signals do."""
     loop = asyncio.get_running_loop()
     async with connected(config, user_agent="vacate-sdk/interceptors") as client:
+        log.info("connecting to %s", config.server)
         task = loop.create_task(serve_interceptors(client, interceptors, **options))
 
         def ask() -> None:
@@ -115,6 +124,16 @@ async def _until_signalled(
             task.result()
 
 
+def check_interceptors(interceptors: Sequence[object]) -> None:
+    """ConfigError where there are none, or something else is among them."""
+    if not interceptors:
+        raise ConfigError("there are no interceptors to run")
+    for one in interceptors:
+        if not isinstance(one, Interceptor):
+            name = getattr(one, "__name__", repr(one))
+            raise ConfigError(f'{name} is not an interceptor: put @interceptor("NAME") above the function')
+
+
 async def _look_around(client: Client, interceptors: Sequence[Interceptor]) -> None:
     """Fail at once, with one line, where requests cannot be read: watches would try again for ever."""
     for namespace in dict.fromkeys(one.namespace for one in interceptors):
@@ -127,10 +146,15 @@ async def _look_around(client: Client, interceptors: Sequence[Interceptor]) -> N
             ) from None
 
 
-def _elector(lease: str, deps: Deps) -> LeaderElector:
+def _lease_of(lease: str) -> tuple[str, str]:
     namespace, slash, name = lease.partition("/")
     if not slash or not namespace or not name:
         raise ConfigError(f"lease {lease!r}: write it as namespace/name")
+    return namespace, name
+
+
+def _elector(lease: str, deps: Deps) -> LeaderElector:
+    namespace, name = _lease_of(lease)
     identity = f"{socket.gethostname()}_{deps.entropy.uid()}"
     return LeaderElector(
         deps.client,

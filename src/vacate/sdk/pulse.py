@@ -45,9 +45,11 @@ class Pulse:
         """Whether the last progress is longer ago than the handler's own limit."""
         return self._stall_in() <= 0
 
-    def progress(self) -> None:
-        """The handler has got further."""
-        self._progress_at = self._clock.monotonic()
+    def progress(self, expected_in: float = 0.0) -> None:
+        """The handler has got further, or has said that it will be busy for so many seconds."""
+        now = self._clock.monotonic()
+        busy = expected_in - self._patience if self._patience is not None else 0.0
+        self._progress_at = now + max(busy, 0.0)
         self._stirred.set()
 
     async def run(self) -> None:

@@ -21,6 +21,7 @@ from vacate.client.codec import codec_for
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
 from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
+from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
 from vacate.sdk.asking import (
     is_asked_by,
     joined,
@@ -66,6 +67,7 @@ class Requester:
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
+        checked_namespace("namespace", namespace)
         faults = dns1123_subdomain(name)
         if faults:
             raise ConfigError(f"requester {name!r}: {'; '.join(faults)}")
@@ -90,6 +92,7 @@ class Requester:
         is: the pod leaves anyway. `reason` is kept for people and `deadline_seconds` counts, both only
         where the request is created here.
         """
+        checked_deadline(deadline_seconds)
         where = await self._where(pod, namespace)
         for _ in range(_CONFLICTS):
             target = await self._pod(where)
@@ -126,6 +129,7 @@ class Requester:
         A request that vanishes together with its pod is a success; a pod without a request that is gone
         has left, too.
         """
+        checked_span("timeout", timeout)
         seconds = None if timeout is None else timeout.total_seconds()
         async with asyncio.timeout(seconds):
             try:
@@ -156,6 +160,7 @@ class Requester:
 
         `async with requester.keep_requested("web-1") as sustained: result = await sustained.wait()`
         """
+        checked_deadline(deadline_seconds)
         return SustainedRequest(self, pod, namespace, reason, deadline_seconds)
 
     async def live_pod(self, where: Where) -> Pod | None:
@@ -246,6 +251,13 @@ class Requester:
         if isinstance(ref, EvictionRequest):
             target = ref.spec.target.pod_ref
             return Where(ref.metadata.namespace, target.name if target else "", ref.metadata.name)
+        if not isinstance(ref, str):
+            raise ConfigError(
+                f"a pod is given as its name, a Pod or an EvictionRequest, not {type(ref).__name__}"
+            )
+        checked_namespace("namespace", namespace)
+        if not ref:
+            raise ConfigError("the pod's name is empty")
         pod = await self.client.get(PODS, ref, namespace or self.namespace, into=Pod)
         return Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 

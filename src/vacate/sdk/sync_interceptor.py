@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.errors import ConfigError
+from vacate.sdk.arguments import async_function
 from vacate.sdk.errors import TurnLost
-from vacate.sdk.interceptor import Handler, Interceptor
+from vacate.sdk.interceptor import Handler, Interceptor, check_decoration
 from vacate.sdk.leave import EvictionContext as AsyncContext
-from vacate.sdk.values import Cancellation, Condition, Declined, Finished, Outcome, TurnEndReason
+from vacate.sdk.values import Cancellation, Condition, Declined, Finished, NoEstimate, Outcome, TurnEndReason
 
 T = TypeVar("T")
 
@@ -62,7 +64,7 @@ class EvictionContext:
         self,
         message: str | None = None,
         *,
-        expected_finish: dt.datetime | dt.timedelta | None = None,
+        expected_finish: dt.datetime | dt.timedelta | NoEstimate | None = None,
         conditions: Sequence[Condition] = (),
         cancellation: Cancellation | str | None = None,
     ) -> None:
@@ -136,8 +138,11 @@ def threaded(handler: SyncHandler) -> Handler:
 
 def interceptor(name: str, **options: Any) -> Callable[[SyncHandler], Interceptor]:
     """`@interceptor("backup.example.com", label_selector="app=db")` above a plain function."""
+    check_decoration(name, options)
 
     def make(handler: SyncHandler) -> Interceptor:
+        if async_function(f"interceptor {name}: the handler", handler):
+            raise ConfigError(f"interceptor {name}: use vacate.sdk.interceptor for async functions")
         return Interceptor(name, threaded(handler), **options)
 
     return make

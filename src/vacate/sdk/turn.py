@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from vacate.runtime.events import NORMAL, WARNING, EventNote, Recorder, regardin
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse
+from vacate.sdk.values import NoEstimate
 
 T = TypeVar("T")
 
@@ -48,6 +50,7 @@ class Turn:
     clock: Clock
     entropy: Entropy
     recorder: Recorder
+    estimates_count: bool = False  # whether a handler may be silent until the finish that it expects
 
     @property
     def where(self) -> str:
@@ -72,6 +75,13 @@ class Turn:
         """Note an event on the request. Repeats are counted, and too many are dropped."""
         about = regarding(EVICTIONREQUESTS, self.ledger.request)
         self.recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message))
+
+    def progress(self, finish: dt.datetime | NoEstimate | None = None) -> None:
+        """The handler has got further. An estimate counts where its author set no limit of their own."""
+        seconds = 0.0
+        if self.estimates_count and isinstance(finish, dt.datetime):
+            seconds = (finish - self.clock.now()).total_seconds()
+        self.pulse.progress(seconds)
 
     async def persist(self, act: Callable[[], Awaitable[T]]) -> T:
         """Try until the server takes it or the turn is over: an outage must not end an hour's work."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from vacate.api.types.evictionrequest import ALLOW, FORBID
 
@@ -18,6 +18,23 @@ class TurnEndReason(StrEnum):
     TAKEN_AWAY = "another interceptor has the turn"
     COMPLETED = "the turn was marked as completed"
     SHUTDOWN = "this program is being stopped; the turn is kept"
+
+
+class OnFailure(StrEnum):
+    """What becomes of the turn when the handler has failed for the last time."""
+
+    HAND_OVER = "HandOver"  # the next interceptor is asked, or the pod evicted, without this preparation
+    HOLD = "Hold"  # the turn is kept until an administrator decides, or a cap of the cluster ends it
+
+
+class NoEstimate(Enum):
+    """Takes an earlier estimate back."""
+
+    NO_ESTIMATE = "no estimate"
+
+
+NO_ESTIMATE = NoEstimate.NO_ESTIMATE
+"""For `report(expected_finish=NO_ESTIMATE)`: it can no longer be told when the work will be done."""
 
 
 class Cancellation(StrEnum):
@@ -67,7 +84,7 @@ class Report:
     """What an interceptor says about its work; what is None stays as it was said before."""
 
     message: str | None = None
-    expected_finish: dt.datetime | None = None
+    expected_finish: dt.datetime | NoEstimate | None = None
     conditions: tuple[Condition, ...] = ()
     cancellation: Cancellation | None = None
 

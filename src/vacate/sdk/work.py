@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import has_responded
+from vacate.decide.dialects.story_words import counted, plain
+from vacate.decide.dialects.turn_conditions import (
+    MESSAGE_LENGTH,
+    FailureReason,
+    attempt_failed,
+    declined_type,
+    failed_type,
+    failure_of,
+    is_held,
+)
 from vacate.errors import ApiError, VacateError
 from vacate.runtime.deps import Deps
+from vacate.sdk.arguments import checked_policy
 from vacate.sdk.calling import call
 from vacate.sdk.errors import ContractError, TurnLost
-from vacate.sdk.interceptor import Interceptor
+from vacate.sdk.interceptor import DEFAULT_PROGRESS_WITHIN, Interceptor
 from vacate.sdk.leave import EvictionContext
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse
 from vacate.sdk.standing import can_leave, is_wanted
 from vacate.sdk.turn import Turn
-from vacate.sdk.values import Declined, Finished, Outcome, Report
+from vacate.sdk.values import Condition, Declined, Finished, OnFailure, Outcome, Report, TurnEndReason
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +43,8 @@ class Work:
     def __init__(self, interceptor: Interceptor, request: EvictionRequest, deps: Deps) -> None:
         deadline = request.spec.heartbeat_deadline
         self._interceptor = interceptor
+        self._handed_over = False  # by this program, not by others
+        self._interval = interceptor.heartbeat_for(deadline).total_seconds()
         self._resumed = has_responded(request)
         interval = interceptor.heartbeat_for(deadline)
         self.ledger = Ledger(deps.client, deps.clock, request, interceptor.name, interval)
@@ -41,6 +55,7 @@ class Work:
             progress_within=interceptor.progress_within,
             on_stall=self._tell_stall,
         )
+        default_limit = interceptor.progress_within == DEFAULT_PROGRESS_WITHIN
         self._turn = Turn(
             interceptor.name,
             self.ledger,
@@ -49,22 +64,33 @@ class Work:
             deps.clock,
             deps.entropy,
             deps.recorder,
+            estimates_count=default_limit,
         )
 
     async def run(self) -> None:
         """Do all of it."""
         try:
-            await self._run()
-        except TurnLost as lost:
-            log.info("%s: %s", self._turn.where, lost)
+            with contextlib.suppress(TurnLost):
+                await self._run()
         except (ApiError, ContractError) as error:
             log.error("%s: this cannot be written: %s", self._turn.where, error)  # noqa: TRY400
+        self._log_end()
+
+    def _log_end(self) -> None:
+        """Say in the program's log why a turn is over that did not end by the handler's own return."""
+        ended = self.ledger.ended
+        if ended is None or self._handed_over:
+            return
+        lost = ended in (TurnEndReason.TAKEN_AWAY, TurnEndReason.DELETED)
+        log.log(
+            logging.WARNING if lost else logging.INFO, "%s: the turn is over: %s", self._turn.where, ended
+        )
 
     async def _run(self) -> None:
         request_type = self.ledger.request.spec.type
         if request_type not in self._interceptor.types:
-            why = f"{self._interceptor.name} does not know evictions of type {request_type}."
-            await self._pass_on(why)
+            why = f"evictions of type {request_type} are not supported"
+            await self._pass_on(f"{self._interceptor.name} has declined: {why}.", self._declined(why))
             return
         pod = await self._turn.persist(self._turn.live_pod)
         if pod is None or not can_leave(self.ledger.request, pod) or not self._wanted(pod):
@@ -93,7 +119,12 @@ class Work:
 
     async def _take_on(self) -> None:
         """The first heartbeat proves that the turn is ours before any work begins."""
-        await self.ledger.say_now(Report(cancellation=self._interceptor.cancellation))
+        again: tuple[Condition, ...] = ()
+        if is_held(self.ledger.request, self._interceptor.name):
+            message = "The interceptor was restarted and tries again."
+            again = (self._failure(FailureReason.RETRYING, message),)
+        policy = checked_policy(self._interceptor.cancellation)
+        await self.ledger.say_now(Report(conditions=again, cancellation=policy))
         self._pulse.progress()
 
     async def _work(self, pod: Pod) -> None:
@@ -104,36 +135,68 @@ class Work:
             if self.ledger.ended is not None or self.ledger.pod_ended:
                 return
             if not isinstance(outcome, Exception):
-                await self._pass_on(self._last_words(outcome))
+                await self._pass_on(*self._last_words(outcome))
                 return
             await self._after_failure(outcome, attempt)
 
     async def _after_failure(self, error: Exception, attempt: int) -> None:
-        """Say what went wrong, and wait before the next attempt; after the last one the turn passes on."""
+        """Say what went wrong, and wait before the next attempt; after the last one the turn has failed."""
         unexpected = None if isinstance(error, VacateError) else error
-        log.warning("%s: attempt %d failed: %s", self._turn.where, attempt, _text(error), exc_info=unexpected)
-        self._turn.event("InterceptorFailed", f"Attempt {attempt} failed: {_text(error)}", warning=True)
-        if attempt >= self._interceptor.attempts:
-            await self._pass_on(f"{self._interceptor.name} gave up after {attempt} attempts: {_text(error)}")
+        limit, hold = self._interceptor.attempts, self._interceptor.on_failure == OnFailure.HOLD
+        failed = attempt_failed(attempt, limit, described(error))
+        log.warning("%s: %s", self._turn.where, failed, exc_info=unexpected)
+        self._turn.event("InterceptorAttemptFailed", failed, warning=True)
+        if attempt >= limit:
+            why = f"{described(error)} (after {counted(limit, 'attempt')})"
+            await (self._hold(why) if hold else self._fail(why))
             return
         seconds = min(FIRST_RETRY * 2.0 ** (attempt - 1), LONGEST_RETRY)
-        message = f"{self._interceptor.name} failed and tries again in {seconds:.0f} s: {_text(error)}"
-        await self._turn.persist(lambda: self.ledger.note(message))
+        message = f"{failed.rstrip('.')}. Attempt {attempt + 1} starts in {seconds:.0f} s."
+        reason = FailureReason.RETRYING_THEN_HOLD if hold else FailureReason.RETRYING
+        condition = self._failure(reason, message)
+        await self._turn.persist(lambda: self.ledger.note(message, condition))
         await self._turn.pause(seconds)
         self._pulse.progress()
 
-    async def _pass_on(self, message: str) -> None:
-        await self._turn.persist(lambda: self.ledger.complete(message))
+    async def _fail(self, why: str) -> None:
+        """The turn has failed and is handed over: the same write says so, for everyone to see."""
+        log.error("%s: the turn has failed and is handed over: %s", self._turn.where, why)
+        failed = self._failure(FailureReason.HANDED_OVER, why)
+        await self._pass_on(f"{self._interceptor.name} failed: {why}", failed)
 
-    def _last_words(self, outcome: Outcome) -> str:
+    async def _hold(self, why: str) -> None:
+        """The turn has failed and is kept, with heartbeats, until somebody else ends it."""
+        log.error("%s: the turn has failed and is held for an administrator: %s", self._turn.where, why)
+        message = f"{self._interceptor.name} failed and waits for an administrator: {why}"
+        condition = self._failure(FailureReason.HELD, why)
+        self._turn.event("InterceptorHeld", message, warning=True)
+        await self._turn.persist(lambda: self.ledger.note(message, condition))
+        while True:
+            await self._turn.pause(self._interval)
+            await self._turn.persist(self.ledger.beat)
+
+    async def _pass_on(self, message: str, *conditions: Condition) -> None:
+        self._handed_over = True
+        await self._turn.persist(lambda: self.ledger.complete(message, *conditions))
+
+    def _last_words(self, outcome: Outcome) -> tuple[str, *tuple[Condition, ...]]:
+        """The message of a turn that ends by the handler's return, and the conditions that go with it."""
         match outcome:
-            case Declined(why):
-                said = f"{self._interceptor.name} has nothing to do here"
-                message = f"{said}: {why}" if why else f"{said}."
-                self._turn.event("InterceptorDeclined", message)
-                return message
+            case Declined(reason):
+                said = f"{self._interceptor.name} has declined"
+                return f"{said}: {reason}" if reason else f"{said}.", self._declined(reason)
             case Finished(message):
-                return message or f"{self._interceptor.name} has done its part."
+                words = message or f"{self._interceptor.name} has done its part."
+                if failure_of(self.ledger.request, self._interceptor.name) is None:
+                    return (words,)
+                return words, self._failure(FailureReason.RECOVERED, "A later attempt succeeded.")
+
+    def _failure(self, reason: FailureReason, message: str) -> Condition:
+        final = reason in (FailureReason.HANDED_OVER, FailureReason.HELD)
+        return Condition(failed_type(self._interceptor.name), final, reason.value, message)
+
+    def _declined(self, why: str) -> Condition:
+        return Condition(declined_type(self._interceptor.name), True, "NothingToDo", why)
 
     def _tell_stall(self) -> None:
         limit = self._interceptor.progress_within
@@ -142,5 +205,7 @@ class Work:
         self._turn.event("InterceptorStalled", why, warning=True)
 
 
-def _text(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def described(error: Exception) -> str:
+    """What an exception says, in one line; its kind where it says nothing, or is a bare key or number."""
+    text = plain(str(error), MESSAGE_LENGTH)
+    return text if " " in text else f"{type(error).__name__}: {text}" if text else type(error).__name__

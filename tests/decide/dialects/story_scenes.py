@@ -101,7 +101,7 @@ SCENES: Mapping[str, Callable[[], Play]] = {
     "failed and held": lambda: (
         _asked(BACKUP)
         .after(seconds=90)
-        .fails("True", "Held", "Attempt 5 of 5 failed: the disk is full.")
+        .fails("True", "Held", "the disk is full (after 5 attempts)")
         .after(seconds=5)
     ),
     "failed, the next asked": lambda: (

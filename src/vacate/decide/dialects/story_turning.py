@@ -64,7 +64,7 @@ def at_work(scene: Scene, action: Hold) -> Act:
 def _held(scene: Scene, active: str, until: dt.datetime | None) -> Act:
     """The interceptor has failed, and its author chose to wait for an administrator."""
     failure = failure_of(scene.request, active)
-    said = sentence(failure.message) if failure else ""
+    said = f"{active} failed: {sentence(failure.message)}" if failure and failure.message else ""
     return Act(
         headline=f"Pod {scene.name} waits for an administrator: {active} has failed and holds its turn.",
         stage=Stage.INTERCEPTING,
