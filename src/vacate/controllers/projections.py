@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
-from vacate.api.types import ObjectMeta, OwnerReference, Pod
-from vacate.api.types.core import PodSpec, PodStatus
+from vacate.api.types import ObjectMeta, OwnerReference, Pod, Toleration
+from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     IGNORED_REGISTRATION,
@@ -29,20 +29,28 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.cache.informer import Projection
-from vacate.decide.dialects.evictionrequest import MIRROR
+from vacate.decide.dialects.evictionrequest import DAEMON_SET, MIRROR
 
 _MANY = 16_384
 _KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []
+_NO_VOLUMES: list[Volume] = []
+_LOCAL_DATA = [Volume(empty_dir={})]
+_NO_TOLERATIONS: list[Toleration] = []
 
 
 def project_pod(pod: Pod) -> Pod:
     """Who and where the pod is, whether it is going, and what budgets see of it."""
     return Pod(
         metadata=_pod_meta(pod.metadata),
-        spec=_spec(pod.spec.node_name),
+        spec=_spec(
+            pod.spec.node_name,
+            pod.spec.priority,
+            any(volume.empty_dir is not None for volume in pod.spec.volumes),
+            _daemon_tolerations(pod),
+        ),
         status=_status(pod.status.phase),
     )
 
@@ -71,9 +79,20 @@ def _owner(version: str, kind: str, name: str, uid: str) -> list[OwnerReference]
     return [OwnerReference(api_version=version, kind=kind, name=name, uid=uid, controller=True)]
 
 
+def _daemon_tolerations(pod: Pod) -> tuple[Toleration, ...]:
+    """Only of pods that return to a cordoned node does anybody ask which taints they tolerate."""
+    owner = pod.metadata.controller
+    return tuple(pod.spec.tolerations) if owner is not None and owner.kind == DAEMON_SET else ()
+
+
 @lru_cache(_MANY)
-def _spec(node: str) -> PodSpec:
-    return PodSpec(node_name=node)
+def _spec(node: str, priority: int | None, local_data: bool, tolerations: tuple[Toleration, ...]) -> PodSpec:
+    return PodSpec(
+        node_name=node,
+        priority=priority,
+        volumes=_LOCAL_DATA if local_data else _NO_VOLUMES,
+        tolerations=list(tolerations) if tolerations else _NO_TOLERATIONS,
+    )
 
 
 @lru_cache

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.evictionrequest.controller import build as eviction_request
+from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.features import FeatureGates
 from vacate.wiring.parts import ControllerDescriptor
 
@@ -31,13 +32,33 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list watch", "policy", "poddisruptionbudgets"),
         ),
     ),
+    ControllerDescriptor(
+        "nodemaintenance-controller",
+        node_maintenance,
+        gate="NodeMaintenance",
+        kinds=(NODEMAINTENANCES, EVICTIONREQUESTS),
+        rules=(
+            rule(f"{READ} patch", NODEMAINTENANCES.group, NODEMAINTENANCES.plural),
+            rule("patch", NODEMAINTENANCES.group, f"{NODEMAINTENANCES.plural}/status"),
+            rule("list watch patch", CORE, "nodes"),
+            rule("patch", CORE, "nodes/status"),
+            rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            # Whoever requests an eviction needs the right to delete the pod.
+            rule(f"{READ} delete", CORE, "pods"),
+            rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""
 
 
 def enabled(gates: FeatureGates) -> tuple[ControllerDescriptor, ...]:
-    """The controllers whose gates are open."""
-    return tuple(one for one in CONTROLLERS if not one.gate or gates.enabled(one.gate))
+    """The controllers whose gates are open, and those of the kinds that they need."""
+    return tuple(one for one in CONTROLLERS if all(map(gates.enabled, _gates_of(one))))
+
+
+def _gates_of(row: ControllerDescriptor) -> list[str]:
+    return [gate for gate in (row.gate, *(kind.gate for kind in row.kinds)) if gate]
 
 
 def rules(controllers: Sequence[ControllerDescriptor] = CONTROLLERS) -> tuple[Rule, ...]:

@@ -70,6 +70,13 @@ class TopologySpread(Projection, frozen=True):
     node_taints_policy: str | None = None
 
 
+class Volume(Projection, frozen=True):
+    """A volume of a pod, as far as a drain asks: whether its data is lost with the pod."""
+
+    name: str = ""
+    empty_dir: dict[str, Any] | None = None
+
+
 class EvictionInterceptor(Projection, frozen=True):
     """One entry of `spec.evictionInterceptors`."""
 
@@ -86,6 +93,7 @@ class PodSpec(Projection, frozen=True):
     topology_spread_constraints: list[TopologySpread] = msgspec.field(default_factory=list)
     containers: list[Container] = msgspec.field(default_factory=list)
     init_containers: list[Container] = msgspec.field(default_factory=list)
+    volumes: list[Volume] = msgspec.field(default_factory=list)
     overhead: dict[str, str | int | float] = msgspec.field(default_factory=dict)
     resources: Resources | None = None
     priority: int | None = None

@@ -222,7 +222,7 @@ class NodeProgress(Projection, frozen=True):
     uid: Annotated[
         str, told("The node's UID when its turn came: a new node of the name is another node.", maxLength=253)
     ] = ""
-    phase: Annotated[str, told("What happens to the node.", required=True, enum=list(NODE_PHASES))] = PENDING
+    phase: Annotated[str, told("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
     pods_total: Annotated[int, told("Pods to evict, those already gone included.", format="int32")] = 0
     pods_evicted: Annotated[int, told("Pods that are gone.", format="int32")] = 0
     pods_ignored: Annotated[int, told("Pods that stay: static, finished, or ignored.", format="int32")] = 0
@@ -264,7 +264,7 @@ class NodeMaintenanceStatus(Projection, frozen=True):
     observed_generation: Annotated[
         int, told("The generation of the spec that this was said about.", format="int64")
     ] = 0
-    phase: Annotated[str, told("All nodes in one word.", enum=list(PHASES))] = PENDING
+    phase: Annotated[str, told("All nodes in one word.", enum=list(PHASES))] = ""
     message: Annotated[str, told("How things stand, for people.", maxLength=MAX_MESSAGE)] = ""
     nodes_total: Annotated[int, told("Nodes that are meant.", format="int32")] = 0
     nodes_drained: Annotated[int, told("Nodes that are drained.", format="int32")] = 0

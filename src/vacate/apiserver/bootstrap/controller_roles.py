@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.apiserver.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
@@ -96,6 +96,13 @@ _EVICTION_RULES: tuple[Rule, ...] = (
     rule(READ, _EVICTION_REQUESTS, "evictionrequests"),
     rule("patch", _EVICTION_REQUESTS, "evictionrequests/status"),
     rule("create patch", ("", "events.k8s.io"), "events"),
+    # To drain nodes: cordon them, request evictions, and delete what a deadline or a DaemonSet leaves.
+    rule(f"{READ} patch", NODEMAINTENANCES.group, "nodemaintenances"),
+    rule("patch", NODEMAINTENANCES.group, "nodemaintenances/status"),
+    rule("list watch patch", CORE, "nodes"),
+    rule("patch", CORE, "nodes/status"),
+    rule("create patch delete", _EVICTION_REQUESTS, "evictionrequests"),
+    rule("delete", CORE, "pods"),
 )
 
 CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)

@@ -1,0 +1,212 @@
+"""The node maintenance controller: looks at a maintenance, its nodes, pods and requests; does what is next.
+
+What it did is recorded where it did it: the claim on the node in the patch that cordons it, its name on each
+request, the turn of a node in the status before anything is done to its pods. A controller that starts in the
+middle sees all of that; every write names the version that the decision was made upon.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.types import Node, Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, NodeMaintenanceStatus
+from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
+from vacate.controllers.nodemaintenance.writes import Attempts, Writes
+from vacate.decide.maintenance.names import FINALIZER
+from vacate.decide.maintenance.plan import Plan, Surroundings, plan_maintenance
+from vacate.decide.maintenance.report import is_news, status_of, status_patch, undoing_status
+from vacate.errors import NotFound
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUEUE = "nodemaintenances"
+STATUS_EVERY = dt.timedelta(seconds=2)
+"""Counts are written no more often than this; phases at once."""
+
+WORKERS = 4
+LONGEST_PAUSE = 60.0
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by maintenances, nodes, and the pods and requests of nodes that are claimed."""
+    view = View(deps)
+    return Controller(
+        QUEUE,
+        NodeMaintenances(deps, view),
+        (
+            Source(view.maintenances, keys=view.of_maintenance),
+            Source(view.nodes, keys=view.of_node, when=node_matters),
+            Source(view.pods, keys=view.of_pod, when=pod_matters),
+            Source(view.requests, keys=view.of_request),
+        ),
+        deps,
+        workers=WORKERS,
+        backoff=Backoff(longest=LONGEST_PAUSE),
+    )
+
+
+class NodeMaintenances:
+    """Reconciles a maintenance with its nodes."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+        self._writes = Writes(deps, view)
+        self._attempts: dict[str, Attempts] = {}
+        self._reported: dict[str, dt.datetime] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step."""
+        maintenance = self._view.maintenance(key.name)
+        if maintenance is None:
+            # Its finalizer was removed by force, or all is undone and this finds nothing.
+            await self._take_back(key.name)
+            self._forget(key.name)
+            return Done()
+        if maintenance.metadata.deletion_timestamp is not None:
+            return await self._undo(maintenance)
+        if FINALIZER not in maintenance.metadata.finalizers:
+            await self._writes.add_finalizer(maintenance)
+            return Done()  # the change wakes us
+        return await self._advance(maintenance)
+
+    # Forward
+
+    async def _advance(self, maintenance: NodeMaintenance) -> Outcome:
+        now, name = self._deps.clock.now(), maintenance.metadata.name
+        attempts = self._attempts.setdefault(name, Attempts())
+        names = self._view.meant(maintenance)
+        plan = plan_maintenance(maintenance, names, self._around(names, attempts, now), now)
+        status = status_of(maintenance, plan, now)
+        if plan.starts:
+            # A node's turn is written down before anything is done to its pods: it is what limits others.
+            await self._write_status(maintenance, status, plan)
+            return Done()
+        await self._act(maintenance, plan, attempts, now)
+        return await self._report(maintenance, status, plan, now)
+
+    def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Surroundings:
+        def request(pod: Pod) -> EvictionRequest | None:
+            return self._view.request_for(pod) or attempts.made(pod, now)
+
+        nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
+        return Surroundings(
+            nodes, self._view.pods_on, request, self._view.budgets.reader.list, attempts.refused()
+        )
+
+    async def _act(
+        self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime
+    ) -> None:
+        name = maintenance.metadata.name
+        attempts.keep(plan.wanted)
+        await self._writes.claim(maintenance, plan.cordon)
+        meant = {node.metadata.name for node in plan.cordon}
+        dropped = [node for node in self._view.claimed(name) if node.metadata.name not in meant]
+        await self._withdraw(maintenance, self._unwanted(maintenance, plan))
+        await self._writes.release(name, dropped)
+        due = []
+        for pod in plan.request:
+            again = attempts.due(pod, now)
+            if again is None:
+                due.append(pod)
+            plan.wake(again)
+        await self._writes.request(maintenance, due, attempts)
+        await self._writes.delete(plan.delete)
+
+    def _unwanted(self, maintenance: NodeMaintenance, plan: Plan) -> list[EvictionRequest]:
+        """Requests in the maintenance's name for pods that it does not want gone any more."""
+        return [
+            request
+            for request in self._view.requested(maintenance.metadata.name)
+            if request.metadata.name not in plan.wanted and self._is_there(request)
+        ]
+
+    def _is_there(self, request: EvictionRequest) -> bool:
+        """Whether the request's pod is in the cache: one that is gone takes its request along."""
+        ref = request.spec.target.pod_ref
+        pod = self._view.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
+        return pod is not None and ref is not None and pod.metadata.uid == ref.uid
+
+    async def _report(
+        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan, now: dt.datetime
+    ) -> Outcome:
+        name = maintenance.metadata.name
+        last = self._reported.get(name)
+        if last is None or now - last >= STATUS_EVERY or is_news(maintenance.status, status):
+            await self._write_status(maintenance, status, plan)
+        elif status_patch(maintenance, status) is not None:
+            plan.wake(last + STATUS_EVERY)
+        await self._writes.show_on_nodes([node for node in plan.cordon if self._is_claimed(node, name)])
+        return Done() if plan.until is None else Later(plan.until)
+
+    def _is_claimed(self, node: Node, name: str) -> bool:
+        return any(one.metadata.name == node.metadata.name for one in self._view.claimed(name))
+
+    async def _write_status(
+        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan
+    ) -> None:
+        patch = status_patch(maintenance, status)
+        if patch is None:
+            return
+        name = maintenance.metadata.name
+        try:
+            await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
+        except NotFound:
+            return  # it was removed meanwhile, and its informer will say so
+        self._reported[name] = self._deps.clock.now()
+        self._tell(maintenance, status, plan)
+
+    def _tell(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
+        before = {row.name: row.phase for row in maintenance.status.nodes}
+        for row in status.nodes:
+            if before.get(row.name, "") != row.phase and row.start_time is not None:
+                first = next((one for one in plan.blockers if one.node == row.name), None)
+                self._deps.recorder.record(events.phase_changed(maintenance, row, first))
+        if status.phase == DRAINED and maintenance.status.phase != DRAINED:
+            self._deps.recorder.record(events.drained(maintenance))
+
+    # Backward
+
+    async def _undo(self, maintenance: NodeMaintenance) -> Outcome:
+        if FINALIZER not in maintenance.metadata.finalizers:
+            return Done()
+        name = maintenance.metadata.name
+        kept = await self._take_back(name)
+        for pod, why in kept.items():
+            self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
+        if self._view.claimed(name):
+            # The cache has yet to show what was written: only an observed release is one.
+            patch = status_patch(maintenance, undoing_status(maintenance, "taking back what was done"))
+            if patch is not None and maintenance.status.phase != UNDOING:
+                await self._deps.client.patch(NODEMAINTENANCES, name, patch, subresource="status")
+            return Done()
+        await self._writes.remove_finalizer(maintenance)
+        self._forget(name)
+        return Done()
+
+    async def _withdraw(self, maintenance: NodeMaintenance, requests: list[EvictionRequest]) -> None:
+        kept = await self._writes.withdraw(maintenance.metadata.name, requests)
+        for pod, why in kept.items():
+            self._deps.recorder.record(events.cancellation_forbidden(maintenance, pod, why))
+
+    async def _take_back(self, name: str) -> dict[str, str]:
+        """Withdraw the requests and release the nodes; by pod, what could not be withdrawn."""
+        attempts = self._attempts.get(name, Attempts())
+        found = {(one.metadata.namespace, one.metadata.name): one for one in self._view.requested(name)}
+        for attempt in attempts.by_pod.values():
+            if (one := attempt.request) is not None:  # the cache may not show it yet
+                found.setdefault((one.metadata.namespace, one.metadata.name), one)
+        kept = await self._writes.withdraw(name, list(found.values()))
+        nodes = self._view.claimed(name)
+        await self._writes.release(name, nodes)
+        return kept
+
+    def _forget(self, name: str) -> None:
+        self._attempts.pop(name, None)
+        self._reported.pop(name, None)

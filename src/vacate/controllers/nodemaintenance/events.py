@@ -1,0 +1,55 @@
+"""What the controller tells people: on the maintenance, and on the node for what happens to it."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.api.types import Node
+from vacate.api.types.nodemaintenance import (
+    BLOCKED,
+    DRAINED,
+    NOT_FOUND,
+    REPLACED,
+    Blocker,
+    NodeMaintenance,
+    NodeProgress,
+)
+from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
+
+MAX_MESSAGE = 1024
+
+
+def phase_changed(maintenance: NodeMaintenance, row: NodeProgress, blocker: Blocker | None) -> EventNote:
+    """A node has come to another phase; of what blocks it the first is told."""
+    bad = row.phase in (BLOCKED, NOT_FOUND, REPLACED)
+    message = f"Node {row.name}: {row.message}."
+    if row.phase == BLOCKED and blocker is not None:
+        what = f"pod {blocker.namespace}/{blocker.pod}: " if blocker.pod else ""
+        message = f"Node {row.name} is blocked: {what}{blocker.message}. Remedy: {blocker.remedy}."
+    return _about(maintenance, WARNING if bad else NORMAL, f"Node{row.phase}", message)
+
+
+def node_cordoned(node: Node, maintenance: str) -> EventNote:
+    """The node takes no new pods."""
+    text = f"The node is cordoned for NodeMaintenance {maintenance}."
+    return EventNote(regarding(NODES, node), NORMAL, "NodeCordoned", text)
+
+
+def node_released(node: Node, maintenance: str, *, uncordoned: bool) -> EventNote:
+    """A maintenance has taken back its claim."""
+    end = "and takes pods again" if uncordoned else "and stays cordoned, as others want it so"
+    text = f"The node is released by NodeMaintenance {maintenance} {end}."
+    return EventNote(regarding(NODES, node), NORMAL, "NodeReleased", text)
+
+
+def cancellation_forbidden(maintenance: NodeMaintenance, pod: str, why: str) -> EventNote:
+    """A request that cannot be taken back any more."""
+    return _about(maintenance, WARNING, "CancellationForbidden", f"Pod {pod} is evicted all the same: {why}")
+
+
+def drained(maintenance: NodeMaintenance) -> EventNote:
+    """All nodes are drained."""
+    return _about(maintenance, NORMAL, DRAINED, "All nodes are drained.")
+
+
+def _about(maintenance: NodeMaintenance, type_: str, reason: str, message: str) -> EventNote:
+    return EventNote(regarding(NODEMAINTENANCES, maintenance), type_, reason, message[:MAX_MESSAGE])

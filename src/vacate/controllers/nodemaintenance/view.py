@@ -1,0 +1,138 @@
+"""What the controller sees: its informers, with indexes, and which change concerns which maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.meta import condition
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.decide.maintenance.claims import claims_of
+from vacate.decide.maintenance.names import CLAIMS, maintenance_of
+from vacate.decide.maintenance.plan import meant_nodes
+from vacate.decide.maintenance.report import CONDITIONS
+from vacate.runtime.deps import Deps
+from vacate.runtime.reconcile import Key
+
+_CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node", "nodemaintenance-requester"
+
+
+class View:
+    """The caches, as the controller asks them."""
+
+    def __init__(self, deps: Deps) -> None:
+        informers = deps.informers
+        self.maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
+        self.nodes = informers.informer(NODES, Node, indexes={_CLAIMED: _claimants})
+        self.pods = informers.informer(PODS, Pod, indexes={_ON_NODE: _node_of})
+        self.requests = informers.informer(
+            EVICTIONREQUESTS, EvictionRequest, indexes={_REQUESTED: _requesting}
+        )
+        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+
+    def maintenance(self, name: str) -> NodeMaintenance | None:
+        """A maintenance."""
+        return self.maintenances.reader.get("", name)
+
+    def exists(self, name: str, uid: str) -> bool:
+        """Whether a claim on a node is that of a maintenance that there is."""
+        found = self.maintenance(name)
+        return found is not None and found.metadata.uid == uid
+
+    def meant(self, maintenance: NodeMaintenance) -> list[str]:
+        """The names of the nodes that a maintenance means."""
+        by_label = maintenance.spec.node_selector is not None
+        return meant_nodes(maintenance, self.nodes.reader.list() if by_label else ())
+
+    def node(self, name: str) -> Node | None:
+        """A node."""
+        return self.nodes.reader.get("", name)
+
+    def claimed(self, maintenance: str) -> list[Node]:
+        """The nodes that carry the claim of a maintenance."""
+        return self.nodes.reader.by_index(_CLAIMED, maintenance)
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node."""
+        return self.pods.reader.by_index(_ON_NODE, node)
+
+    def request_for(self, pod: Pod) -> EvictionRequest | None:
+        """The request for a pod: its name is the pod's UID."""
+        return self.requests.reader.get(pod.metadata.namespace, pod.metadata.uid)
+
+    def requested(self, maintenance: str) -> list[EvictionRequest]:
+        """The open requests that carry the name of a maintenance."""
+        found = self.requests.reader.by_index(_REQUESTED, maintenance)
+        return [request for request in found if not request.complete]
+
+    # Which maintenances a change concerns
+
+    def of_node(self, node: Node) -> Iterable[Key]:
+        """Those that claim the node, and those that mean it."""
+        names = dict.fromkeys(claims_of(node).by)
+        for one in self.maintenances.reader.list():
+            if one.metadata.name not in names and node.metadata.name in self.meant(one):
+                names[one.metadata.name] = None
+        return [Key("", name) for name in names]
+
+    def of_pod(self, pod: Pod) -> Iterable[Key]:
+        """Those that claim the pod's node: pods of other nodes do not matter."""
+        node = self.node(pod.spec.node_name) if pod.spec.node_name else None
+        return [] if node is None else [Key("", name) for name in claims_of(node).by]
+
+    def of_request(self, request: EvictionRequest) -> Iterable[Key]:
+        """Those whose names are on the request."""
+        return [Key("", name) for name in _requesting(request)]
+
+    def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:
+        """The maintenance, and those that share nodes with it, as a node shows what all of them want."""
+        names = dict.fromkeys([maintenance.metadata.name])
+        for node in self.claimed(maintenance.metadata.name):
+            names.update(dict.fromkeys(claims_of(node).by))
+        return [Key("", name) for name in names]
+
+
+def _claimants(node: Node) -> Iterable[str]:
+    return claims_of(node).by if CLAIMS in node.metadata.annotations else ()
+
+
+def _node_of(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
+def _requesting(request: EvictionRequest) -> Iterable[str]:
+    return [name for one in request.spec.requesters if (name := maintenance_of(one.name))]
+
+
+def node_matters(old: Node | None, new: Node | None) -> bool:
+    """Whether a change of a node could change a drain: most are heartbeats."""
+    if old is None or new is None:
+        return True
+    return (
+        old.metadata.uid != new.metadata.uid
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations.get(CLAIMS) != new.metadata.annotations.get(CLAIMS)
+        or old.spec != new.spec
+        or any(_status_of(old, type_) != _status_of(new, type_) for type_ in ("Ready", *CONDITIONS))
+    )
+
+
+def _status_of(node: Node, type_: str) -> str | None:
+    found = condition(node.status.conditions, type_)
+    return None if found is None else found.status
+
+
+def pod_matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a change of a pod could change a drain."""
+    if old is None or new is None:
+        return True
+    return (
+        old.spec.node_name != new.spec.node_name
+        or old.terminal != new.terminal
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.owner_references != new.metadata.owner_references
+        or old.metadata.finalizers != new.metadata.finalizers
+    )

@@ -1,0 +1,229 @@
+"""What was decided, done: guarded patches of nodes, requests, deletions; and the same taken back.
+
+Every method can be repeated after a crash: what is done is seen and not done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
+from vacate.api.types import Node, Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.view import View
+from vacate.decide.maintenance.claims import claim_patch, claims_of, release_patch
+from vacate.decide.maintenance.names import FINALIZER, requester_of
+from vacate.decide.maintenance.plan import wants_taint
+from vacate.decide.maintenance.report import node_conditions_patch
+from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
+from vacate.runtime.deps import Deps
+from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
+from vacate.sdk.requester import Requester
+
+SIDE_BY_SIDE = 16
+CACHE_LAG = dt.timedelta(seconds=30)
+"""A request that was made is taken as made for so long, though the cache does not show it."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds between two requests for one pod, when somebody takes the first away or it is refused."""
+
+_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A request that was made for a pod: when, how often, and why it was refused."""
+
+    at: dt.datetime
+    count: int = 1
+    refused: str = ""
+    request: EvictionRequest | None = None
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
+
+    by_pod: dict[str, Attempt] = field(default_factory=dict)
+
+    def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
+        """When the pod may be requested again; None where at once."""
+        found = self.by_pod.get(pod.metadata.uid)
+        if found is None:
+            return None
+        pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), LONGEST_PAUSE)
+        due = found.at + dt.timedelta(seconds=pause)
+        return due if due > now else None
+
+    def made(self, pod: Pod, now: dt.datetime) -> EvictionRequest | None:
+        """The request that was just made for the pod, which the cache may not show yet."""
+        found = self.by_pod.get(pod.metadata.uid)
+        return found.request if found is not None and now - found.at < CACHE_LAG else None
+
+    def refused(self) -> dict[str, str]:
+        """By the UID of the pod: why its last request was refused."""
+        return {uid: one.refused for uid, one in self.by_pod.items() if one.refused}
+
+    def keep(self, uids: set[str]) -> None:
+        """Forget all other pods."""
+        self.by_pod = {uid: one for uid, one in self.by_pod.items() if uid in uids}
+
+
+class Writes:
+    """Everything that the controller writes."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+
+    async def add_finalizer(self, maintenance: NodeMaintenance) -> None:
+        """So that nothing is done that could not be undone."""
+        meta = maintenance.metadata
+        names = [*meta.finalizers, FINALIZER]
+        await self._patch_finalizers(maintenance, names)
+
+    async def remove_finalizer(self, maintenance: NodeMaintenance) -> None:
+        """All is undone."""
+        names = [one for one in maintenance.metadata.finalizers if one != FINALIZER]
+        with contextlib.suppress(NotFound):
+            await self._patch_finalizers(maintenance, names)
+
+    async def claim(self, maintenance: NodeMaintenance, nodes: Sequence[Node]) -> bool:
+        """Cordon the nodes and record it; whether anything was written."""
+        meta, taint = maintenance.metadata, wants_taint(maintenance)
+
+        async def one(node: Node) -> bool:
+            patch = claim_patch(node, meta.name, meta.uid, taint=taint, known=self._view.exists)
+            if patch is None:
+                return False
+            await self._deps.client.patch(NODES, node.metadata.name, patch)
+            if not node.spec.unschedulable:
+                self._deps.recorder.record(events.node_cordoned(node, meta.name))
+            return True
+
+        return any(await self._each(nodes, one))
+
+    async def release(self, name: str, nodes: Sequence[Node]) -> bool:
+        """Take back the claim; whether anything was written."""
+
+        async def one(node: Node) -> bool:
+            patch = release_patch(node, name, known=self._view.exists)
+            if patch is None:
+                return False
+            with contextlib.suppress(NotFound):
+                if not [one for one in claims_of(node).by if one != name]:
+                    # Before the claim goes: whoever crashes in between finds the claim, and does it again.
+                    await self._show(node, [])
+                await self._deps.client.patch(NODES, node.metadata.name, patch)
+                free = "unschedulable" in patch.get("spec", {})
+                self._deps.recorder.record(events.node_released(node, name, uncordoned=free))
+            return True
+
+        return any(await self._each(nodes, one))
+
+    async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
+        """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
+        spec, now = maintenance.spec, self._deps.clock.now()
+        requester = self._requester(maintenance.metadata.name)
+
+        async def one(pod: Pod) -> None:
+            before = attempts.by_pod.get(pod.metadata.uid)
+            attempt = Attempt(now, before.count + 1 if before else 1)
+            try:
+                attempt.request = await requester.request(
+                    pod, reason=spec.reason, deadline_seconds=spec.heartbeat_deadline_seconds
+                )
+            except NotFound:
+                return  # the pod is gone, and its informer will say so
+            except _PASSING:
+                raise
+            except (ApiError, HeldByFinalizers) as error:
+                attempt.refused = str(error)
+            attempts.by_pod[pod.metadata.uid] = attempt
+
+        await self._each(pods, one)
+
+    async def withdraw(self, name: str, requests: Sequence[EvictionRequest]) -> dict[str, str]:
+        """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
+        requester = self._requester(name)
+        kept: dict[str, str] = {}
+
+        async def one(request: EvictionRequest) -> None:
+            ref = request.spec.target.pod_ref
+            try:
+                await requester.withdraw(request)
+            except CancellationForbidden as error:
+                pod = ref.name if ref else request.metadata.name
+                kept[f"{request.metadata.namespace}/{pod}"] = str(error)
+
+        await self._each(requests, one)
+        return kept
+
+    async def delete(self, pods: Sequence[Pod]) -> None:
+        """Delete pods, these and no others of their names."""
+
+        async def one(pod: Pod) -> None:
+            meta = pod.metadata
+            with contextlib.suppress(NotFound, Conflict):
+                await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+
+        await self._each(pods, one)
+
+    async def show_on_nodes(self, nodes: Sequence[Node]) -> None:
+        """Write the conditions of nodes, from what all maintenances that claim them report."""
+
+        async def one(node: Node) -> None:
+            with contextlib.suppress(NotFound):
+                await self._show(node, self._phases(node))
+
+        await self._each(nodes, one)
+
+    async def _show(self, node: Node, phases: Sequence[str]) -> None:
+        patch = node_conditions_patch(node, phases, self._deps.clock.now())
+        if patch is not None:
+            await self._deps.client.patch(
+                NODES, node.metadata.name, patch, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+
+    def _phases(self, node: Node) -> list[str]:
+        found = []
+        for name in claims_of(node).by:
+            one = self._view.maintenance(name)
+            if one is not None:
+                found += [row.phase for row in one.status.nodes if row.name == node.metadata.name]
+        return found
+
+    def _requester(self, maintenance: str) -> Requester:
+        deps = self._deps
+        return Requester(deps.client, requester_of(maintenance), clock=deps.clock, entropy=deps.entropy)
+
+    async def _patch_finalizers(self, maintenance: NodeMaintenance, names: list[str]) -> None:
+        meta = maintenance.metadata
+        patch = {"metadata": {"resourceVersion": meta.resource_version, "finalizers": names}}
+        await self._deps.client.patch(NODEMAINTENANCES, meta.name, patch)
+
+    async def _each(self, items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
+        """Some side by side. Where some fail the others are finished first; the first failure is raised."""
+        room = asyncio.Semaphore(SIDE_BY_SIDE)
+
+        async def one(item: T) -> R:
+            async with room:
+                return await do(item)
+
+        ends = await asyncio.gather(*(one(item) for item in items), return_exceptions=True)
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+        return [end for end in ends if not isinstance(end, BaseException)]
+
+
+R = TypeVar("R")

@@ -1,0 +1,168 @@
+"""A manager that dies at any request, or meets faults: a drain and its undoing end in the same state."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from typing import Any
+
+import pytest
+
+from support.eviction_words import A, as_interceptor, running_pod
+from support.maintenance_words import (
+    claims,
+    drain,
+    gone,
+    is_cordoned,
+    on_node,
+    open_requests,
+    phase,
+    shown,
+    web,
+)
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES
+from vacate.client.faulty import Chances
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.sim.process import Process
+from vacate.sim.run import Sim, run_sim
+from vacate.sim.tripwire import Tripwire
+from vacate.sim.world import World, WorldSettings
+from vacate.wiring.control_plane import EVICTION_CONTROLLER
+from vacate.wiring.controllers import CONTROLLERS
+from vacate.wiring.parts import Surroundings, part_manager
+
+pytestmark = pytest.mark.sim
+
+DOWN = 1.0
+SEEDS = int(os.environ.get("VACATE_DRAIN_SEEDS", "3"))
+
+
+async def drained_and_undone(world: World) -> dict[str, Any]:
+    """A drain of two nodes, one of which somebody else has cordoned, taken back: what is left in the end."""
+    await web(world, 4)
+    target = await running_pod(world, interceptors=[A], spec={"nodeName": "node-1"})
+    await world.client.patch(NODES, "node-2", {"spec": {"unschedulable": True}})
+    await drain(world, "node-1", "node-2")
+    uid = target["metadata"]["uid"]
+
+    def turn() -> bool:
+        found = world.find(EVICTIONREQUESTS, uid, "default") or {}
+        return found.get("status", {}).get("activeInterceptorName") == A
+
+    await world.until(turn, 3600.0)
+    await as_interceptor(world, uid, activeInterceptorCompleted=True)
+    await world.until(lambda: phase(world) == "Drained", 3600.0)
+    drained = {
+        "left": [on_node(world, name) for name in ("node-1", "node-2")],
+        "cordoned": [is_cordoned(world, name) for name in ("node-1", "node-2", "node-3")],
+    }
+    await gone(world)
+    await world.settle()
+    return {
+        **drained,
+        "after": [is_cordoned(world, name) for name in ("node-1", "node-2", "node-3")],
+        "claims": [claims(world, name) for name in ("node-1", "node-2", "node-3")],
+        "conditions": [shown(world, name) for name in ("node-1", "node-2", "node-3")],
+        "open": len(open_requests(world)),
+        "healthy": len(world.healthy_pods()),
+    }
+
+
+async def called_off(world: World) -> dict[str, Any]:
+    """A drain that is taken back while an interceptor is at work: the pod stays."""
+    target = await running_pod(world, interceptors=[A], spec={"nodeName": "node-1"})
+    uid = target["metadata"]["uid"]
+    await drain(world, "node-1")
+    await world.until(lambda: world.find(EVICTIONREQUESTS, uid, "default") is not None, 3600.0)
+    await gone(world)
+    await world.until(lambda: not open_requests(world))
+    return {
+        "left": on_node(world, "node-1"),
+        "cordoned": is_cordoned(world, "node-1"),
+        "claims": claims(world, "node-1"),
+        "maintenances": world.objects(NODEMAINTENANCES),
+    }
+
+
+END = {
+    "left": [[], []],
+    "cordoned": [True, True, False],
+    "after": [False, True, False],
+    "claims": [None, None, None],
+    "conditions": [{}, {}, {}],
+    "open": 0,
+    "healthy": 4,
+}
+CALLED_OFF = {"left": ["p"], "cordoned": False, "claims": None, "maintenances": []}
+SCRIPTS = {"drained and undone": (drained_and_undone, END), "called off": (called_off, CALLED_OFF)}
+
+
+class Run:
+    """A script with a manager that dies at a request."""
+
+    def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
+        self._body, self.expected = SCRIPTS[script]
+        self._wire = Tripwire(at, after=after)
+
+    @property
+    def count(self) -> int:
+        return self._wire.count
+
+    def play(self) -> dict[str, Any]:
+        return run_sim(self._main, 5, limit=86400.0)
+
+    async def _main(self, sim: Sim) -> dict[str, Any]:
+        def build(link: Transport, around: Surroundings) -> Any:
+            return part_manager(self._wire.around(link), "vacate-manager", CONTROLLERS, around, PROJECTIONS)
+
+        async with World(sim, WorldSettings(evictions=())) as world:
+            manager = world.add("manager", build, EVICTION_CONTROLLER)
+            killer = sim.loop.create_task(self._kill(world, manager))
+            await manager.start()
+            try:
+                return await self._body(world)
+            finally:
+                killer.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await killer
+
+    async def _kill(self, world: World, manager: Process) -> None:
+        await self._wire.tripped.wait()
+        await world.restart(manager, DOWN)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
+    undisturbed = Run(script)
+    assert undisturbed.play() == undisturbed.expected
+    for number in range(1, undisturbed.count + 1):
+        run = Run(script, number, after=after)
+        assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
+
+
+FAULTS = Chances(delay=0.5, lost=0.02, unanswered=0.02, refused=0.02, cut=0.02, repeat=0.01)
+
+
+@pytest.mark.parametrize("number", range(SEEDS))
+def test_faults_change_nothing_in_the_end(number: int) -> None:
+    async def main(sim: Sim) -> dict[str, Any]:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+            killer = sim.loop.create_task(_restarts(world, sim))
+            try:
+                return await drained_and_undone(world)
+            finally:
+                killer.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await killer
+
+    assert run_sim(main, number, limit=86400.0) == END
+
+
+async def _restarts(world: World, sim: Sim) -> None:
+    chance = sim.stream("restarts")
+    for _ in range(5):
+        await sim.clock.sleep(chance.uniform(0.1, 30.0))
+        await world.restart(world.evictions, chance.uniform(0.1, 5.0))
