@@ -49,7 +49,7 @@ async def drained_and_undone(world: World) -> dict[str, Any]:
 
     def turn() -> bool:
         found = world.find(EVICTIONREQUESTS, uid, "default") or {}
-        return found.get("status", {}).get("activeInterceptorName") == A
+        return bool(found.get("status", {}).get("activeInterceptorName") == A)
 
     await world.until(turn, 3600.0)
     await as_interceptor(world, uid, activeInterceptorCompleted=True)

@@ -6,7 +6,7 @@ import pytest
 
 from support.rbac import bind, default_authorizer
 from vacate.api.identity import Access, User
-from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, SERVED_KINDS
+from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, NODEMAINTENANCES, SERVED_KINDS
 from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, controller
 
 pytestmark = pytest.mark.unit
@@ -45,11 +45,15 @@ def test_people(who: str, requests: set[str], status: set[str]) -> None:
 
 
 NEEDED = {
-    ("", "pods"): READ,
+    ("", "pods"): READ | {"delete"},
+    ("", "nodes"): {"list", "watch", "patch"},
+    ("", "nodes/status"): {"patch"},
+    (NODEMAINTENANCES.group, "nodemaintenances"): READ | {"patch"},
+    (NODEMAINTENANCES.group, "nodemaintenances/status"): {"patch"},
     ("", "pods/eviction"): {"create"},
     ("", "events"): {"create", "patch"},
     ("policy", "poddisruptionbudgets"): READ,
-    (GROUP, "evictionrequests"): READ,
+    (GROUP, "evictionrequests"): READ | {"create", "patch", "delete"},
     (GROUP, "evictionrequests/status"): {"patch"},
 }
 

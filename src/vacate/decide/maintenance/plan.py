@@ -55,6 +55,7 @@ class Surroundings:
 class Plan:
     """What to do, and what to report."""
 
+    now: dt.datetime
     rows: list[NodeProgress] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
     cordon: list[Node] = field(default_factory=list)  # the nodes that must be claimed
@@ -65,8 +66,8 @@ class Plan:
     until: dt.datetime | None = None  # when to look again, though nothing changes
 
     def wake(self, moment: dt.datetime | None) -> None:
-        """Look again at that moment, or earlier."""
-        if moment is not None:
+        """Look again at that moment, or earlier; what has passed already is no reason to."""
+        if moment is not None and moment > self.now:
             self.until = moment if self.until is None else min(self.until, moment)
 
 
@@ -87,7 +88,7 @@ def plan_maintenance(
     maintenance: NodeMaintenance, names: Sequence[str], around: Surroundings, now: dt.datetime
 ) -> Plan:
     """The next steps of a maintenance that is not being deleted."""
-    plan = Plan()
+    plan = Plan(now)
     before = {row.name: row for row in maintenance.status.nodes}
     rows = {name: _present(before.get(name), name, around.nodes.get(name)) for name in names}
     spec = maintenance.spec
