@@ -15,6 +15,9 @@ from vacate.api.objects import Obj
 Visit = Callable[[Any], None]
 """Changes a value in place."""
 
+_EXACT = 2.0**53
+"""From here on not every whole number is a float, and Kubernetes takes none for an integer."""
+
 _EXEMPT = ("apiVersion", "kind", "metadata")
 
 
@@ -69,8 +72,9 @@ def _prune_items(schema: Obj) -> Visit:
 
 
 def _whole(value: Any) -> Any:
-    """A number such as 600.0 is an integer to JSON schema; it is kept as one."""
-    return int(value) if type(value) is float and value.is_integer() else value
+    """A number such as 600.0 is an integer to JSON schema; it is kept as one, where a float is exact."""
+    exact = type(value) is float and value.is_integer() and abs(value) < _EXACT
+    return int(value) if exact else value
 
 
 def defaulter(schema: Obj) -> Visit | None:

@@ -1,0 +1,203 @@
+"""Whatever the server accepts, every projection decodes: each field that we decode, with each odd value."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import types
+import typing
+from collections.abc import Iterator
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admission.given import NOW, RUNNING, VALID
+from support.embedded import Embedded, embedded, namespace
+from support.poison import BAD_TIMES
+from vacate.api import kinds
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.api.structural import structure
+from vacate.api.structural.formats import is_date_time, matches
+from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
+from vacate.api.types import apps, core, policy
+from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
+from vacate.api.types.meta import Projection
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.client.codec import codec_for
+from vacate.node.view import PaperPod
+from vacate.nodeagent.view import AgentPod
+from vacate.workloads.kinds import MetadataOnly
+
+pytestmark = pytest.mark.unit
+
+PROJECTIONS: dict[Kind, tuple[type, ...]] = {
+    kinds.PODS: (core.Pod, PaperPod, AgentPod),
+    kinds.NODES: (core.Node,),
+    kinds.NAMESPACES: (core.Namespace,),
+    kinds.CONFIGMAPS: (core.ConfigMap,),
+    kinds.SERVICEACCOUNTS: (core.ServiceAccount,),
+    kinds.EVENTS: (core.Event,),
+    kinds.PODDISRUPTIONBUDGETS: (policy.PodDisruptionBudget,),
+    kinds.LEASES: (policy.Lease,),
+    kinds.PRIORITYCLASSES: (policy.PriorityClass,),
+    kinds.REPLICASETS: (apps.ReplicaSet,),
+    kinds.DEPLOYMENTS: (apps.Deployment,),
+    kinds.EVICTIONREQUESTS: (EvictionRequest,),
+    kinds.NODEMAINTENANCES: (NodeMaintenance,),
+}
+TIMES = (
+    *BAD_TIMES,
+    "0001-01-01T00:00:00Z",
+    "9998-12-31T23:59:59.9999999Z",
+    "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59-23:59",
+    "2026-08-20T12:00:00.5+14:00",
+    "2026-08-20t12:00:00z",
+    "2026-08-20T12:00:00.123456Z",
+)
+VALUES: tuple[Any, ...] = (
+    *TIMES, 0, 1, -1, 100, 1.0, 600.0, 1e3, 0.5, 1e308, 2**31 - 1, 2**31, 2**63 - 1,
+    2**63, 2**64 - 1, -(2**63),
+    True, False, "", "text", "50%", "1", None, [], [None], ["text"], [{}], {}, {"a": None}, {"a": "b"},
+    {"a": 1},
+)  # fmt: skip
+FILLED: dict[str, Obj] = {
+    "conditions": {
+        "type": "Odd", "status": "True", "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    },
+    "containers": {"name": "web", "image": "web:1"},
+    "ownerReferences": {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "u"},
+    "tolerations": {"key": "k", "operator": "Exists", "effect": "NoExecute"},
+    "taints": {"key": "k", "effect": "NoExecute"},
+    "topologySpreadConstraints": {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+    "containerStatuses": {"name": "web", "image": "web:1", "imageID": "", "ready": True, "restartCount": 0},
+    "ports": {"containerPort": 80},
+    "evictionInterceptors": {"name": "a.example.com"},
+    "requesters": {"name": "a.example.com"},
+    "blockers": {"node": "node-1", "kind": "Budget"},
+}  # fmt: skip
+
+
+def leaves(shape: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of each field; an empty step goes into a list."""
+    shape = get_args(shape)[0] if get_origin(shape) is Annotated else shape
+    if get_origin(shape) in (types.UnionType, typing.Union):
+        for part in get_args(shape):
+            yield from leaves(part, path)
+        return
+    if get_origin(shape) is list:
+        yield path
+        yield from leaves(get_args(shape)[0], (*path, ""))
+    elif isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+        hints = get_type_hints(shape, include_extras=True)
+        yield from [path] if path else []
+        for field in msgspec.structs.fields(shape):
+            yield from leaves(hints[field.name], (*path, field.encode_name))
+    elif shape is not type(None):
+        yield path
+
+
+def changed(obj: Obj, path: tuple[str, ...], value: Any) -> Obj:
+    """The object with the value there, and with what must be beside it."""
+    made = copy.deepcopy(obj)
+    here: Any = made
+    for step, following in zip(path, [*path[1:], None], strict=True):
+        if following is None:
+            if step:
+                here[step] = value
+            else:
+                here[:] = [value]
+        elif step == "":
+            here = here[0]
+        else:
+            filled: Any = [copy.deepcopy(FILLED.get(step, {}))] if following == "" else {}
+            if not isinstance(here.get(step), type(filled)) or not here[step]:
+                here[step] = filled
+            here = here[step]
+    return made
+
+
+async def accepted(server: Embedded, kind: Kind, obj: Obj, path: tuple[str, ...]) -> bytes | None:
+    """The object as the server would store it; None where it refuses it."""
+    place = "shop" if kind.namespaced else None
+    body = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+    dry = {"dryRun": "All"}
+    if path[0] == "status":
+        where = kind.object_path(obj["metadata"]["name"], place, "status")
+        answer = await server.ask("PUT", where, body, query=dry)
+    else:
+        answer = await server.ask("POST", kind.collection_path(place), body, query=dry)
+    assert answer.code < 500, (kind.kind, path, answer.body)
+    return orjson.dumps(answer.body) if answer.code < 300 else None
+
+
+@pytest.mark.parametrize("kind", PROJECTIONS, ids=lambda kind: kind.kind)
+async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
+    taken = 0
+    async with embedded() as server:
+        server.clock.moment = NOW
+        await server.seed(kinds.NAMESPACES, namespace("shop"))
+        await server.seed(kinds.PODS, copy.deepcopy(RUNNING["web"]))
+        paths = dict.fromkeys(path for into in PROJECTIONS[kind] for path in leaves(into))
+        base = copy.deepcopy(VALID[kind])
+        if kind in (kinds.PODS, kinds.NAMESPACES):
+            base["metadata"]["name"] = "another"
+        for path in sorted(paths, key=lambda path: path[0] == "status"):
+            if path == ("status",):
+                base["metadata"] |= {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
+                base = await server.seed(kind, base)
+            for value in VALUES:
+                body = await accepted(server, kind, changed(base, path, value), path)
+                if body is None:
+                    continue
+                taken += 1
+                for into in (*PROJECTIONS[kind], MetadataOnly):
+                    codec_for(into).decode(body)
+    assert taken > len(paths)
+
+
+def test_every_projection_is_looked_at() -> None:
+    known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly}
+    assert {one for one in _below(Projection) if "metadata" in one.__struct_fields__} - known == set()
+
+
+def _below(base: type[Projection]) -> Iterator[type[Projection]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _below(one)
+
+
+@pytest.mark.parametrize("kind", [kinds.EVICTIONREQUESTS, kinds.NODEMAINTENANCES], ids=lambda kind: kind.kind)
+def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
+    """On clusters without our webhook the definition's schema is all that stands before a value."""
+    into, taken = PROJECTIONS[kind][0], 0
+    for path in dict.fromkeys(leaves(into)):
+        if path[0] == "metadata":
+            continue
+        for value in VALUES:
+            obj = changed(VALID[kind], path, value)
+            structure(kind).prune(obj)
+            if not structure(kind).faults(obj):
+                taken += 1
+                codec_for(into).convert(obj)
+    assert taken > 50
+
+
+@given(st.one_of(st.from_regex(TIME_PATTERN, fullmatch=True), st.from_regex(r"\d{4}-\d\d-\d\dT\S{1,30}Z?")))
+def test_times_that_the_definition_accepts(text: str) -> None:
+    """Pattern and format, as kube-apiserver reads them, accept what admission and decoder accept."""
+    by_schema = matches(TIME_PATTERN, text) and is_date_time(text)
+    assert by_schema == is_time(text)
+    body = orjson.dumps({"heartbeatTime": text})
+    if by_schema:
+        found = codec_for(EvictionRequestStatus).decode(body).heartbeat_time
+        assert found is not None
+        assert is_acceptable(found)
+        assert abs(found - parse_time(text)) < dt.timedelta(seconds=1)
+        assert after(found, 86_400) - found == dt.timedelta(days=1)
