@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from admission.case_types import Broken, Cases, Done
-from admission.cases_metadata import DNS_LABEL, KEY, SUBDOMAIN
+from admission.cases_metadata import KEY, SUBDOMAIN
 from vacate.api.kinds import PODS
 
 _C, _E = "spec.containers[0].", "spec.ephemeralContainers[0]"
@@ -71,18 +71,6 @@ NETWORK: Cases = (
 )  # fmt: skip
 
 CLAIMS: Cases = (
-    _bad("resourceClaims[].name/required", "resourceClaims", [{"resourceClaimName": "a"}], "resourceClaims[0].name: Required value"),
-    _bad("resourceClaims[].name/duplicate", "resourceClaims", [{"name": "a", "resourceClaimName": "a"}] * 2, 'resourceClaims[1].name: Duplicate value: "a"'),
-    _bad("resourceClaims[].name/invalid", "resourceClaims", [{"name": "A", "resourceClaimName": "a"}], f'resourceClaims[0].name: Invalid value: "A": {DNS_LABEL}'),
-    _bad("resourceClaims[]/invalid", "resourceClaims", [{"name": "a"}],
-         'resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'),
-    _bad("resourceClaims[]/invalid", "resourceClaims", [{"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"}],
-         'resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":"b","ResourceClaimTemplateName":"c"}: at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'),
-    _bad("resourceClaims[].resourceClaimName/invalid", "resourceClaims", [{"name": "a", "resourceClaimName": "B"}],
-         f'resourceClaims[0].resourceClaimName: Invalid value: "B": {SUBDOMAIN}'),
-    _bad("resourceClaims[].resourceClaimTemplateName/invalid", "resourceClaims", [{"name": "a", "resourceClaimTemplateName": "B"}],
-         f'resourceClaims[0].resourceClaimTemplateName: Invalid value: "B": {SUBDOMAIN}'),
-    Broken("Pod/[]/forbidden", PODS, {**_MIRROR, "spec.resourceClaims": [{"name": "a"}]}, "[]: Forbidden: static pods do not support resource claims"),
 )  # fmt: skip
 
 RESTARTS: Cases = (
@@ -188,24 +176,14 @@ SOURCES: Cases = (
     _from("emptyDir.sizeLimit/forbidden", {"emptyDir": {"sizeLimit": "-1"}}, "emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"),
     _from("hostPath.type/unsupported", {"hostPath": {"path": "/", "type": "x"}},
           'hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"'),
-    _from("gitRepo.directory/invalid", {"gitRepo": {"repository": "r", "directory": "/a"}}, 'gitRepo.directory: Invalid value: "/a": must be a relative path'),
-    _from("persistentDisk.partition/invalid", {"gcePersistentDisk": {"pdName": "a", "partition": 256}},
-          "persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive"),
-    _from("nfs.path/invalid", {"nfs": {"server": "s", "path": "a"}}, 'nfs.path: Invalid value: "a": must be an absolute path'),
     _from("secret.defaultMode/invalid", {"secret": {"secretName": "s", "defaultMode": 512}}, f"secret.defaultMode: Invalid value: 512: {_MODE}"),
     _from("secret.items[].path/required", {"secret": {"secretName": "s", "items": [{"key": "k"}]}}, "secret.items[0].path: Required value"),
     _from("secret.items[].path/invalid", {"secret": {"secretName": "s", "items": [{"key": "k", "path": "..a"}]}},
           "secret.items[0].path: Invalid value: \"..a\": must not start with '..'"),
     _from("secret.items[].mode/invalid", {"secret": {"secretName": "s", "items": [{"key": "k", "path": "a", "mode": -1}]}},
           f"secret.items[0].mode: Invalid value: -1: {_MODE}"),
-    _from("csi.driver/too-long", {"csi": {"driver": "a" * 64}}, "csi.driver: Too long: may not be more than 63 bytes"),
-    _from("csi.driver/invalid", {"csi": {"driver": "A_"}}, f'csi.driver: Invalid value: "A_": {SUBDOMAIN}'),
-    _from("image.pullPolicy/unsupported", {"image": {"reference": "r", "pullPolicy": "x"}},
-          'image.pullPolicy: Unsupported value: "x": supported values: "Always", "IfNotPresent", "Never"'),
     Done("Pod/spec.volumes[].image.pullPolicy/default", PODS, {"spec.volumes": [{"name": "v", "image": {"reference": "r:1"}}]},
          "spec.volumes[0].image.pullPolicy", "IfNotPresent"),
-    _from("storageos.volumeName/invalid", {"storageos": {"volumeName": "A"}}, f'storageos.volumeName: Invalid value: "A": {DNS_LABEL}'),
-    _from("cinder.secretRef.name/required", {"cinder": {"volumeID": "a", "secretRef": {}}}, "cinder.secretRef.name: Required value"),
 )  # fmt: skip
 
 CASES: Cases = (*SOURCES, *LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)

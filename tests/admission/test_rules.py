@@ -76,7 +76,8 @@ def test_case(case: Case) -> None:
             assert case.fault in faults_of(case.kind, case.changes)
             _fault_belongs_to(RULES[case.rule], case.fault)
         case BrokenStep():
-            assert case.fault in _faults_of_step(case)
+            # What a refused change of a spec shows after its first line is for people to read.
+            assert case.fault in [fault.partition("\n")[0] for fault in _faults_of_step(case)]
             _fault_belongs_to(RULES[case.rule], case.fault)
         case Done():
             assert found(made(case.kind, case.changes, case.ctx), case.path) == case.value

@@ -49,16 +49,6 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
         {"hostnameOverride": "a", "hostNetwork": True},
         ["spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true"],
     ),
-    "claims": (
-        {"resourceClaims": [{"name": "a"}]},
-        [
-            (
-                'spec.resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,'
-                '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, '
-                "`resourceClaimTemplateName`"
-            )
-        ],
-    ),
     "restarts": (
         contained(restartPolicyRules=[{"action": "x"}]),
         [

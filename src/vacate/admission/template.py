@@ -18,7 +18,6 @@ from vacate.admission.metadata import annotation_faults
 from vacate.admission.pods import spec as pod_spec
 from vacate.admission.pods.defaults import default_spec
 from vacate.admission.pods.interceptors import drop_where_gated, tolerating
-from vacate.admission.pods.profile_annotations import agreement_faults
 from vacate.admission.rules import Rule, table
 from vacate.admission.shape import child, mapping, sequence, text
 from vacate.admission.types import Context
@@ -98,7 +97,6 @@ def _template_faults(template: Obj, labels: Obj, ctx: Context) -> list[FieldErro
     annotations = mapping(meta.get("annotations"))
     found += pod_spec.annotation_faults(annotations, inner, f"{_PATH}.annotations")
     found += pod_spec.spec_faults(inner, f"{_PATH}.spec", ctx, is_pod=False)
-    found += agreement_faults(annotations, inner, f"{_PATH}.spec")
     if sequence(inner.get("ephemeralContainers")):
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{_PATH}.spec.ephemeralContainers", detail))

@@ -17,7 +17,7 @@ from vacate.admission.pods.restarts import (
     resize_faults,
     restart_faults,
 )
-from vacate.admission.pods.security import container_context_faults
+from vacate.admission.pods.security import context_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
 from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
@@ -131,9 +131,7 @@ def common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> li
         policies = container["resizePolicy"]
         found += resize_faults(policies, f"{path}.resizePolicy", spec.get("restartPolicy"))
     if "securityContext" in container:
-        host_users = spec.get("hostUsers") is not False
-        context = container["securityContext"]
-        found += container_context_faults(context, f"{path}.securityContext", host_users)
+        found += context_faults(container["securityContext"], f"{path}.securityContext")
     return found
 
 

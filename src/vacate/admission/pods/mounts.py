@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vacate.admission.faults import unsupported
-from vacate.admission.pods.profiles import descending_faults
+from vacate.admission.pods.paths import descending_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, not_found, required

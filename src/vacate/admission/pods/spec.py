@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.faults import complaints, labels_faults, unsupported
 from vacate.admission.formats import dns_label, in_range, name_is_subdomain
-from vacate.admission.pods import profile_annotations
 from vacate.admission.pods.admit import MIRROR
 from vacate.admission.pods.affinity import affinity_faults
-from vacate.admission.pods.claims import claim_faults
 from vacate.admission.pods.containers import container_faults, init_container_faults
 from vacate.admission.pods.ephemeral import ephemeral_faults
 from vacate.admission.pods.interceptors import interceptor_faults
@@ -15,9 +13,8 @@ from vacate.admission.pods.network import alias_faults, dns_faults, hostname_ove
 from vacate.admission.pods.placement import gate_faults, spread_faults, toleration_faults
 from vacate.admission.pods.ports import host_network_faults
 from vacate.admission.pods.resources import resource_faults
-from vacate.admission.pods.security import host_user_faults, pod_context_faults
+from vacate.admission.pods.security import context_faults
 from vacate.admission.pods.volumes import volume_faults
-from vacate.admission.pods.windows import host_process_faults, system_faults
 from vacate.admission.priorityclasses import preemption_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, text
@@ -50,13 +47,9 @@ RULES = table(
 )  # fmt: skip
 
 
-def spec_faults(
-    spec: Obj, path: str, ctx: Context, *, is_pod: bool, is_mirror: bool = False
-) -> list[FieldError]:
+def spec_faults(spec: Obj, path: str, ctx: Context, *, is_pod: bool) -> list[FieldError]:
     """Every rule that the spec breaks; `path` is where the spec stands."""
-    volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes", is_pod=is_pod)
-    if "resourceClaims" in spec:
-        found += claim_faults(spec["resourceClaims"], f"{path}.resourceClaims", mirror=is_mirror)
+    volumes, found = volume_faults(spec.get("volumes"), f"{path}.volumes")
     found += container_faults(spec, path, volumes)
     found += init_container_faults(spec, path, volumes)
     if "ephemeralContainers" in spec:
@@ -66,7 +59,7 @@ def spec_faults(
     found += _choice_faults(spec, "dnsPolicy", _DNS_POLICIES, path)
     if "nodeSelector" in spec:
         found += labels_faults(spec["nodeSelector"], f"{path}.nodeSelector")
-    found += pod_context_faults(spec, path)
+    found += context_faults(spec.get("securityContext"), f"{path}.securityContext")
     if "affinity" in spec:
         found += affinity_faults(spec["affinity"], f"{path}.affinity")
     found += dns_faults(spec, path)
@@ -74,11 +67,8 @@ def spec_faults(
         found += gate_faults(spec, path)
     if "topologySpreadConstraints" in spec:
         found += spread_faults(spec["topologySpreadConstraints"], f"{path}.topologySpreadConstraints")
-    found += host_process_faults(spec, path)
-    found += host_user_faults(spec, path)
     found += hostname_override_faults(spec, path)
     found += _name_faults(spec, path)
-    found += system_faults(spec, path)
     if "evictionInterceptors" in spec:
         found += interceptor_faults(spec, path, ctx)
     return found
@@ -93,7 +83,7 @@ def annotation_faults(annotations: Obj, spec: Obj, path: str) -> list[FieldError
     if DELETION_COST in annotations and not _is_int32(text(annotations[DELETION_COST])):
         cost = annotations[DELETION_COST]
         found.append(invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
-    return found + profile_annotations.annotation_faults(annotations, spec, path)
+    return found
 
 
 def annotation_change_faults(new: Obj, old: Obj, path: str) -> list[FieldError]:

@@ -8,7 +8,6 @@ from vacate.admission.metadata import keep
 from vacate.admission.pods import (
     admit,
     affinity,
-    claims,
     container_defaults,
     containers,
     defaults,
@@ -22,8 +21,6 @@ from vacate.admission.pods import (
     placement,
     ports,
     probes,
-    profile_annotations,
-    profiles,
     resources,
     restarts,
     security,
@@ -33,7 +30,6 @@ from vacate.admission.pods import (
     volume_defaults,
     volume_sources,
     volumes,
-    windows,
 )
 from vacate.admission.pods.quality import quality_of
 from vacate.admission.rules import Effect, Rule, table
@@ -57,9 +53,9 @@ _OWN_RULES = table(
 )
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume_defaults.RULES, *container_defaults.RULES, *admit.RULES, *_OWN_RULES,
-    *volumes.RULES, *volume_sources.RULES, *mounts.RULES, *claims.RULES, *containers.RULES, *restarts.RULES,
+    *volumes.RULES, *volume_sources.RULES, *mounts.RULES, *containers.RULES, *restarts.RULES,
     *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
-    *security.RULES, *profiles.RULES, *profile_annotations.RULES, *windows.RULES, *spec.RULES,
+    *security.RULES, *spec.RULES,
     *affinity.RULES, *placement.RULES, *label_keys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
     *update.RULES, *status.RULES,
 )  # fmt: skip
@@ -85,8 +81,6 @@ class PodStrategy(KindStrategy):
             fresh["conditions"] = [_gated_condition(ctx)]
         if "topologySpreadConstraints" in pod_spec or "affinity" in pod_spec:
             label_keys.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
-        if annotations := mapping(metadata(obj).get("annotations")):
-            profile_annotations.take_over(annotations, pod_spec)
         fresh["qosClass"] = quality_of(pod_spec)
         obj["status"] = fresh
 
@@ -112,8 +106,7 @@ class PodStrategy(KindStrategy):
         if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
             detail = "cannot be set until all schedulingGates have been cleared"
             found.append(forbidden("spec.nodeName", detail))
-        annotations = mapping(metadata(obj).get("annotations"))
-        return found + profile_annotations.agreement_faults(annotations, pod_spec, "spec")
+        return found
 
     def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole pod again, then the step."""
@@ -132,8 +125,7 @@ class PodStrategy(KindStrategy):
     def _content(self, obj: Obj, pod_spec: Obj, ctx: Context) -> list[FieldError]:
         annotations = mapping(metadata(obj).get("annotations"))
         found = spec.annotation_faults(annotations, pod_spec, "metadata.annotations") if annotations else []
-        mirror = admit.MIRROR in annotations
-        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True, is_mirror=mirror)
+        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True)
         return found + containers.white_space_faults(pod_spec, "spec")
 
     def _annotation_step(self, new: Obj, old: Obj, pod_spec: Obj) -> list[FieldError]:

@@ -12,7 +12,6 @@ from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, maps, sequence, text
 from vacate.api.field import Fault, FieldError, forbidden, invalid, required
 from vacate.api.objects import Obj, dig
-from vacate.api.schema.internal import internal_form
 
 _INT32 = 2**31 - 1
 _UPDATABLE = (
@@ -169,16 +168,12 @@ def _narrowing_faults(new: Any, old: Any) -> list[FieldError]:
     new_terms = maps(dig(new, _REQUIRED_NODES, "nodeSelectorTerms"))
     if old_terms and len(old_terms) != len(new_terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(path, [_shown_term(term) for term in new_terms] or None, detail)]
+        return [invalid(path, new_terms or None, detail)]
     return [
-        invalid(f"{path}[{index}]", _shown_term(new_terms[index]), _ONLY_ADDITIONS)
+        invalid(f"{path}[{index}]", new_terms[index], _ONLY_ADDITIONS)
         for index, term in enumerate(old_terms)
         if not _only_more(new_terms[index], term)
     ]
-
-
-def _shown_term(term: Obj) -> Obj:
-    return internal_form("NodeSelectorTerm", term)
 
 
 def _only_more(new: Obj, old: Obj) -> bool:

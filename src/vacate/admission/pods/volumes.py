@@ -21,13 +21,13 @@ RULES = table(
 )  # fmt: skip
 
 
-def volume_faults(volumes: Any, path: str, *, is_pod: bool) -> tuple[set[str], list[FieldError]]:
+def volume_faults(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:
     """The names of the volumes that are sound, and the faults of the others."""
     names: set[str] = set()
     found: list[FieldError] = []
     for index, volume in enumerate(maps(volumes)):
         where, name = f"{path}[{index}]", text(volume.get("name"))
-        own = _source_faults(volume, where, is_pod)
+        own = _source_faults(volume, where)
         own += complaints(f"{where}.name", name, dns_label(name)) if name else [required(f"{where}.name")]
         if name in names:
             own.append(duplicate(f"{where}.name", name))
@@ -37,11 +37,11 @@ def volume_faults(volumes: Any, path: str, *, is_pod: bool) -> tuple[set[str], l
     return names, found
 
 
-def _source_faults(volume: Obj, path: str, is_pod: bool) -> list[FieldError]:
+def _source_faults(volume: Obj, path: str) -> list[FieldError]:
     given = [key for key in SOURCES if type(volume.get(key)) is dict]
     if not given:
         return [required(path, "must specify a volume type")]
     first = given[0]
     detail = "may not specify more than 1 volume type"
     found = [forbidden(f"{path}.{SOURCES[key]}", detail) for key in given[1:]]
-    return source_faults(first, volume[first], path, is_pod=is_pod) + found
+    return source_faults(first, volume[first], path) + found
