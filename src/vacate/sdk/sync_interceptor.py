@@ -19,6 +19,8 @@ from vacate.sdk.values import Cancellation, Condition, Declined, Finished, NoEst
 
 T = TypeVar("T")
 
+_THREADED = "__vacate_threaded__"
+
 
 class EvictionContext:
     """A pod's leave for a plain function; see `EvictionContext`.
@@ -133,7 +135,13 @@ def threaded(handler: SyncHandler) -> Handler:
             plain._stop()  # noqa: SLF001  the other half of this file
             return await done  # the function is given time to end by itself
 
+    setattr(call, _THREADED, True)
     return call
+
+
+def is_threaded(handler: object) -> bool:
+    """Whether a handler was made of a plain function."""
+    return bool(getattr(handler, _THREADED, False))
 
 
 def interceptor(name: str, **options: Any) -> Callable[[SyncHandler], Interceptor]:

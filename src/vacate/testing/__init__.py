@@ -1,6 +1,18 @@
-"""For tests, ours and those of users: builders of API objects that refuse what could never exist."""
+"""For tests, ours and those of users: simulated evictions, and builders of API objects that can exist."""
 
 from vacate.testing.builders import deployment, namespace, node, pdb, pod, replicaset
 from vacate.testing.consistency import Impossible, check
+from vacate.testing.interceptors import SimulatedEviction, simulate_eviction
 
-__all__ = ["Impossible", "check", "deployment", "namespace", "node", "pdb", "pod", "replicaset"]
+__all__ = [
+    "Impossible",
+    "SimulatedEviction",
+    "check",
+    "deployment",
+    "namespace",
+    "node",
+    "pdb",
+    "pod",
+    "replicaset",
+    "simulate_eviction",
+]
