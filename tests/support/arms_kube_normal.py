@@ -25,8 +25,24 @@ _ACCOUNT = ("serviceAccountName", "serviceAccount")
 
 
 def comparable(answer: Answer) -> Obj:
-    """Status code and body, without what no two servers have in common."""
-    return {"code": answer.code, "body": _plain(answer.obj) if answer.obj else _text(answer.text)}
+    """Status code and body, without what no two servers have in common.
+
+    Of a refusal the reason and the causes with their types and fields count. Its wording does not, except
+    where our own code reads it: the refusals of evictions.
+    """
+    body = _plain(answer.obj) if answer.obj else _text(answer.text)
+    if answer.failed and isinstance(body, dict) and body.get("reason") != "TooManyRequests":
+        body = _without_wording(body)
+    return {"code": answer.code, "body": body}
+
+
+def _without_wording(status: Obj) -> Obj:
+    kept = {key: value for key, value in status.items() if key != "message"}
+    causes = (status.get("details") or {}).get("causes")
+    if causes:
+        plain = [{key: value for key, value in cause.items() if key != "message"} for cause in causes]
+        kept["details"] = {**status["details"], "causes": plain}
+    return kept
 
 
 def _plain(value: Any, field: str = "") -> Any:
