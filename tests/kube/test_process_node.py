@@ -1,0 +1,139 @@
+"""`vacate node` on the real API server, scheduler and controllers, and on the embedded ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hack.kubelab.control_plane import running as real_cluster
+from hack.kubelab.obtain import ASSETS
+
+from support.cluster_process import environment, running_cluster
+from support.containers import clean
+from support.node_process import running
+from support.waiting import until
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("process-node")]
+
+EXAMPLE = Path(__file__).parents[2] / "examples/process-pods/web.yaml"
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "door"}, "stringData": {"key": "sesame"}}
+TOLERATION = {"key": "vacate.dev/process", "operator": "Exists"}
+
+
+def _pod(name: str, script: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
+    container |= spec.pop("container", {})
+    made = {"terminationGracePeriodSeconds": 2, "containers": [container], **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": made}
+
+
+class Cluster:
+    """kubectl with one kubeconfig, and the agent beside it."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self.kubeconfig, self.folder = kubeconfig, folder
+        self.agent: subprocess.Popen[bytes] | None = None
+
+    def kubectl(self, *arguments: str, text: str = "") -> str:
+        command = ["kubectl", "--kubeconfig", str(self.kubeconfig), *arguments]
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=90, env=environment(), check=False
+        )
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done.stdout
+
+    def apply(self, obj: dict[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", text=json.dumps(obj))
+
+    def start(self) -> None:
+        options = ("--name", "laptop", "--pod-addresses", "loopback", "--dir", str(self.folder))
+        self.agent = subprocess.Popen(
+            [sys.executable, "-m", "vacate", "node", *options, "--kubeconfig", str(self.kubeconfig)],
+            stdin=subprocess.DEVNULL,
+            env=environment(),
+        )
+        until(lambda: "laptop" in self.kubectl("get", "nodes", "-o", "name"))
+        self.kubectl("wait", "--for=condition=Ready", "node/laptop", "--timeout=60s")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        assert self.agent is not None
+        self.agent.send_signal(number)
+        self.agent.wait(30)
+        self.agent = None
+
+
+@pytest.fixture(scope="module", params=["embedded", "real"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        place: Any = running_cluster(folder / "up", "--nodes", "0")
+    else:
+        place = real_cluster(Path(os.environ[ASSETS]), folder)
+    with place as plane:
+        made = Cluster(plane.kubeconfig, folder / "node")
+        made.start()
+        try:
+            yield made
+        finally:
+            if made.agent is not None:
+                made.end()
+    asyncio.run(clean(folder / "node"))
+
+
+def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "-f", str(EXAMPLE))
+    cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    shown = cluster.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")
+    assert shown.split() == ["laptop"] * 3
+    assert len(running("http.server\x008080")) == 3
+    cluster.kubectl("delete", "deployment", "web")
+    until(lambda: not running("http.server\x008080"), 30)
+    until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 30)
+
+
+def test_a_pod_that_does_not_mean_it_stays_away(cluster: Cluster) -> None:
+    cluster.apply(_pod("stranger", "exec sleep 100006"))
+    cluster.kubectl("wait", "--for=condition=PodScheduled=false", "pod/stranger", "--timeout=60s")
+    cluster.kubectl("delete", "pod", "stranger")
+
+
+def test_a_killed_agent_comes_back_and_ends_what_was_asked_to_end_meanwhile(cluster: Cluster) -> None:
+    cluster.apply(_pod("web", "trap 'exit 5' TERM; while :; do sleep 0.05; done # 100007",
+                       tolerations=[TOLERATION]))  # fmt: skip
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")
+    cluster.end(signal.SIGKILL)
+    before = running("# 100007")
+    cluster.kubectl("delete", "pod", "web", "--wait=false")
+    assert before == running("# 100007") != []
+    cluster.start()
+    cluster.kubectl("wait", "--for=delete", "pod/web", "--timeout=60s")
+    assert not running("# 100007")
+
+
+def test_secrets_and_tokens_are_given_on_the_real_server(
+    cluster: Cluster, request: pytest.FixtureRequest
+) -> None:
+    if "embedded" in request.node.name:
+        pytest.skip("the embedded server has neither Secrets nor tokens")
+    cluster.apply(SECRET)
+    volumes = [
+        {"name": "door", "secret": {"secretName": "door"}},
+        {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
+    ]
+    mounts = [{"name": one["name"], "mountPath": f"/var/{one['name']}"} for one in volumes]
+    script = "test $(cat $VACATE_VOLUME_DOOR/key) = sesame && test -s $VACATE_VOLUME_TOKEN/token"
+    spec = {"restartPolicy": "Never", "serviceAccountName": "default", "tolerations": [TOLERATION]}
+    cluster.apply(_pod("reader", script, volumes=volumes, container={"volumeMounts": mounts}, **spec))
+    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/reader", "--timeout=60s")
+    cluster.kubectl("delete", "pod", "reader")
