@@ -34,7 +34,7 @@ from vacate.sdk.asking import (
 from vacate.sdk.connecting import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.insisting import SustainedRequest
-from vacate.sdk.results import Result, result_of, result_without
+from vacate.sdk.results import Result, confirmed, result_of, result_without
 from vacate.sdk.watching import Watched, watched
 
 Ref = EvictionRequest | Pod | str
@@ -188,7 +188,7 @@ class Requester:
             while (current := one.current) is not None:
                 seen = one.changes
                 if (result := result_of(current)) is not None:
-                    return result
+                    return confirmed(result, await self.live_pod(where) if result.left else None)
                 await one.change(seen)
         return await self._vanished(one.last, where)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import assigned
 from vacate.decide.dialects.history import PastTurn, TurnResult
@@ -42,6 +43,21 @@ def result_of(request: EvictionRequest) -> Result | None:
     if ending is None:
         return None
     return Result(ending, request.status.message, history_of(request), request)
+
+
+def confirmed(result: Result, pod: Pod | None) -> Result:
+    """The result, where the pod of that UID agrees: `pod` is what the server itself shows of it.
+
+    A status can have been written by someone else than the controller. Whoever waits for a pod must not go on
+    while it runs.
+    """
+    if not result.left or pod is None or pod.terminal:
+        return result
+    message = (
+        f"The request says {result.ending.value}, but pod {pod.metadata.name} with UID {pod.metadata.uid} is "
+        "still there: the status was not written by Vacate's controller. Request the eviction again."
+    )
+    return replace(result, ending=Ending.CANCELLED, message=message)
 
 
 def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_there: bool) -> Result:
