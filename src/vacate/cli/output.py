@@ -12,6 +12,7 @@ import yaml
 
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
+from vacate.cli.common.columns import columns_of, padded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,12 +72,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """How wide each column must be."""
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
 
 
 def aligned_to(columns: Sequence[int], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines in columns of the given widths, where they fit."""
     return [
-        _GAP.join(cell.ljust(width) for cell, width in zip(row, columns, strict=True)).rstrip()
+        _GAP.join(padded(cell, width) for cell, width in zip(row, columns, strict=True)).rstrip()
         for row in rows
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from vacate.cli.common.columns import columns_of, cut, padded
 from vacate.cli.common.terminal import safe
 from vacate.cli.output import aligned
 from vacate.cli.status_rows import NAMESPACE, NOTHING, Row, header_of
@@ -49,13 +50,13 @@ def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
 def _fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
     """The table with its last column cut to the width; nothing where that would be too short."""
     cells = [[*map(safe, row)] for row in table]
-    first = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
+    first = [max(map(columns_of, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
     left = width - sum(first) - len(_GAP) * len(first)
-    if left < min(_SHORTEST_DETAIL, max(len(row[-1]) for row in cells)):
+    if left < min(_SHORTEST_DETAIL, max(columns_of(row[-1]) for row in cells)):
         return []
     return [
         _GAP.join(
-            [*(cell.ljust(size) for cell, size in zip(row[:-1], first, strict=True)), _cut(row[-1], left)]
+            [*(padded(cell, size) for cell, size in zip(row[:-1], first, strict=True)), cut(row[-1], left)]
         ).rstrip()
         for row in cells
     ]
@@ -93,7 +94,3 @@ def detail(row: Row) -> str:
         f"requested by {row.requesters}" if row.requesters != NOTHING else "",
     ]
     return "; ".join(part.rstrip(".") for part in parts if part)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"

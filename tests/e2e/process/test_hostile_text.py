@@ -41,6 +41,8 @@ EVERYWHERE = {
     "follow json": ("status", "-w", "-o", "json"),
     "install": ("install",),
     "uninstall": ("uninstall",),
+    "certificates": ("certificates",),
+    "node": ("node", "--name", "laptop", "--dir", "/nowhere/at/all"),
     "manager": ("manager", "--metrics-port", "0"),
 }
 

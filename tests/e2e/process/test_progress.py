@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,21 @@ def test_the_table_stays_on_a_terminal_of_any_width(town: Town) -> None:
         )
         assert name in live.plain
         assert live.code == 0
+
+
+@pytest.mark.parametrize("form", [(), ("-o", "json")])
+def test_a_server_that_goes_away_while_one_watches(tmp_path: Path, form: tuple[str, ...]) -> None:
+    with running_cluster(tmp_path / "dir", *FAST_PODS) as running:
+        town = Town(running)
+        town.pod("held", BACKUP)
+        town.vacate("evict", "held")
+        following = town.start("status", "-w", *form)
+        assert following.stdout is not None
+        while "held" not in following.stdout.readline():
+            pass
+    lines = iter(following.stdout.readline, "")
+    lost = next(line for line in lines if "The connection is lost" in line)
+    following.send_signal(signal.SIGINT)
+    following.communicate(timeout=30)
+    assert following.returncode == 0
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ The connection is lost, trying again", lost)
