@@ -18,7 +18,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz
+.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz sbom audit
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,20 @@ format: $(STAMP) ## Rewrite the sources in the house style
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements/dev.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements/runtime.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/build.in -o requirements/build.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock
+
+sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock to dist/vacate.cdx.json
+	@mkdir -p dist
+	@$(BIN)/python -m hack.sbom > dist/vacate.cdx.json
+	@echo dist/vacate.cdx.json
+
+# make audit STRICT=--strict fails where no database of vulnerabilities can be reached. The tool is no part of .venv.
+AUDIT_VENV := .cache/audit
+audit: $(STAMP) ## Look for known vulnerabilities and yanked releases among the locked dependencies
+	@test -x $(AUDIT_VENV)/bin/python || $(PYTHON) -m venv $(AUDIT_VENV)
+	@$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.lock
+	@$(BIN)/python -m hack.audit $(STRICT) $(AUDIT_VENV)/bin/pip-audit requirements/runtime.lock requirements/build.lock requirements/dev.lock
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -29,7 +29,10 @@ ARCHIVE, BASE_ARCHIVE = "vacate.tar", "base.tar"
 GIVEN = "VACATE_NODE_ARCHIVE"
 """Names an archive that has the image already, under the same name; then nothing is built."""
 
-_SOURCES = ("Containerfile", "requirements/runtime.lock", "pyproject.toml", "README.md", "LICENSE", "src")
+_SOURCES = (
+    "Containerfile", "requirements/runtime.lock", "requirements/build.lock", "pyproject.toml", "README.md",
+    "LICENSE", "src",
+)  # fmt: skip
 _PYTHON = ("python3-venv", "python3-pip", "python-is-python3")
 _LAST_LINES = 40
 
@@ -113,6 +116,7 @@ def _buildah(folder: Path, store: Path, mounts: list[str]) -> list[list[str]]:
     buildah = ["buildah", f"--root={store}/layers", "--runroot=/run/store"]
     volumes = [f"--volume={one}" for one in mounts]
     build = [*buildah, "build", "--isolation=chroot", "--network=host", "--pull-never", "--layers", *volumes]
+    build += [f"--build-arg=PYTHON_IMAGE={BASE}"]  # ours has another digest than the published one
     sources = [f"--file={REPOSITORY}/Containerfile", str(REPOSITORY)]
     return [
         [*buildah, "pull", f"oci-archive:{store / BASE_ARCHIVE}"],

@@ -132,5 +132,5 @@ def _kept(found: list[Obj]) -> list[Obj]:
     found = copy.deepcopy(found)
     for obj in found:
         if obj["kind"] == "CustomResourceDefinition":
-            obj["metadata"]["annotations"]["helm.sh/resource-policy"] = "keep"
+            obj["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
     return found

@@ -62,7 +62,7 @@ async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane
         done = await asyncio.to_thread(vacate, *_install(control.kubeconfig))
         assert done.returncode == 0, done.stderr
         made = Plane(arm, control.kubeconfig, webhook, folder)
-        await made.sign_in()
+        await made.sign_in(rotates=False)
         yield made
 
 

@@ -93,7 +93,7 @@ def paths(settings: Settings) -> list[str]:
 
 
 def definitions(found: Sequence[str]) -> list[str]:
-    return [path for path in found if path.endswith(KIND.resource)]
+    return [path for path in found if "/customresourcedefinitions/" in path]
 
 
 async def test_install_upgrade_and_uninstall(release: Release) -> None:

@@ -54,10 +54,11 @@ class Plane:
         self.rotator_kubeconfig = folder / "certificates.kubeconfig"
         self._rotators = 0
 
-    async def sign_in(self) -> None:
+    async def sign_in(self, *, rotates: bool = True) -> None:
         """Kubeconfigs of both accounts: each has the rights of its role and no more."""
         self.kubeconfig.write_text(await self._config("vacate-webhook"))
-        self.rotator_kubeconfig.write_text(await self._config("vacate-certificates"))
+        if rotates:
+            self.rotator_kubeconfig.write_text(await self._config("vacate-certificates"))
 
     async def _config(self, account: str) -> str:
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
