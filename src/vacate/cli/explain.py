@@ -31,6 +31,8 @@ def explain(pod: str, reach: Reach, output: str) -> None:
 
     Every interceptor in order and what became of it, what has happened, what is awaited, what will happen
     next and when, and what you can do about it. POD is NAME or pod/NAME.
+
+    Exit codes: 0 done, 1 refused or failed, also without such a pod, 2 usage, 130 interrupted.
     """
 
     async def work() -> None:

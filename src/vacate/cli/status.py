@@ -47,6 +47,8 @@ def status(
     With -w it stays until Ctrl-C, or until all of the named pods have left; it follows the cluster's own
     changes and asks nothing while there are none. Into a pipe each change is a line with its time; with
     -o json a line that holds a watch event, {"type": …, "object": …}.
+
+    Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
     if everywhere and reach.namespace:
         raise click.UsageError("-A and -n do not go together")

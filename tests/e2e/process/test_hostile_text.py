@@ -13,6 +13,7 @@ import pytest
 from decide.dialects.story_scenes import SCENES
 from support.hostile_api import ATTACK, HostileApi, hostile_api, kubeconfig
 from support.screens import OWN_SEQUENCE, Shown, run
+from vacate.cli.main import COMMANDS
 
 pytestmark = pytest.mark.process
 
@@ -45,6 +46,9 @@ EVERYWHERE = {
     "node": ("node", "--name", "laptop", "--dir", "/nowhere/at/all"),
     "manager": ("manager", "--metrics-port", "0"),
 }
+EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name in COMMANDS}
+WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
+LOGS_ONLY = {"webhook"}  # through the same formatter as the manager
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +108,11 @@ def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: 
     )
     check(shown)
     assert "owned" in shown.plain
+
+
+def test_no_command_is_left_out() -> None:
+    tried = {arguments[0] for arguments in EVERYWHERE.values()}
+    assert tried | WITHOUT_ANOTHERS_TEXT | LOGS_ONLY >= set(COMMANDS)
 
 
 @pytest.mark.parametrize("place", PLACES)
