@@ -100,6 +100,11 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.clock_offset = Gauge(
+            "vacate_clock_offset_seconds",
+            "How far the API server's clock is ahead of this machine's.",
+            registry=self.registry,
+        )
         self.throttled = Counter(
             "vacate_client_throttled",
             "Requests that a busy API server turned away with the wish for a pause.",

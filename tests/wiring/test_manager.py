@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
-from support.eviction_words import A, active, completed, heard, requested
+from support.eviction_words import A, active, completed, heard, requested, status
 from support.worlds import Body, in_world
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.objects import dig
+from vacate.api.times import parse_time
+from vacate.client.transport import Transport
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
 from vacate.runtime.leader import LeadershipLost
 from vacate.sim.world import World
-from vacate.wire.message import Peer
+from vacate.wire.message import Peer, Request, Response
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 from vacate.wiring.parts import Surroundings
 
@@ -30,11 +33,12 @@ CLOSED = parse_feature_gates("EvictionRequestAPI=false")
 class Beside:
     """A manager over a link of its own."""
 
-    def __init__(self, world: World, name: str, settings: ManagerSettings) -> None:
+    def __init__(self, world: World, name: str, settings: ManagerSettings, skew: float = 0.0) -> None:
         self.name = name
-        around = Surroundings(world.sim.clock, world.sim.stream(name), Metrics(), settings.gates)
+        clock = world.sim.skewed_clock(skew)
+        around = Surroundings(clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
-            world.network.link(name, Peer(EVICTION_CONTROLLER, (MASTERS,))), around, settings
+            Dating(world, world.network.link(name, Peer(EVICTION_CONTROLLER, (MASTERS,)))), around, settings
         )
         self.task = asyncio.get_running_loop().create_task(self.parts.run(), name=name)
 
@@ -45,11 +49,15 @@ class Beside:
 
 @asynccontextmanager
 async def beside(
-    world: World, *names: str, gates: FeatureGates | None = None, leader_elect: bool = True
+    world: World,
+    *names: str,
+    gates: FeatureGates | None = None,
+    leader_elect: bool = True,
+    skew: float = 0.0,
 ) -> AsyncIterator[Sequence[Beside]]:
     """Managers for as long as the block runs."""
     managers = [
-        Beside(world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name))
+        Beside(world, name, ManagerSettings(gates or FeatureGates(), leader_elect, identity=name), skew)
         for name in names
     ]
     try:
@@ -62,6 +70,34 @@ async def beside(
 def apart(body: Body, **settings: Any) -> None:
     """A cluster without a controller inside."""
     in_world(body, nodes=0, controllers=(), evictions=(), **settings)
+
+
+class Dating:
+    """A link whose answers have the server's date, as HTTP has it."""
+
+    def __init__(self, world: World, link: Transport) -> None:
+        self._world, self._link = world, link
+
+    async def send(self, request: Request) -> Response:
+        response = await self._link.send(request)
+        date = format_datetime(self._world.sim.clock.now(), usegmt=True)
+        response.headers = {**response.headers, "Date": date}
+        return response
+
+    async def aclose(self) -> None:
+        await self._link.aclose()
+
+
+@pytest.mark.parametrize("skew", [-45.0, 45.0])
+def test_a_manager_whose_clock_is_wrong_goes_by_the_servers(skew: float) -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m", skew=skew):
+            name = await requested(world, A)
+            await world.until(lambda: active(world, name) == A)
+            told = parse_time(status(world, name)["heartbeatTime"])
+            assert abs((told - world.sim.clock.now()).total_seconds()) <= 5
+
+    apart(body)
 
 
 def holder(world: World) -> str:

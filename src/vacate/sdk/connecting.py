@@ -10,6 +10,8 @@ from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
+from vacate.client.serverclock import DatedTransport, ServerClock
+from vacate.client.transport import Transport
 from vacate.clock import Clock, SystemClock
 
 # Seconds. aiohttp closes what rests in its pool and waits for that; a connection that was given up in the
@@ -25,11 +27,18 @@ def find_cluster(kubeconfig: str | Path | None = None, context: str | None = Non
 
 @contextlib.asynccontextmanager
 async def connected(
-    config: ClusterConfig, *, clock: Clock | None = None, user_agent: str = "vacate-sdk"
+    config: ClusterConfig,
+    *,
+    clock: Clock | None = None,
+    user_agent: str = "vacate-sdk",
+    server_clock: ServerClock | None = None,
 ) -> AsyncIterator[Client]:
-    """A client that is closed at the end of the block."""
+    """A client that is closed at the end of the block; it tells the server clock what time answers say."""
     clock = clock or SystemClock()
-    client = Client(HttpTransport(config, clock), user_agent=user_agent)
+    transport: Transport = HttpTransport(config, clock)
+    if server_clock is not None:
+        transport = DatedTransport(transport, server_clock)
+    client = Client(transport, user_agent=user_agent)
     try:
         yield client
     finally:

@@ -15,6 +15,7 @@ from typing import Any
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
+from vacate.client.serverclock import ServerClock
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
 from vacate.errors import ConfigError, NotFound, VacateError
@@ -108,9 +109,12 @@ async def _until_signalled(
 ) -> None:
     """Serve until a signal; the next signal ends the process as signals do."""
     loop = asyncio.get_running_loop()
-    async with connected(config, user_agent="vacate-sdk/interceptors") as client:
+    metrics = Metrics()
+    clock = ServerClock(SystemClock(), metrics)  # heartbeats are judged by the server's clock
+    async with connected(config, user_agent="vacate-sdk/interceptors", server_clock=clock) as client:
         log.info("connecting to %s", config.server)
-        task = loop.create_task(serve_interceptors(client, interceptors, **options))
+        serving = serve_interceptors(client, interceptors, clock=clock, metrics=metrics, **options)
+        task = loop.create_task(serving)
 
         def ask() -> None:
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import Kind
 from vacate.client.client import Client
+from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.decide.process.model import Limits
@@ -52,13 +53,15 @@ class ManagerParts:
 
     def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
         self._clock = around.clock
-        around = replace(around, limits=settings.limits)
+        server_clock = ServerClock(around.clock, around.metrics)
+        transport = DatedTransport(transport, server_clock)
         self._rows = enabled(settings.gates)
         self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
         paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
+        around = replace(around, clock=server_clock, limits=settings.limits)
         self._deps, _ = part_deps(paced, COMPONENT, around, PROJECTIONS)
         controllers, recorders = part_controllers(self._deps, self._rows, around)
         self._manager = Manager(self._deps.informers, controllers, runnables=recorders, elector=self._elector)

@@ -1,0 +1,108 @@
+"""The API server's clock, as far as its answers tell it.
+
+Deadlines are judged by several programs on several machines, and by the server. Who writes times into objects
+writes the server's, so that a machine whose clock is wrong neither refuses anyone nor is refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from email.utils import parsedate_to_datetime
+
+from vacate.client.transport import Transport
+from vacate.clock import Clock
+from vacate.metrics import Metrics
+from vacate.wire.message import Request, Response
+
+NOTABLE_OFFSET = dt.timedelta(seconds=5)
+"""From how large an offset on an administrator is told."""
+
+_SECOND = dt.timedelta(seconds=1)
+_NONE = dt.timedelta(0)
+
+log = logging.getLogger(__name__)
+
+
+class ServerClock:
+    """A clock that is corrected by the `Date` of answers. Waiting and `monotonic` are the machine's own.
+
+    A date has whole seconds and an answer takes a while, so each answer gives a range for the offset. Ranges
+    are narrowed down by one another; one that contradicts the others, after a clock was set, replaces them.
+    Where no offset at all is within the range, nothing is corrected.
+    """
+
+    def __init__(self, clock: Clock, metrics: Metrics | None = None) -> None:
+        self.machine = clock
+        self.offset = _NONE  # what is added to the machine's clock
+        self._metrics = metrics
+        self._range: tuple[dt.timedelta, dt.timedelta] | None = None
+
+    def now(self) -> dt.datetime:
+        """The time by the server's clock, in UTC."""
+        return self.machine.now() + self.offset
+
+    def monotonic(self) -> float:
+        """The machine's monotonic clock."""
+        return self.machine.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        await self.machine.sleep(seconds)
+
+    async def sleep_until(self, moment: dt.datetime) -> None:
+        """Wait until the server's clock shows the moment, also where the correction changes meanwhile."""
+        while (left := (moment - self.now()).total_seconds()) > 0:
+            await self.machine.sleep(left)
+
+    def observe(self, date: dt.datetime, sent: dt.datetime, received: dt.datetime) -> None:
+        """An answer of that date, with the machine's times at which its request was sent and it came."""
+        low, high = date - received, date + _SECOND - sent
+        if self._range is not None:
+            within = max(low, self._range[0]), min(high, self._range[1])
+            low, high = within if within[0] <= within[1] else (low, high)
+        self._range = low, high
+        self._correct(_NONE if low <= _NONE <= high else (low + high) / 2)
+
+    def _correct(self, offset: dt.timedelta) -> None:
+        told, notable = abs(self.offset) > NOTABLE_OFFSET, abs(offset) > NOTABLE_OFFSET
+        self.offset = offset
+        if self._metrics is not None:
+            self._metrics.clock_offset.set(offset.total_seconds())
+        if notable and not told:
+            log.warning(
+                "the clock of this machine is %.1f s %s the API server's; times are corrected by that, but "
+                "check the time synchronisation of both machines",
+                abs(offset.total_seconds()),
+                "behind" if offset > _NONE else "ahead of",
+            )
+
+
+class DatedTransport:
+    """Wraps a transport and tells a server clock the date of each answer."""
+
+    def __init__(self, transport: Transport, clock: ServerClock) -> None:
+        self._transport = transport
+        self._clock = clock
+
+    async def send(self, request: Request) -> Response:
+        """Carry the request, and look at the date of the answer."""
+        sent = self._clock.machine.now()
+        response = await self._transport.send(request)
+        date = _date_of(response.headers.get("Date", ""))
+        if date is not None:
+            self._clock.observe(date, sent, self._clock.machine.now())
+        return response
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._transport.aclose()
+
+
+def _date_of(text: str) -> dt.datetime | None:
+    """The date of a header; None where there is none, or none that can be read."""
+    try:
+        found = parsedate_to_datetime(text) if text else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return found if found is not None and found.tzinfo is not None else None

@@ -1,0 +1,91 @@
+"""The API server's clock from the dates of its answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from email.utils import format_datetime
+
+import pytest
+
+from vacate.client.serverclock import DatedTransport, ServerClock
+from vacate.clock import SystemClock
+from vacate.metrics import Metrics
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.unit
+
+NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+MS = dt.timedelta(milliseconds=1)
+
+
+class Machine(SystemClock):
+    """A clock that is so far off, and stands still."""
+
+    def __init__(self, off: float) -> None:
+        self.time = NOON + dt.timedelta(seconds=off)
+
+    def now(self) -> dt.datetime:
+        return self.time
+
+
+class Dated:
+    """A server that answers with its date."""
+
+    def __init__(self, date: str) -> None:
+        self.date = date
+
+    async def send(self, _request: Request) -> Response:
+        return Response(200, headers={"Date": self.date} if self.date else {})
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+@pytest.mark.parametrize("off", [-3600.0, -30.0, -6.0, 6.0, 30.0, 3600.0])
+async def test_a_clock_that_is_off_is_corrected_to_within_a_second(off: float) -> None:
+    machine = Machine(off)
+    clock = ServerClock(machine, metrics := Metrics())
+    transport = DatedTransport(Dated(format_datetime(NOON, usegmt=True)), clock)
+    await transport.send(Request("GET", "/"))
+    assert abs(clock.now() - NOON) <= dt.timedelta(seconds=1)
+    value = metrics.registry.get_sample_value("vacate_clock_offset_seconds")
+    assert value is not None
+    assert abs(value + off) <= 1
+
+
+def test_a_clock_that_is_right_is_left_alone() -> None:
+    clock = ServerClock(Machine(0))
+    for late in (0, 200, 999):
+        clock.observe(NOON, NOON + late * MS, NOON + (late + 5) * MS)
+    assert clock.offset == dt.timedelta(0)
+
+
+def test_answers_narrow_the_offset_down_and_a_clock_that_was_set_starts_anew() -> None:
+    clock = ServerClock(Machine(0))
+    true = dt.timedelta(seconds=30, milliseconds=400)
+    for tenth in range(40):
+        sent = NOON + tenth * 100 * MS
+        clock.observe((sent + true).replace(microsecond=0), sent, sent + 2 * MS)
+    assert abs(clock.offset - true) <= 60 * MS
+    later = NOON + dt.timedelta(minutes=1)
+    clock.observe(later, later, later)  # someone has set the machine's clock right
+    assert clock.offset == dt.timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "date", ["", "yesterday", "Sun, 99 Foo 2026 12:00:00 GMT", "Sun, 01 Mar 2026 12:00:00"]
+)
+async def test_answers_without_a_readable_date_change_nothing(date: str) -> None:
+    clock = ServerClock(Machine(99))
+    await DatedTransport(Dated(date), clock).send(Request("GET", "/"))
+    assert clock.offset == dt.timedelta(0)
+
+
+def test_a_notable_offset_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ServerClock(Machine(0))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            clock.observe(NOON + dt.timedelta(seconds=30), NOON, NOON)
+    (record,) = caplog.records
+    assert "30.5 s behind the API server's" in record.getMessage()
