@@ -105,6 +105,12 @@ class Metrics:
             "How far the API server's clock is ahead of this machine's.",
             registry=self.registry,
         )
+        self.turns = Counter(
+            "vacate_turns_ended",
+            "Turns of interceptors that ended while their request went on, by result.",
+            ["result"],
+            registry=self.registry,
+        )
         self.throttled = Counter(
             "vacate_client_throttled",
             "Requests that a busy API server turned away with the wish for a pause.",

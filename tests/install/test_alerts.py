@@ -30,6 +30,12 @@ PASSED = f"apiserver_admission_webhook_fail_open_count{{{_HOOK}}}"
 
 RATE = Told("More than 300 pods a minute are being evicted. If nobody meant that, switch Vacate off.")
 BUDGETS = Told("Most evictions are refused: disruption budgets allow less than is asked for.")
+ENDED = 'vacate_turns_ended_total{result="failed",instance="m"}'
+UNPREPARED = Told(
+    "Pods went on without an interceptor's preparation (failed). Warning Events say which: "
+    "`kubectl get events -A --field-selector type=Warning`.",
+    {"result": "failed"},
+)
 OLD = Told(
     "Interceptor a.example.com has had its turn with a pod for more than six hours. `vacate status -A` names "
     "the pod.",
@@ -73,6 +79,10 @@ STORIES = {
     "a turn of five hours": Story("VacateInterceptorOld", {TURN: "0x480"}, 5 * 60),
     "a turn that is over": Story("VacateInterceptorOld", {TURN: "0x380"}, 7 * 60),
     "a turn that has just begun": Story("VacateInterceptorOld", {TURN: "24000x480"}, 7 * 60),
+
+    "an interceptor failed": Story("VacatePodsUnprepared", {ENDED: "0x5 1x60"}, 20, UNPREPARED),
+    "it failed long ago": Story("VacatePodsUnprepared", {ENDED: "0x5 1x120"}, 60),
+    "some complete": Story("VacatePodsUnprepared", {ENDED.replace("failed", "completed"): "0+1x60"}, 20),
 
     "a deep queue": Story("VacateQueueDeep", {DEPTH: "600x30"}, 15, DEEP),
     "a queue that gets shorter": Story("VacateQueueDeep", {DEPTH: "600x8 400x30"}, 15),

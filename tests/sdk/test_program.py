@@ -230,6 +230,9 @@ def test_a_signal_ends_the_program_and_its_next_start_resumes(
         options = f"kubeconfig={str(cluster.kubeconfig)!r}, namespace='default', lease='default/{name}'"
         with start(tmp_path, options) as program:
             assert program.stdout is not None
+            assert "connecting to https://" in program.stdout.readline()
+            serves = "serving interceptor program.example.com in namespace default, for all pods that name it"
+            assert program.stdout.readline().rstrip().endswith(serves)
             assert program.stdout.readline() == expected
             program.send_signal(number)
             assert program.stdout.read() == f"cancelled: {TurnEndReason.SHUTDOWN}\n"

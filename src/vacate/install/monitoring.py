@@ -13,6 +13,7 @@ _RUNBOOK = "docs/how-to/switch-off.md"
 # take their place.
 _ENDPOINT = {"port": "metrics", "path": "/metrics", "interval": "30s", "honorLabels": True}
 # A manager that waits for its turn shows the same requests, and the one that leads may change.
+_UNPREPARED = 'vacate_turns_ended_total{result=~"failed|timed-out|never-responded"}'
 _TURNS = "min by (interceptor) (vacate_interceptor_oldest_turn_seconds)"
 
 
@@ -70,6 +71,14 @@ def _process_alerts() -> list[Obj]:
             "warning",
             "Interceptor {{ $labels.interceptor }} has had its turn with a pod for more than six hours. "
             "`vacate status -A` names the pod.",
+        ),
+        _alert(
+            "VacatePodsUnprepared",
+            f"sum by (result) (increase({_UNPREPARED}[30m])) > 0",
+            "0m",
+            "warning",
+            "Pods went on without an interceptor's preparation ({{ $labels.result }}). Warning Events say "
+            "which: `kubectl get events -A --field-selector type=Warning`.",
         ),
         _alert(
             "VacateQueueDeep",

@@ -19,8 +19,9 @@ from support.eviction_words import (
     requested,
     status,
 )
-from vacate.api.kinds import PODDISRUPTIONBUDGETS
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.times import parse_time
+from vacate.client.requests import STRATEGIC_PATCH
 from vacate.metrics import LazyFamily, Metrics, exposition
 from vacate.sim.world import World
 from vacate.testing import pdb
@@ -35,6 +36,12 @@ def shown(world: World, family: str = OURS) -> dict[str, float]:
     text = b"".join(exposition(world.server.metrics.registry)).decode()
     lines = [line for line in text.splitlines() if line.startswith(family) and "#" not in line]
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+
+
+def ended_turns(world: World) -> dict[str, float]:
+    """How many turns have ended, by their result; those that never did are left out."""
+    found = shown(world, "vacate_turns_ended_total")
+    return {name.split('"')[1]: number for name, number in found.items() if number}
 
 
 def test_an_open_request_shows_who_asks_who_works_since_when_and_who_is_there() -> None:
@@ -60,6 +67,25 @@ def test_an_open_request_shows_who_asks_who_works_since_when_and_who_is_there() 
             'vacate_evictions_total{result="refused"}': 0.0,
             'vacate_evictions_total{result="failed"}': 0.0,
         }
+        assert ended_turns(world) == {"completed": 2.0}
+
+    on_paper(body)
+
+
+def test_an_interceptor_whose_turn_has_ended_is_not_shown_as_active() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=1), "default")
+        name = await requested(world, A, seconds=600, labels={"app": "web"})
+        runs, form = {"status": {"phase": "Running"}}, STRATEGIC_PATCH
+        await world.client.patch(PODS, "p", runs, "default", patch_type=form, subresource="status")
+        await world.until(lambda: active(world, name) == A)
+        await world.sim.clock.sleep(1)
+        assert shown(world, f"{OURS}active_interceptor")
+        await world.until(lambda: ended_turns(world), timeout=700)
+        await world.sim.clock.sleep(5)
+        assert active(world, name) == A  # blocked by its budget, and a late heartbeat would still count
+        assert shown(world, f"{OURS}active_interceptor") == {}
+        assert ended_turns(world) == {"never-responded": 1.0}
 
     on_paper(body)
 

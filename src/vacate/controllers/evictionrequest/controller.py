@@ -33,6 +33,7 @@ from vacate.decide.dialects.evictionrequest_patch import (
     registration_patch,
     unadmitted_patch,
 )
+from vacate.decide.dialects.turn_conditions import result_of_turn
 from vacate.decide.process.engine import decide
 from vacate.decide.process.model import (
     Action,
@@ -109,6 +110,8 @@ class EvictionRequests:
 
     def __init__(self, deps: Deps) -> None:
         self.attempts = Attempts(deps.entropy)
+        # From zero on: a series that begins with one would not look like an increase.
+        self._turns = {one: deps.metrics.turns.labels(one.value) for one in events.ENDED}
         self._deps = deps
         self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
         self._requests = self._informer.reader
@@ -194,9 +197,7 @@ class EvictionRequests:
             case Finish():
                 return await self._finish(request, action, now)
             case Assign():
-                await self._write(request, assign_patch(request, action, now))
-                self._note(*events.assigned(request, action))
-                return Done()
+                return await self._assign(request, action, now)
             case CorrectHeartbeat():
                 await self._write(request, heartbeat_patch(request, action))
                 self._deps.recorder.record(events.heartbeat_corrected(request))
@@ -222,6 +223,13 @@ class EvictionRequests:
         self._note(*events.finished(request, action))
         return Done()
 
+    async def _assign(self, request: EvictionRequest, action: Assign, now: dt.datetime) -> Outcome:
+        await self._write(request, assign_patch(request, action, now))
+        self._note(*events.assigned(request, action))
+        if action.previous is not None:
+            self._count_turn(request)
+        return Done()
+
     async def _end_last_turn(self, request: EvictionRequest, now: dt.datetime) -> bool:
         """Before the pod is evicted, write down how the last turn ended; whether that was news."""
         patch = last_turn_patch(request, now)
@@ -229,7 +237,13 @@ class EvictionRequests:
             return False
         await self._write(request, patch)
         self._note(*events.turn_ended(request))
+        self._count_turn(request)
         return True
+
+    def _count_turn(self, request: EvictionRequest) -> None:
+        """The turn that was the active interceptor's is over."""
+        name = request.status.active_interceptor_name or ""
+        self._turns[result_of_turn(request, name)].inc()
 
     def _note(self, *notes: EventNote) -> None:
         for one in notes:

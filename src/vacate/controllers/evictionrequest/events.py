@@ -20,7 +20,7 @@ MAX_MESSAGE = 1024
 
 Notes = tuple[EventNote, ...]
 
-_ENDED = {
+ENDED = {
     TurnResult.COMPLETED: (NORMAL, "InterceptorCompleted"),
     TurnResult.DECLINED: (NORMAL, "InterceptorDeclined"),
     TurnResult.FAILED: (WARNING, "InterceptorFailed"),
@@ -60,7 +60,7 @@ def turn_ended(request: EvictionRequest, then: str = "") -> Notes:
     """How the active interceptor's turn ended, on request and pod; a warning where it did not do its part."""
     name = request.status.active_interceptor_name or ""
     result = result_of_turn(request, name)
-    kind, reason = _ENDED[result]
+    kind, reason = ENDED[result]
     said = last_message(request, name, result)
     text = f"{name} {_how(result, request.spec.heartbeat_deadline_seconds)}"
     text = f"{text}: {said.rstrip('.')}." if said else f"{text}."

@@ -14,6 +14,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.evictionrequest.memory import failures
 from vacate.decide.dialects.evictionrequest import assigned
+from vacate.decide.dialects.turn_conditions import has_ended
 from vacate.metrics import LazyFamily, Point
 
 EVICTIONS = "evictionrequest_controller_evictions"
@@ -75,7 +76,7 @@ def _labels(request: EvictionRequest) -> tuple[tuple[str, str], ...]:
 
 def _active_interceptor(request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
     active, began = request.status.active_interceptor_name, assigned(request)
-    if active and began is not None and began.last_transition_time is not None:
+    if active and began is not None and began.last_transition_time is not None and not has_ended(request):
         yield "interceptor", active, began.last_transition_time.timestamp()
 
 

@@ -16,6 +16,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.evictionrequest.memory import failures
 from vacate.decide.dialects.evictionrequest import assigned
+from vacate.decide.dialects.turn_conditions import has_ended
 from vacate.metrics import LazyFamily, Point
 
 MOST_NAMES = 50
@@ -95,8 +96,8 @@ class _Totals:
         self.most_refusals = max(self.most_refusals, refusals)
         self.requesters.update({one.name for one in request.spec.requesters})
         active, turn = request.status.active_interceptor_name, assigned(request)
-        # One that has completed is only waiting to be relieved: nothing about it is late.
-        if not active or request.status.active_interceptor_completed:
+        # One whose turn has ended is only waiting to be relieved: nothing about it is late.
+        if not active or has_ended(request):
             return
         self.turns[active] += 1
         if turn is not None and turn.last_transition_time is not None:

@@ -116,6 +116,14 @@ def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None
     return known if known.ended + CLOCK_TOLERANCE >= deadline_of(process_of(request)) else None
 
 
+def has_ended(request: EvictionRequest) -> bool:
+    """Whether the active interceptor's turn is over, as it said itself or the controller wrote down."""
+    active = request.status.active_interceptor_name
+    if not active or request.status.active_interceptor_completed:
+        return True
+    return recorded_turn(request, active) is not None
+
+
 def _is_true(request: EvictionRequest, kind: str) -> bool:
     found = condition(request.status.conditions, kind)
     return found is not None and found.status == "True"
