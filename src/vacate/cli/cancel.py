@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 import msgspec
 
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.exits import complain, each, end, interrupted
+from vacate.cli.identity import own_requester
 from vacate.cli.override import STAYS, override
-from vacate.cli.params import own_requester_name, pod_name, subdomain
+from vacate.cli.params import pod_name, subdomain
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.reading import find, list_requests
 from vacate.cli.run import run_until_signalled
@@ -30,7 +32,10 @@ GOES = "has begun to leave and goes all the same:"
 @click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @selector_option("Every request for pods with these labels instead.")
 @click.option(
-    "--requester", type=subdomain, metavar="NAME", help="Whose request; USER.cli.vacate.dev by default."
+    "--requester",
+    type=subdomain,
+    metavar="NAME",
+    help="Whose request; USER.cli.vacate.dev by default, USER being the one the cluster knows you as.",
 )
 @click.option(
     "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
@@ -48,11 +53,11 @@ def cancel(
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
     check_choice(pods, selector)
-    name = requester or own_requester_name()
     codes: list[int] = []
 
     async def work() -> None:
         async with connected(reach) as cluster:
+            name = requester or await own_requester(cluster)
             cancelling = Cancelling(cluster, name, overriding=overriding)
             chosen = tuple(dict.fromkeys(pods)) or await _selected(
                 cluster, selector, "" if overriding else name
@@ -99,7 +104,7 @@ class Cancelling:
         if request is None:
             raise ConfigError(f"nobody asks pod {pod} to leave")
         if request.complete:
-            return _over(request)
+            return _over(request, there)
         said = await (self._override(request) if self._overriding else self._withdraw(request))
         # Once an eviction is accepted, cancelling changes only the request.
         return said.replace(STAYS, GOES, 1) if there is not None and there.terminating else said
@@ -121,8 +126,18 @@ class Cancelling:
         return f"{STAYS} nobody asks it to leave any more"
 
 
-def _over(request: EvictionRequest) -> str:
-    """A request that is over: fine where it was cancelled before, too late where the pod has left."""
+def _over(request: EvictionRequest, pod: Pod | None) -> str:
+    """A request that is over: fine where it was cancelled, too late where the pod has gone or ended."""
     if shown_stage(request) is Stage.CANCELLED:
         return f"{STAYS} the request is cancelled already"
-    raise ConfigError(f"it is too late: pod {pod_of(request)} has left")
+    name = pod_of(request)
+    if pod is None or pod.metadata.uid != request.metadata.name:
+        raise ConfigError(f"it is too late: pod {name} has left")
+    if not pod.terminal:
+        raise ConfigError(
+            f"the request is complete, but pod {name} is still there: its status was not written by the "
+            "controller. Nothing evicts the pod any more"
+        )
+    held = f"; its removal waits for its finalizers: {listed(pod.metadata.finalizers)}"
+    held = held if pod.terminating and pod.metadata.finalizers else ""
+    raise ConfigError(f"it is too late: the containers of pod {name} have ended{held}")

@@ -27,9 +27,10 @@ from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.evict_progress import shown_progress
 from vacate.cli.exits import CANCELLED, INTERRUPTED, TIMED_OUT, UNPREPARED, complain, each, end
+from vacate.cli.identity import own_requester
 from vacate.cli.notes import REQUESTED, note
 from vacate.cli.output import output_option, print_object, print_objects
-from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
+from vacate.cli.params import pod_name, span_between, subdomain
 from vacate.cli.program import program_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.run import run_until_signalled
@@ -63,7 +64,12 @@ class Asking:
 @click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @selector_option("Every pod with these labels instead.")
 @click.option("--because", default="", metavar="TEXT", help="Why; kept on the request for people to read.")
-@click.option("--requester", type=subdomain, metavar="NAME", help="Who asks; USER.cli.vacate.dev by default.")
+@click.option(
+    "--requester",
+    type=subdomain,
+    metavar="NAME",
+    help="Who asks; USER.cli.vacate.dev by default, USER being the one the cluster knows you as.",
+)
 @click.option(
     "--deadline",
     type=span_between(MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS),
@@ -103,7 +109,7 @@ def evict(
         async with connected(reach) as cluster:
             who = Requester(
                 cluster.client,
-                requester or own_requester_name(),
+                requester or await own_requester(cluster),
                 clock=cluster.clock,
                 entropy=system_entropy(),
             )

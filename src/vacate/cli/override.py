@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import EVICTIONREQUESTS, SELFSUBJECTREVIEWS
-from vacate.api.objects import Obj, dig
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ALLOW, EvictionRequest
+from vacate.cli.identity import cluster_user
 from vacate.cli.notes import OVERRIDDEN, note
 from vacate.cli.reach import Cluster
 from vacate.client.codec import codec_for
 from vacate.decide.dialects.story_words import listed
-from vacate.errors import ApiError, Conflict, VacateError
+from vacate.errors import Conflict, VacateError
 
 STAYS = "may stay:"
 _ATTEMPTS = 20
@@ -96,8 +97,4 @@ def _guarded(request: EvictionRequest, patch: Obj) -> Obj:
 
 async def _user(cluster: Cluster, requester: str) -> str:
     """Who the server takes us for; the requester's name where it does not say."""
-    try:
-        review = await cluster.client.create(SELFSUBJECTREVIEWS, {})
-    except ApiError:
-        return requester
-    return str(dig(review, "status", "userInfo", "username") or requester)
+    return await cluster_user(cluster) or requester

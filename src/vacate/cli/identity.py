@@ -1,0 +1,27 @@
+"""Who the cluster takes the caller for."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import SELFSUBJECTREVIEWS
+from vacate.api.objects import dig
+from vacate.cli.params import own_requester_name
+from vacate.cli.reach import Cluster
+from vacate.errors import ApiError
+
+
+async def cluster_user(cluster: Cluster) -> str:
+    """The user name by which the cluster knows the caller; empty where it does not say."""
+    try:
+        review = await cluster.client.create(SELFSUBJECTREVIEWS, {})
+    except ApiError:
+        return ""
+    return str(dig(review, "status", "userInfo", "username") or "")
+
+
+async def own_requester(cluster: Cluster) -> str:
+    """The requester's name of the caller: the cluster's user, and the machine's only where it is not known.
+
+    Two people who share an account of a machine are two users of the cluster, and one person on two machines
+    is one: whose request it is must not depend on where a command was typed.
+    """
+    return own_requester_name(await cluster_user(cluster) or None)
