@@ -22,3 +22,24 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_there_are_documents() -> None:
     assert len(DOCUMENTS) > 10
+
+
+SECURITY = (ROOT / "docs/explanation/security.md").read_text()
+ATTACK = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def test_every_line_of_the_threat_model_names_attacks_that_exist() -> None:
+    model = SECURITY.partition("\n## Threat model\n")[2].partition("\n### What remains open\n")[0]
+    rows = [
+        line for line in model.splitlines() if line.startswith("| ") and not line.startswith("| wants to |")
+    ]
+    rows = [row for row in rows if not row.startswith("| does |")]
+    assert len(rows) > 20
+    assert [row for row in rows if not ATTACK.search(row)] == []
+    named = [(file, test) for row in rows for file, test in ATTACK.findall(row)]
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not re.search(rf"def {test}\(", (ROOT / file).read_text() if (ROOT / file).exists() else "")
+    ]
+    assert missing == []

@@ -164,9 +164,9 @@ def control_plane(folder: Path) -> Iterator[Path]:
 
 
 @contextlib.asynccontextmanager
-async def admitting(kubeconfig: Path, folder: Path) -> AsyncIterator[Plane]:
+async def admitting(kubeconfig: Path, folder: Path, port: int = 0) -> AsyncIterator[Plane]:
     """A server whose reviews go to a port of this machine, where nobody listens yet."""
-    port = free_port()
+    port = port or free_port()
     settings = Settings(webhook_url=f"https://127.0.0.1:{port}", pod_rules=RULES, network_policy=False,
                         deploy_manager=False)  # fmt: skip
     arm = KubeArm(kubeconfig)
