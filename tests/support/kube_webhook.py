@@ -149,7 +149,7 @@ class Plane:
 
 def _everything(settings: Settings) -> tuple[Obj, list[Obj]]:
     made = parts(settings)
-    [definition] = made.pop("definition")
+    definition, *_others = made.pop("definition")  # of EvictionRequests; nothing here needs the others
     rights = asking(STRANGER.name)
     roles = [one for one in made["roles"] if one["metadata"]["name"] != rights[0]["metadata"]["name"]]
     hooks = made["webhook-configurations"]
