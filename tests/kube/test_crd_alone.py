@@ -16,7 +16,7 @@ from support.crd_open import DOCUMENTED, NO_RIGHT, OPEN, Open, documented
 from support.crd_steps import CREATIONS, IMPORTED, SPECS, STATUSES, Case, request
 from support.definitions import asking, installed
 from vacate.admission.types import Context
-from vacate.api.identity import User
+from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import Kind
 from vacate.api.structural import structure
@@ -112,7 +112,15 @@ def everything_allowed(subresource: str) -> Context:
         return None
 
     user = User("admin", groups=("system:masters",))
-    return Context(user, IMPORTED, FeatureGates(), nothing, subresource, may=lambda _: True)
+    return Context(
+        user,
+        IMPORTED,
+        FeatureGates(),
+        nothing,
+        subresource,
+        may=lambda _: True,
+        authority=StatusAuthority(("admin",)),
+    )
 
 
 def merged(before: Obj, step: Obj) -> Obj:
