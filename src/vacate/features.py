@@ -12,6 +12,9 @@ KNOWN_GATES: Mapping[str, bool] = {
     "EvictionRequestAPI": True,
     # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
     "NodeMaintenance": True,
+    # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.
+    "GracefulNodeShutdown": True,
+    "GracefulNodeShutdownBasedOnPodPriority": True,
 }
 """Every gate and its default."""
 

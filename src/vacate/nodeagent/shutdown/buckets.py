@@ -1,0 +1,84 @@
+"""PURE. The order in which pods end when their node shuts down: buckets of priority values.
+
+A pod belongs to the bucket with the highest priority value that is not above its own; one below all of them
+belongs to the lowest. Buckets end one after the other, from the lowest up, the pods of one at the same time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+"""From this value on a pod counts as critical, as in Kubernetes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One entry of the configuration: pods from this priority value on have so many seconds to end."""
+
+    priority: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownPod:
+    """What the order needs to know of a pod."""
+
+    uid: str
+    namespace: str
+    name: str
+    priority: int
+    grace_seconds: float
+    interceptors: bool = False  # whether someone is registered to prepare its end
+
+    @property
+    def key(self) -> str:
+        """How a person would name it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The pods of one bucket."""
+
+    bucket: Bucket
+    pods: tuple[ShutdownPod, ...] = ()
+
+    def grace_of(self, pod: ShutdownPod) -> float:
+        """The time allotted to the pod: the lesser of the bucket's and its own."""
+        return min(self.bucket.seconds, pod.grace_seconds)
+
+
+def group_pods(buckets: Sequence[Bucket], pods: Iterable[ShutdownPod]) -> tuple[Group, ...]:
+    """Every pod in its bucket, buckets in the order in which they end. Empty ones are there, too."""
+    if not buckets:
+        return ()
+    ordered = sorted(buckets, key=lambda one: one.priority)
+    values = [one.priority for one in ordered]
+    members: list[list[ShutdownPod]] = [[] for _ in ordered]
+    for pod in pods:
+        members[max(bisect_right(values, pod.priority) - 1, 0)].append(pod)
+    return tuple(
+        Group(bucket, tuple(sorted(found, key=lambda one: (one.namespace, one.name, one.uid))))
+        for bucket, found in zip(ordered, members, strict=True)
+    )
+
+
+def total_seconds(buckets: Iterable[Bucket]) -> float:
+    """The longest that a shutdown can take."""
+    return sum(one.seconds for one in buckets)
+
+
+def fit(buckets: Sequence[Bucket], limit: float) -> tuple[Bucket, ...]:
+    """The buckets, shortened in proportion where they do not fit into the time that there is.
+
+    The machine goes down when the limit passes, whatever still runs. Were the times left as they are, the
+    last bucket, the most important pods, would have none.
+    """
+    wanted = total_seconds(buckets)
+    if wanted <= limit:
+        return tuple(buckets)
+    share = max(limit, 0.0) / wanted
+    return tuple(replace(one, seconds=one.seconds * share) for one in buckets)

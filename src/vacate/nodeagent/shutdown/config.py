@@ -1,0 +1,176 @@
+"""PURE. The configuration of graceful node shutdown: fields of KubeletConfiguration, as the kubelet has them.
+
+An administrator's file can be used as it is: fields that are not about shutdown are left alone, and so are
+feature gates of the kubelet that nothing here knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.nodeagent.shutdown.buckets import SYSTEM_CRITICAL_PRIORITY, Bucket, total_seconds
+from vacate.nodeagent.shutdown.durations import parse_duration
+
+GATE = "GracefulNodeShutdown"
+PRIORITY_GATE = "GracefulNodeShutdownBasedOnPodPriority"
+TOTAL, CRITICAL = "shutdownGracePeriod", "shutdownGracePeriodCriticalPods"
+BY_PRIORITY = "shutdownGracePeriodByPodPriority"
+KIND, API_VERSION = "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"
+
+_INT32 = 2**31
+_MAX_SECONDS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownConfig:
+    """How a node shuts down. Without buckets the feature is off, and `disabled_because` says why."""
+
+    buckets: tuple[Bucket, ...] = ()
+    disabled_because: str = f"neither {TOTAL} nor {BY_PRIORITY} is set"
+
+    @property
+    def enabled(self) -> bool:
+        """Whether pods are ended in order when the node shuts down."""
+        return bool(self.buckets)
+
+    @property
+    def total_seconds(self) -> float:
+        """The longest that a shutdown can take."""
+        return total_seconds(self.buckets)
+
+
+@dataclass(slots=True)
+class _Problems:
+    found: list[str] = field(default_factory=list)
+
+    def add(self, name: str, problem: str) -> None:
+        self.found.append(f"{name}: {problem}")
+
+
+def migrate(total: float, critical: float) -> tuple[Bucket, ...]:
+    """The two periods of the older configuration as buckets: critical pods last, the others before them."""
+    return (Bucket(0, total - critical), Bucket(SYSTEM_CRITICAL_PRIORITY, critical))
+
+
+def read_config(document: Any, gates: FeatureGates | None = None, source: str = "") -> ShutdownConfig:
+    """What a KubeletConfiguration says about shutdown, or one ConfigError with everything that is wrong.
+
+    `gates` are those of the command line; the file's own `featureGates` apply where those say nothing.
+    """
+    problems = _Problems()
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"{source or 'the file'}: not a {KIND}: a mapping of fields is expected")
+    for name, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
+        if document.get(name) != wanted:
+            problems.add(name, f"must be {wanted}, not {document.get(name)!r}")
+    enabled = _gates(document.get("featureGates"), gates or FeatureGates(), problems)
+    total, critical = _period(document, TOTAL, problems), _period(document, CRITICAL, problems)
+    entries = _entries(document.get(BY_PRIORITY), problems)
+    if not problems.found:
+        _check_together(document, total, critical, entries, enabled, problems)
+    if problems.found:
+        raise ConfigError("\n".join(f"{source}: {one}" if source else one for one in problems.found))
+    return _made(total, critical, entries, enabled)
+
+
+def _made(
+    total: float, critical: float, entries: tuple[Bucket, ...], enabled: Mapping[str, bool]
+) -> ShutdownConfig:
+    if not enabled[GATE]:
+        return ShutdownConfig((), f"feature gate {GATE} is off")
+    if entries:
+        if total_seconds(entries) > 0:
+            return ShutdownConfig(tuple(sorted(entries, key=lambda one: one.priority)), "")
+        return ShutdownConfig((), f"every entry of {BY_PRIORITY} has 0 seconds")
+    return ShutdownConfig(migrate(total, critical), "") if total > 0 else ShutdownConfig()
+
+
+def _check_together(
+    document: Mapping[str, Any],
+    total: float,
+    critical: float,
+    entries: tuple[Bucket, ...],
+    enabled: Mapping[str, bool],
+    problems: _Problems,
+) -> None:
+    if critical > total:
+        problems.add(CRITICAL, f"must not be longer than {TOTAL}: it is the last part of that time")
+    if entries and (total or critical):
+        given = TOTAL if total else CRITICAL
+        problems.add(BY_PRIORITY, f"cannot be combined with {given}; remove one of the two")
+    if (entries or total) and not enabled[GATE] and GATE in (document.get("featureGates") or {}):
+        return  # switched off in the file on purpose; the periods may stay for later
+    if entries and not enabled[PRIORITY_GATE]:
+        problems.add(BY_PRIORITY, f"needs feature gate {PRIORITY_GATE}; open it, or use {TOTAL}")
+
+
+def _gates(given: Any, flags: FeatureGates, problems: _Problems) -> dict[str, bool]:
+    chosen = {name: flags.enabled(name) for name in (GATE, PRIORITY_GATE)}
+    if given is None:
+        return chosen
+    if not isinstance(given, Mapping):
+        problems.add("featureGates", "must map names of gates to true or false")
+        return chosen
+    for name in chosen:
+        if name not in given or name in dict(flags.overrides):
+            continue
+        if isinstance(given[name], bool):
+            chosen[name] = given[name]
+        else:
+            problems.add(f"featureGates.{name}", f"must be true or false, not {given[name]!r}")
+    return chosen
+
+
+def _period(document: Mapping[str, Any], name: str, problems: _Problems) -> float:
+    value = document.get(name)
+    if value is None:
+        return 0.0
+    if not isinstance(value, str):
+        problems.add(name, f"must be a duration such as 30s, not {value!r}")
+        return 0.0
+    try:
+        seconds = parse_duration(value)
+    except ValueError as error:
+        problems.add(name, str(error))
+        return 0.0
+    if seconds < 0 or 0 < seconds < 1 or seconds > _MAX_SECONDS:
+        problems.add(name, f"must be 0, or from 1s to {_MAX_SECONDS}s, not {value}")
+        return 0.0
+    return seconds
+
+
+def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        problems.add(BY_PRIORITY, "must be a list of entries with priority and shutdownGracePeriodSeconds")
+        return ()
+    made: dict[int, Bucket] = {}
+    for index, entry in enumerate(given):
+        path = f"{BY_PRIORITY}[{index}]"
+        if not isinstance(entry, Mapping):
+            problems.add(path, "must have priority and shutdownGracePeriodSeconds")
+            continue
+        priority = _integer(entry, "priority", path, -_INT32, _INT32 - 1, problems)
+        seconds = _integer(entry, "shutdownGracePeriodSeconds", path, 0, _MAX_SECONDS, problems)
+        if priority is None or seconds is None:
+            continue
+        if priority in made:
+            problems.add(f"{path}.priority", f"{priority} is there twice; keep one entry of each value")
+            continue
+        made[priority] = Bucket(priority, float(seconds))
+    return tuple(made.values())
+
+
+def _integer(
+    entry: Mapping[str, Any], name: str, path: str, least: int, most: int, problems: _Problems
+) -> int | None:
+    value = entry.get(name, 0)  # Kubernetes omits a zero
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    problems.add(f"{path}.{name}", f"must be an integer from {least} to {most}, not {value!r}")
+    return None

@@ -1,0 +1,95 @@
+"""PURE. A shutdown under way: which bucket it is in, how long that lasts, and which pods to end now.
+
+Times are seconds on a clock that nobody sets back and that goes on while the agent restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod
+
+
+@dataclass(frozen=True, slots=True)
+class EndPod:
+    """An order: this pod ends now, and has so many seconds for it."""
+
+    pod: ShutdownPod
+    seconds: float
+    bucket: int  # its priority value
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Where it stands. `index` is the bucket under way; it is over when that is past the last one."""
+
+    groups: tuple[Group, ...]
+    started: float
+    index: int = -1
+    entered: float = 0.0  # when the bucket under way began
+    deadline: float = 0.0  # when it is over at the latest
+
+    @property
+    def over(self) -> bool:
+        """Whether every bucket had its turn."""
+        return self.index >= len(self.groups)
+
+    @property
+    def group(self) -> Group | None:
+        """The bucket under way."""
+        return self.groups[self.index] if 0 <= self.index < len(self.groups) else None
+
+    @property
+    def pods(self) -> tuple[ShutdownPod, ...]:
+        """Every pod that the shutdown ends."""
+        return tuple(pod for group in self.groups for pod in group.pods)
+
+
+def advance(shutdown: Shutdown, now: float, gone: Collection[str]) -> tuple[Shutdown, list[EndPod]]:
+    """Go on as far as the time and the pods that are gone allow; say whom to end now.
+
+    A bucket without pods, or whose pods are all gone, costs no time. None is passed over: also one that
+    comes too late has its pods ended, with no time left to them.
+    """
+    orders: list[EndPod] = []
+    while not shutdown.over and _is_over(shutdown, now, gone):
+        shutdown = _enter(shutdown, now)
+        orders += _orders(shutdown, shutdown.index, now, gone)
+    return shutdown, orders
+
+
+def resume(shutdown: Shutdown, now: float, gone: Collection[str]) -> list[EndPod]:
+    """The orders that were given already, for an agent that has restarted: with the time that is left."""
+    return [one for index in range(shutdown.index + 1) for one in _orders(shutdown, index, now, gone)]
+
+
+def _is_over(shutdown: Shutdown, now: float, gone: Collection[str]) -> bool:
+    group = shutdown.group
+    return group is None or now >= shutdown.deadline or all(pod.uid in gone for pod in group.pods)
+
+
+def _enter(shutdown: Shutdown, now: float) -> Shutdown:
+    """The next bucket. It has its own time, and never so much that those after it would come too late."""
+    index = shutdown.index + 1
+    if index >= len(shutdown.groups):
+        return replace(shutdown, index=index, entered=now, deadline=now)
+    upto = sum(one.bucket.seconds for one in shutdown.groups[: index + 1])
+    seconds = shutdown.groups[index].bucket.seconds
+    deadline = max(min(now + seconds, shutdown.started + upto), now)
+    return replace(shutdown, index=index, entered=now, deadline=deadline)
+
+
+def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -> list[EndPod]:
+    if index >= len(shutdown.groups):
+        return []
+    group = shutdown.groups[index]
+    made = []
+    for pod in group.pods:
+        if pod.uid in gone:
+            continue
+        until = (
+            min(shutdown.entered + group.grace_of(pod), shutdown.deadline) if index == shutdown.index else now
+        )
+        made.append(EndPod(pod, max(until - now, 0.0), group.bucket.priority))
+    return made
