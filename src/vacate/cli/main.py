@@ -34,6 +34,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "demo": ("vacate.cli.demo:demo", "Drain a node of a throw-away cluster, live, and clean up."),
+    "drain": ("vacate.cli.drain:drain", "Drain nodes, and follow how far it is."),
+    "uncordon": ("vacate.cli.uncordon:uncordon", "Let nodes take pods again."),
     "evict": ("vacate.cli.evict:evict", "Ask pods to leave."),
     "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),
     "cancel": ("vacate.cli.cancel:cancel", "Take back the request that pods leave."),

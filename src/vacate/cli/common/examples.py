@@ -38,6 +38,14 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("node --name laptop --no-taint --stop-pods -v", "any pod, ended with the agent, with a log"),
     ),
     "demo": (("demo", "watch a node being drained, for about half a minute"),),
+    "drain": (
+        ("drain node-1 --ignore-daemonsets", "drain a node, and follow it"),
+        ("drain node-1 --dry-run", "say what would happen and what would block it"),
+        ("drain -l pool=old --max-nodes 25% --detach", "a quarter of a pool at a time, without waiting"),
+        ("drain --follow drain-node-1", "return to a drain that is under way"),
+        ("drain --cancel drain-node-1", "call it off, and undo what it did"),
+    ),
+    "uncordon": (("uncordon node-1", "let the node take pods again"),),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --because "kernel update" --wait', "say why, and wait until it is gone"),

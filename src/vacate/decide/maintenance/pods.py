@@ -45,11 +45,13 @@ def judge_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
         return Verdict(Treatment.STAY, "NotSelected", "it does not match the pod selector")
     if MIRROR in pod.metadata.annotations:
         return Verdict(Treatment.STAY, "StaticPod", "only its node can end a static pod")
-    if pod.terminal:
+    if pod.terminal and not pod.terminating:
         return Verdict(Treatment.STAY, "Finished", "it has finished")
     owner = pod.metadata.controller
     if owner is not None and owner.kind == "DaemonSet":
         return _daemon_pod(pod, owner.name, rules.daemon_set_pods)
+    if pod.terminating:
+        return EVICTED  # whoever wanted it gone: it is awaited
     found: list[Verdict] = []
     if owner is None:
         found.append(

@@ -1,0 +1,302 @@
+"""`vacate drain`: drain nodes by a NodeMaintenance, which goes on without this command, and follow it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+import msgspec
+
+from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.labels import parse_selector
+from vacate.api.objects import Obj
+from vacate.api.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
+from vacate.api.types.nodemaintenance import EVICT, IGNORE, MAX_NAME, REFUSE, Blocker, NodeMaintenance
+from vacate.cli.common import terminal
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.drain_follow import CANCELLED_END, Follower
+from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets
+from vacate.cli.exits import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
+from vacate.cli.output import JSON, json_text
+from vacate.cli.params import span_between, subdomain
+from vacate.cli.program import program_name
+from vacate.cli.reach import Cluster, Reach, cluster_options, connected
+from vacate.cli.run import run_until_signalled
+from vacate.decide.dialects.story_words import counted, span
+from vacate.decide.maintenance.pods import Treatment
+from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.views.maintenance import blocker_lines
+
+_MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    nodes: tuple[str, ...]
+    selector: str
+    spec: Obj
+    detach: bool
+    dry_run: bool
+    timeout: dt.timedelta | None
+    output: str
+
+
+def node_name(text: str) -> str:
+    """A node, as NAME or node/NAME."""
+    return subdomain(text.removeprefix("node/").removeprefix("nodes/").removeprefix("no/"))
+
+
+def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
+    if value is None:
+        return None
+    if not _MAX_NODES.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is neither a number from 1 to 1000 nor a percentage such as 25%")
+    return value if value.endswith("%") else int(value)
+
+
+@click.command()
+@click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
+@selector_option("Every node with these labels instead.")
+@click.option("--ignore-daemonsets", is_flag=True, help="Leave pods of DaemonSets where they are.")
+@click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods whose emptyDir data is lost then.")
+@click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
+@click.option("--pod-selector", default="", metavar="LABELS", help="Evict only pods with these labels.")
+@click.option(
+    "--timeout", type=span_between(1.0), metavar="SPAN", help="Follow no longer than that; the drain goes on."
+)
+@click.option(
+    "--dry-run",
+    is_flag=False,
+    flag_value="client",
+    type=click.Choice(["none", "client", "server"]),
+    default="none",
+    help="Say what would happen, in which order, and what would block it; change nothing.",
+)
+@click.option("--detach", is_flag=True, help="Return at once; the drain goes on.")
+@click.option(
+    "--max-nodes", callback=_max_nodes, metavar="N|N%", help="How many nodes side by side; 1 by default."
+)
+@click.option("--topology-key", default="", metavar="LABEL", help="Never drain two values of it at once.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept for people to read.")
+@click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
+@click.option("--cancel", metavar="NAME", type=subdomain, help="Call a drain off and undo what it did.")
+@cluster_options
+@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
+def drain(
+    nodes: tuple[str, ...],
+    selector: str,
+    ignore_daemonsets: bool,
+    evict_daemonsets: bool,
+    delete_emptydir_data: bool,
+    force: bool,
+    pod_selector: str,
+    timeout: dt.timedelta | None,
+    dry_run: str,
+    detach: bool,
+    max_nodes: int | str | None,
+    topology_key: str,
+    reason: str,
+    follow: str | None,
+    cancel: str | None,
+    reach: Reach,
+    output: str | None,
+) -> None:
+    """Drain nodes: keep new pods away, and evict those that are there.
+
+    The drain is an object in the cluster, a NodeMaintenance. It goes on without this command, which only
+    follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption
+    budgets are respected.
+
+    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 called off, 4 timed out.
+    """
+    chosen = sum(map(bool, (nodes, selector, follow, cancel)))
+    if chosen != 1:
+        raise click.UsageError("name nodes, or use one of -l, --follow and --cancel")
+    if ignore_daemonsets and evict_daemonsets:
+        raise click.UsageError("use --ignore-daemonsets or --evict-daemonsets, not both")
+    spec: Obj = {
+        "pods": {
+            "daemonSetPods": IGNORE if ignore_daemonsets else EVICT if evict_daemonsets else REFUSE,
+            "unmanagedPods": EVICT if force else REFUSE,
+            "localDataPods": EVICT if delete_emptydir_data else REFUSE,
+        }
+    }
+    if pod_selector:
+        spec["pods"]["selector"] = selector_object(pod_selector)
+    more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
+    spec |= {key: value for key, value in more.items() if value}
+    wish = Wish(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
+    names: list[str] = []
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            if cancel:
+                codes.append(await _cancel(cluster, cancel))
+            elif follow:
+                names.append(follow)
+                codes.append(await _follow(cluster, follow, wish))
+            else:
+                codes.append(await _drain(cluster, wish, names))
+
+    if run_until_signalled(work):
+        _detached(names)
+    sys.exit(codes[0] if codes else 0)
+
+
+def _detached(names: list[str]) -> None:
+    if not names:
+        terminal.echo("Interrupted; nothing was changed.", err=True)
+    else:
+        terminal.echo(f"Detached: the drain goes on. {_ways(names[0])}", err=True)
+    sys.exit(INTERRUPTED)
+
+
+def _ways(name: str) -> str:
+    own = program_name()
+    return f"Return: {own} drain --follow {name}. Call it off: {own} drain --cancel {name}"
+
+
+async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
+    nodes = await find_nodes(cluster, wish.nodes, wish.selector)
+    found = [node.metadata.name for node in nodes]
+    name = maintenance_name(found)
+    body: Obj = {
+        "apiVersion": NODEMAINTENANCES.api_version,
+        "kind": NODEMAINTENANCES.kind,
+        "metadata": {"name": name},
+        "spec": {**wish.spec, "nodes": found},
+    }
+    if not await _preview(cluster, msgspec.convert(body, NodeMaintenance), wish):
+        return FAILED
+    if wish.dry_run:
+        return 0
+    try:
+        await cluster.client.create(NODEMAINTENANCES, body)
+    except AlreadyExists:
+        existing = await cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)
+        if existing.metadata.deletion_timestamp is not None:
+            raise ConfigError(f"nodemaintenance/{name} is being called off; try again in a moment") from None
+        _say(wish, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
+    else:
+        _say(wish, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
+    names.append(name)
+    if wish.detach:
+        _say(wish, _ways(name))
+        return 0
+    return await _follow(cluster, name, wish)
+
+
+async def _preview(cluster: Cluster, maintenance: NodeMaintenance, wish: Wish) -> bool:
+    """Say what would happen where that is wanted; False where pods are refused, and nothing must be done."""
+    budgets, refused = await read_budgets(cluster), False
+    for node in maintenance.spec.nodes:
+        pods = await planned_pods(cluster, node, maintenance)
+        held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
+        blockers = foreseen(pods if wish.dry_run else held, budgets)
+        if wish.dry_run and wish.output == JSON:
+            _preview_event(node, pods, blockers)
+        elif wish.dry_run:
+            terminal.echo(f"node/{node} would be cordoned and drained (dry run):")
+            for number, one in enumerate(pods, 1):
+                terminal.echo(f"  {number}. {_planned_line(one)}")
+            for blocker in blockers:
+                terminal.echo_lines(blocker_lines(blocker, 100))
+        elif held:
+            terminal.error(f"node/{node} has {counted(len(held), 'pod')} that may not be evicted:")
+            for blocker in blockers:
+                terminal.echo_lines(blocker_lines(blocker, 100), err=True)
+        refused = refused or bool(held)
+    if refused and not wish.dry_run:
+        terminal.echo("Nothing was changed.", err=True)
+    return not refused
+
+
+def _planned_line(one: PlannedPod) -> str:
+    meta, verdict = one.pod.metadata, one.verdict
+    what = f"pod {meta.namespace}/{meta.name}"
+    if verdict.treatment is Treatment.HOLD:
+        return f"{what}: refused"
+    if verdict.treatment is Treatment.STAY:
+        return f"{what}: stays, {verdict.message}"
+    how = "deleted last" if verdict.treatment is Treatment.EVICT_LAST else "evicted"
+    if one.interceptors:
+        return f"{what}: {how}, after {', '.join(one.interceptors)}"
+    return f"{what}: {how}"
+
+
+def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blocker]) -> None:
+    made = {
+        "type": "plan",
+        "node": node,
+        "pods": [
+            {
+                "namespace": one.pod.metadata.namespace,
+                "pod": one.pod.metadata.name,
+                "treatment": one.verdict.treatment.value,
+                "interceptors": list(one.interceptors),
+            }
+            for one in pods
+        ],
+        "blockers": [msgspec.to_builtins(one) for one in blockers],
+    }
+    terminal.echo_document(json_text(made, indent=False))
+
+
+async def _follow(cluster: Cluster, name: str, wish: Wish) -> int:
+    seconds = None if wish.timeout is None else wish.timeout.total_seconds()
+    try:
+        async with asyncio.timeout(seconds):
+            end = await Follower(cluster, name, wish.output).run()
+    except TimeoutError:
+        late = span(wish.timeout or dt.timedelta())
+        terminal.echo(f"Not drained after {late}; the drain goes on. {_ways(name)}", err=True)
+        return TIMED_OUT
+    except NotFound:
+        raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
+    return CANCELLED if end == CANCELLED_END else 0
+
+
+async def _cancel(cluster: Cluster, name: str) -> int:
+    try:
+        await cluster.client.delete(NODEMAINTENANCES, name)
+    except NotFound:
+        raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
+    terminal.echo(
+        f"nodemaintenance/{name} is called off: its requests are withdrawn and its nodes uncordoned."
+    )
+    return 0
+
+
+def _say(wish: Wish, text: str) -> None:
+    terminal.echo(text, err=wish.output == JSON)
+
+
+def maintenance_name(nodes: list[str]) -> str:
+    """The name of the maintenance of these nodes: the same for the same nodes."""
+    more = f"-and-{len(nodes) - 1}-more" if len(nodes) > 1 else ""
+    return f"drain-{nodes[0][: MAX_NAME - 30].rstrip('.-')}{more}"
+
+
+def selector_object(text: str) -> Obj:
+    """A selector of the command line as objects carry it."""
+    words = {NOT_EQUALS: "NotIn", NOT_IN: "NotIn", EXISTS: "Exists", DOES_NOT_EXIST: "DoesNotExist"}
+    made = []
+    for one in parse_selector(text).requirements:
+        if one.operator in ("gt", "lt"):
+            raise click.BadParameter(
+                "comparisons with > and < are not possible here", param_hint="--pod-selector"
+            )
+        requirement: Obj = {"key": one.key, "operator": words.get(one.operator, "In")}
+        if one.values:
+            requirement["values"] = list(one.values)
+        made.append(requirement)
+    return {"matchExpressions": made}

@@ -1,0 +1,216 @@
+"""Following a drain: bars on a terminal, a line for each change in a pipe, JSON events for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator
+
+import msgspec
+from rich.live import Live
+from rich.text import Text
+
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
+from vacate.cache.informer import Informer
+from vacate.cli.common import terminal
+from vacate.cli.output import JSON, json_text
+from vacate.cli.reach import Cluster
+from vacate.decide.dialects.story_words import plain
+from vacate.decide.maintenance.names import requester_of
+from vacate.entropy import system_entropy
+from vacate.errors import Forbidden, NotFound
+from vacate.sdk.watching import Watched, watched
+from vacate.views.maintenance import blocker_lines, node_line, overview, summary
+
+DRAINED_END, CANCELLED_END = "drained", "cancelled"
+_TICK_SECONDS = 1.0
+_PREPARING = 8
+_STEP = 10  # percent between two lines of a pipe
+
+
+class Follower:
+    """Shows one maintenance until its nodes are drained, or it is gone."""
+
+    def __init__(self, cluster: Cluster, name: str, output: str) -> None:
+        self._cluster = cluster
+        self._name = name
+        self._output = output
+        self._requests: Informer[EvictionRequest] | None = None
+        self._ends: dict[str, str] = {}  # by pod: what became of it
+        self._told: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
+        self._held: dict[tuple[str, str, str], Blocker] = {}
+
+    async def run(self) -> str:
+        """Return how it ended; NotFound where there is no such maintenance."""
+        client, clock = self._cluster.client, self._cluster.clock
+        await client.get(NODEMAINTENANCES, self._name)
+        async with (
+            self._watch_requests(),
+            watched(
+                client, NODEMAINTENANCES, NodeMaintenance, "", self._name, clock, system_entropy()
+            ) as one,
+        ):
+            if self._output == JSON:
+                end = await self._events(one)
+            elif terminal.is_terminal():
+                end = await self._draw(one)
+            else:
+                end = await self._print(one)
+        self._sum_up(one.current or one.last, end)
+        return end
+
+    # On a terminal
+
+    async def _draw(self, one: Watched[NodeMaintenance]) -> str:
+        console = terminal.console()
+        with (
+            Live(
+                self._screen(one, console.width, console.height), console=console, auto_refresh=False
+            ) as live,
+            terminal.drawing(console),
+        ):
+            while (end := _end(one)) is None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_TICK_SECONDS):
+                        await one.change(one.changes)
+                live.update(self._screen(one, console.width, console.height), refresh=True)
+        return end
+
+    def _screen(self, one: Watched[NodeMaintenance], width: int, height: int) -> Text:
+        current, now = one.current or one.last, self._cluster.clock.now()
+        if current is None or not current.status.nodes:
+            return Text("Waiting for the controller…")
+        lines = overview(current, now, width, height)
+        lines += self._preparing(width)
+        return Text("\n".join(map(terminal.safe, lines)), no_wrap=True, overflow="ellipsis")
+
+    def _preparing(self, width: int) -> list[str]:
+        """What interceptors say about the pods that they prepare."""
+        found = []
+        for request in self._own_requests():
+            ref, status = request.spec.target.pod_ref, request.status
+            if ref is None or request.complete or not status.active_interceptor_name:
+                continue
+            said = plain(status.message, 200)
+            text = f"  … pod {request.metadata.namespace}/{ref.name}: {status.active_interceptor_name}"
+            found.append(f"{text}: {said}" if said else text)
+        lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[:_PREPARING]]
+        return [*lines, f"  … and {len(found) - _PREPARING} more"] if len(found) > _PREPARING else lines
+
+    # In a pipe
+
+    async def _print(self, one: Watched[NodeMaintenance]) -> str:
+        while (end := _end(one)) is None:
+            seen = one.changes
+            if one.current is not None:
+                self._print_changes(one.current)
+            await one.change(seen)
+        if one.current is not None:
+            self._print_changes(one.current)
+        return end
+
+    def _print_changes(self, current: NodeMaintenance) -> None:
+        now = self._cluster.clock.now()
+        for row in current.status.nodes:
+            step = (row.phase, row.percent // _STEP)
+            if self._told.get(row.name) != step:
+                self._told[row.name] = step
+                terminal.echo(f"node/{node_line(row, now, 200, 0)}")
+        there = {(one.namespace, one.pod, one.kind): one for one in current.status.blockers}
+        for key, held in there.items():
+            if key not in self._held:
+                terminal.echo_lines(blocker_lines(held, 200))
+        self._held = there
+
+    # For programs
+
+    async def _events(self, one: Watched[NodeMaintenance]) -> str:
+        while (end := _end(one)) is None:
+            seen = one.changes
+            if one.current is not None:
+                self._event(one.current)
+            await one.change(seen)
+        if one.current is not None:
+            self._event(one.current)
+        return end
+
+    def _event(self, current: NodeMaintenance) -> None:
+        status = msgspec.to_builtins(current.status)
+        made = {"type": "progress", "maintenance": self._name, "time": _time(self._cluster), **status}
+        terminal.echo_document(json_text(made, indent=False))
+
+    # The end
+
+    def _sum_up(self, last: NodeMaintenance | None, end: str) -> None:
+        pods = [{"pod": pod, "outcome": said} for pod, said in sorted(self._ends.items())]
+        if self._output == JSON:
+            made = {"type": "end", "maintenance": self._name, "time": _time(self._cluster), "result": end}
+            terminal.echo_document(json_text({**made, "pods": pods}, indent=False))
+            return
+        if end == CANCELLED_END:
+            terminal.echo(f"nodemaintenance/{self._name} was deleted: what it did is undone.")
+            return
+        for one in pods:
+            terminal.echo(f"pod/{one['pod']} {one['outcome']}")
+        if last is not None:
+            terminal.echo_lines(summary(last, self._cluster.clock.now()))
+
+    # What else is seen
+
+    @contextlib.asynccontextmanager
+    async def _watch_requests(self) -> AsyncIterator[None]:
+        """Follow EvictionRequests as well, where one may: they tell what interceptors say."""
+        client, clock = self._cluster.client, self._cluster.clock
+        try:
+            await client.list(EVICTIONREQUESTS, limit=1)
+        except (Forbidden, NotFound):
+            yield
+            return
+        self._requests = Informer(
+            client, EVICTIONREQUESTS, EvictionRequest, clock=clock, entropy=system_entropy()
+        )
+        self._requests.subscribe(self._note)
+        task = asyncio.get_running_loop().create_task(self._requests.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def _own_requests(self) -> list[EvictionRequest]:
+        if self._requests is None:
+            return []
+        own = requester_of(self._name)
+        return [
+            request
+            for request in self._requests.reader.list()
+            if any(one.name == own for one in request.spec.requesters)
+        ]
+
+    def _note(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        request = new or old
+        own = requester_of(self._name)
+        ref = request.spec.target.pod_ref if request else None
+        if request is None or ref is None or all(one.name != own for one in request.spec.requesters):
+            return
+        pod = f"{request.metadata.namespace}/{ref.name}"
+        if new is None or new.complete:
+            self._ends[pod] = "is gone"
+        else:
+            self._ends[pod] = "is being evicted"
+
+
+def _end(one: Watched[NodeMaintenance]) -> str | None:
+    current = one.current
+    if current is None or current.metadata.deletion_timestamp is not None:
+        return CANCELLED_END
+    seen = current.status.observed_generation >= current.metadata.generation
+    return DRAINED_END if seen and current.status.phase == DRAINED else None
+
+
+def _time(cluster: Cluster) -> str:
+    return cluster.clock.now().astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,94 @@
+"""What a drain would do, before anything is changed: the pods in their order, and what will block them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
+from vacate.cli.reach import Cluster
+from vacate.decide.dialects.story_budgets import covering, would_refuse
+from vacate.decide.maintenance.blockers import blocker, budget_remedy, from_verdict
+from vacate.decide.maintenance.pods import Treatment, Verdict, judge_pod, order_of, selector_from
+from vacate.decide.registration import resolve
+from vacate.errors import ConfigError, Forbidden, NotFound
+
+_GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPod:
+    """A pod of a node, what happens to it, and who prepares that."""
+
+    pod: Pod
+    verdict: Verdict
+    interceptors: tuple[str, ...] = ()
+
+
+async def find_nodes(cluster: Cluster, names: Sequence[str], selector: str) -> list[Node]:
+    """The nodes; a ConfigError for one that is not there, or a selector that matches none."""
+    if selector:
+        found = await cluster.client.list(NODES, label_selector=selector, into=Node)
+        if not found.items:
+            raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
+        return list(found.items)
+    nodes, missing = [], []
+    for name in dict.fromkeys(names):
+        try:
+            nodes.append(await cluster.client.get(NODES, name, into=Node))
+        except NotFound:
+            missing.append(name)
+    if missing:
+        raise ConfigError(f"there is no node {', '.join(missing)}; see: kubectl get nodes")
+    return nodes
+
+
+async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance) -> list[PlannedPod]:
+    """The pods of a node in the order in which they would be evicted, those that stay last."""
+    spec = maintenance.spec
+    found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+    selector = selector_from(spec.pods.selector)
+    made = [_planned(pod, judge_pod(pod, spec.pods, selector)) for pod in found.items]
+    by_priority = spec.order == PRIORITY
+
+    def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:
+        meta = one.pod.metadata
+        order = order_of(one.pod, one.verdict, by_priority=by_priority)
+        return one.verdict.treatment not in _GOING, order, meta.namespace, meta.name
+
+    return sorted(made, key=place)
+
+
+def _planned(pod: Pod, verdict: Verdict) -> PlannedPod:
+    if verdict.treatment not in _GOING:
+        return PlannedPod(pod, verdict)
+    return PlannedPod(pod, verdict, tuple(reversed(resolve(msgspec.to_builtins(pod)).interceptors)))
+
+
+async def read_budgets(cluster: Cluster) -> list[PodDisruptionBudget]:
+    """All budgets, or none for those who may not read them."""
+    try:
+        return list((await cluster.client.list(PODDISRUPTIONBUDGETS, into=PodDisruptionBudget)).items)
+    except Forbidden:
+        return []
+
+
+def foreseen(pods: Sequence[PlannedPod], budgets: Sequence[PodDisruptionBudget]) -> list[Blocker]:
+    """What will hold the drain, as far as it can be seen beforehand."""
+    found = []
+    for one in pods:
+        if one.verdict.treatment is Treatment.HOLD:
+            found.append(from_verdict(one.pod, one.verdict))
+            continue
+        meta = one.pod.metadata
+        held = covering(budgets, meta.namespace, meta.labels) if one.verdict.treatment in _GOING else ()
+        why = would_refuse(one.pod, held) if held else ""
+        if why:
+            names = ",".join(budget.metadata.name for budget in held)
+            remedy = budget_remedy(held[0]) if len(held) == 1 else "let only one budget select the pod"
+            found.append(blocker(one.pod, "DisruptionBudget", why, remedy, names))
+    return found

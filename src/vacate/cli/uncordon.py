@@ -1,0 +1,78 @@
+"""`vacate uncordon`: let nodes take pods again, out of the drains that hold them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.api.types import Node
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.cli.common import terminal
+from vacate.cli.drain import node_name
+from vacate.cli.exits import FAILED, interrupted
+from vacate.cli.program import program_name
+from vacate.cli.reach import Cluster, Reach, cluster_options, connected
+from vacate.cli.run import run_until_signalled
+from vacate.decide.maintenance.claims import claims_of
+from vacate.errors import NotFound, VacateError
+
+
+@click.command()
+@click.argument("nodes", type=node_name, nargs=-1, required=True, metavar="NODE…")
+@cluster_options
+def uncordon(nodes: tuple[str, ...], reach: Reach) -> None:
+    """Let nodes take pods again.
+
+    A node that NodeMaintenances hold is taken out of them, which withdraws what they requested for its pods;
+    one that names no other node is deleted. NODE is NAME or node/NAME.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage.
+    """
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            for name in dict.fromkeys(nodes):
+                try:
+                    codes.append(await _uncordon(cluster, name))
+                except VacateError as error:
+                    terminal.error(f"node/{name}: {error}")
+                    codes.append(FAILED)
+
+    if run_until_signalled(work):
+        interrupted()
+    sys.exit(max(codes, default=0))
+
+
+async def _uncordon(cluster: Cluster, name: str) -> int:
+    client = cluster.client
+    node = await client.get(NODES, name, into=Node)
+    claims = claims_of(node)
+    for holder in claims.by:
+        try:
+            found = await client.get(NODEMAINTENANCES, holder, into=NodeMaintenance)
+        except NotFound:
+            continue
+        rest = [one for one in found.spec.nodes if one != name]
+        if name not in found.spec.nodes:
+            whole = f"{program_name()} drain --cancel {holder}"
+            terminal.error(f"node/{name}: nodemaintenance/{holder} selects it by label; call it off: {whole}")
+            return FAILED
+        if rest:
+            guard = {"resourceVersion": found.metadata.resource_version}
+            await client.patch(NODEMAINTENANCES, holder, {"metadata": guard, "spec": {"nodes": rest}})
+            terminal.echo(f"node/{name} taken out of nodemaintenance/{holder}")
+        else:
+            await client.delete(NODEMAINTENANCES, holder, uid=found.metadata.uid)
+            terminal.echo(f"nodemaintenance/{holder} deleted")
+    if claims.by and claims.cordoned:
+        terminal.echo(f"node/{name} is uncordoned by the controller")
+        return 0
+    if not node.spec.unschedulable:
+        terminal.echo(f"node/{name} already uncordoned")
+        return 0
+    await client.patch(NODES, name, {"spec": {"unschedulable": None}})
+    terminal.echo(f"node/{name} uncordoned")
+    return 0

@@ -1,0 +1,98 @@
+"""A NodeMaintenance as lines of text: a bar and the estimate for each node, and what holds it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import textwrap
+
+from vacate.api.types.nodemaintenance import (
+    BLOCKED,
+    DRAINED,
+    DRAINING,
+    Blocker,
+    NodeMaintenance,
+    NodeProgress,
+)
+from vacate.decide.dialects.story_words import counted, span
+
+FULL, EMPTY = "█", "░"
+_BAR, _PHASE = 20, 8
+_NARROW = 60
+_SHOWN_BLOCKERS = 10
+
+
+def bar(percent: int, width: int = _BAR) -> str:
+    """How much is done, drawn."""
+    done = max(0, min(percent, 100)) * width // 100
+    return FULL * done + EMPTY * (width - done)
+
+
+def node_line(row: NodeProgress, now: dt.datetime, width: int = 80, name_width: int = 20) -> str:
+    """`node-1  ████░░  40%  Draining  2/5 pods  ~3m left`, within the width."""
+    drawn = f"{bar(row.percent)} " if width >= _NARROW else ""
+    parts = [f"{row.name:<{name_width}}", f"{drawn}{row.percent:>3}%", f"{row.phase:<{_PHASE}}"]
+    if row.start_time is None:
+        parts = [f"{row.name:<{name_width}}", f"{row.phase:<{_PHASE}}", row.message]
+    elif row.phase == DRAINED:
+        parts.append(f"{counted(row.pods_evicted, 'pod')} gone{_ignored(row)}")
+    elif row.phase in (DRAINING, BLOCKED):
+        parts.append(f"{row.pods_evicted}/{row.pods_total} pods{left_of(row.estimated_finish_time, now)}")
+    else:
+        parts.append(row.message)
+    return _fit("  ".join(parts), width)
+
+
+def left_of(finish: dt.datetime | None, now: dt.datetime) -> str:
+    """`, about 3m left`; nothing where nobody can tell."""
+    if finish is None or finish <= now:
+        return ""
+    return f", about {span(finish - now)} left"
+
+
+def blocker_lines(blocker: Blocker, width: int = 80) -> list[str]:
+    """What holds a pod, and below it what would help."""
+    what = f"pod {blocker.namespace}/{blocker.pod}" if blocker.pod else f"node {blocker.node}"
+    return [
+        *textwrap.wrap(f"! {what}: {blocker.message}", width, initial_indent="  ", subsequent_indent="    "),
+        *textwrap.wrap(f"→ {blocker.remedy}", width, initial_indent="    ", subsequent_indent="      "),
+    ]
+
+
+def overview(maintenance: NodeMaintenance, now: dt.datetime, width: int = 80, height: int = 40) -> list[str]:
+    """The whole, within a screen."""
+    status = maintenance.status
+    rows = [row for row in status.nodes if row.phase in (DRAINING, BLOCKED)]
+    rows += [row for row in status.nodes if row not in rows]
+    names = max((len(row.name) for row in rows), default=0)
+    shown = rows[: max(3, height - 10)]
+    lines = [node_line(row, now, width, min(max(names, 8), 40)) for row in shown]
+    if len(rows) > len(shown):
+        lines.append(f"… and {counted(len(rows) - len(shown), 'more node')}")
+    for one in status.blockers[:_SHOWN_BLOCKERS]:
+        lines += blocker_lines(one, width)
+    hidden = status.blockers_total - min(len(status.blockers), _SHOWN_BLOCKERS)
+    if hidden > 0:
+        lines.append(f"  … and {counted(hidden, 'more blocker')}")
+    return lines
+
+
+def summary(maintenance: NodeMaintenance, now: dt.datetime) -> list[str]:
+    """What became of each node."""
+    lines = []
+    for row in maintenance.status.nodes:
+        took = "" if row.start_time is None else f" in {span((row.drained_time or now) - row.start_time)}"
+        if row.phase == DRAINED:
+            lines.append(
+                f"node/{row.name} drained{took}: {counted(row.pods_evicted, 'pod')} gone{_ignored(row)}"
+            )
+        else:
+            lines.append(f"node/{row.name} is {row.phase.lower()}: {row.message}")
+    return lines
+
+
+def _ignored(row: NodeProgress) -> str:
+    return f", {row.pods_ignored} left alone" if row.pods_ignored else ""
+
+
+def _fit(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

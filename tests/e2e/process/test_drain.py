@@ -1,0 +1,104 @@
+"""`vacate drain` as people and scripts use it: on a terminal, in a pipe, as JSON, detached and called off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import Town
+from support.screens import run
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+BACKUP = "backup.example.com"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with running_cluster(tmp_path_factory.mktemp("drain") / "dir", "--nodes", "5", *FAST_PODS) as running:
+        yield Town(running)
+
+
+def test_refused_pods_change_nothing_and_the_dry_run_tells_the_order(town: Town) -> None:
+    town.pod("bare", nodeName="node-1")
+    town.pod("held", BACKUP, nodeName="node-1")
+    refused = town.vacate("drain", "node-1")
+    assert refused.code == 1
+    assert "node/node-1 has 2 pods that may not be evicted" in refused.err
+    assert "(--force)" in refused.err
+    assert refused.err.endswith("Nothing was changed.\n")
+    tried = town.vacate("drain", "node-1", "--force", "--dry-run")
+    assert tried.code == 0, tried.err
+    assert tried.out.splitlines() == [
+        "node/node-1 would be cordoned and drained (dry run):",
+        "  1. pod default/bare: evicted",
+        f"  2. pod default/held: evicted, after {BACKUP}",
+    ]
+    assert town.vacate("drain", "--follow", "drain-node-1").code == 1  # there is none
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(town: Town, columns: int) -> None:
+    pod = f"waits-{columns}"
+    town.pod(pod, BACKUP, nodeName="node-2")
+    until(lambda: town.vacate("drain", "--follow", "drain-node-2", "--timeout", "1s").code == 1)  # gone
+    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    shown = run(
+        "drain", "node-2", "--force", variables=config, terminal=(columns, 24),
+        stop_when=lambda text: f"pod default/{pod}" in text,
+    )  # fmt: skip
+    assert shown.code == 130, shown.text
+    assert "Detached: the drain goes on." in shown.plain
+    assert "drain --follow drain-node-2" in shown.plain
+    late = town.vacate("drain", "--follow", "drain-node-2", "--timeout", "2s")
+    assert (late.code, "Not drained after 2s" in late.err) == (4, True)
+    assert town.vacate("drain", "--cancel", "drain-node-2").code == 0
+    again = town.vacate("drain", "--follow", "drain-node-2", "--timeout", "20s")
+    assert again.code in (1, 3)  # gone, or on its way
+    assert town.ready(pod)
+
+
+def test_a_drain_in_a_pipe_ends_with_a_summary(town: Town) -> None:
+    town.pod("simple", nodeName="node-3")
+    done = town.vacate("drain", "node/node-3", "--force", "--reason", "kernel update")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain."
+    assert "pod/default/simple is gone" in lines
+    assert lines[-1].startswith("node/node-3 drained in ")
+    assert "1 pod gone" in lines[-1]
+    released = town.vacate("uncordon", "node-3")
+    assert (released.code, released.out.splitlines()[0]) == (0, "nodemaintenance/drain-node-3 deleted")
+
+
+def test_events_for_programs(town: Town) -> None:
+    done = town.vacate("drain", "node-4", "--force", "-o", "json")
+    assert done.code == 0, done.err
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert {one["type"] for one in events[:-1]} == {"progress"}
+    assert (events[-1]["type"], events[-1]["result"]) == ("end", "drained")
+    assert events[-2]["phase"] == "Drained"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nowhere"], 1, "there is no node nowhere"),
+        (["-l", "pool=none"], 1, "no node matches 'pool=none'"),
+        (["-l", ""], 2, "it is empty"),
+        ([], 2, "name nodes"),
+        (["node-5", "--max-nodes", "0"], 2, "neither a number"),
+        (["node-5", "--max-nodes", "-3"], 2, "neither a number"),
+        (["node-5", "--timeout", "soon"], 2, "no span of time"),
+        (["node-5", "--ignore-daemonsets", "--evict-daemonsets"], 2, "not both"),
+        (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),
+    ],
+)
+def test_bad_input_gets_one_clear_error(town: Town, arguments: list[str], code: int, said: str) -> None:
+    done = town.vacate("drain", *arguments)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert done.out == ""
