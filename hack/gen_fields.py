@@ -1,4 +1,4 @@
-"""Write the table of fields in docs/reference/evictionrequest.md from the typed structs.
+"""Write the tables of fields in docs/reference/ from the typed structs of the declared kinds.
 
 python hack/gen_fields.py            writes the table
 python hack/gen_fields.py --verify   fails where the committed table differs
@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.structural import structural_schema
+from vacate.crds.catalogue import DECLARATIONS
 
-PAGE = Path(__file__).parent.parent / "docs/reference/evictionrequest.md"
+FOLDER = Path(__file__).parent.parent / "docs/reference"
+PAGE = FOLDER / "evictionrequest.md"
+PAGES = {FOLDER / f"{one.kind.singular}.md": one.kind for one in DECLARATIONS}
 HEAD = "| Field | Type | Rules | What it says |\n|---|---|---|---|"
 START, END = "<!-- fields -->\n", "<!-- end of fields -->\n"
 LIMITS = {
@@ -23,15 +26,15 @@ LIMITS = {
 }  # fmt: skip
 
 
-def rows() -> Iterator[str]:
+def rows(kind: Kind = EVICTIONREQUESTS) -> Iterator[str]:
     """A row for each field below spec and status."""
-    schema = structural_schema(EVICTIONREQUESTS)
+    schema = structural_schema(kind)
     for part in ("spec", "status"):
         yield from _rows(schema["properties"][part], part, required=part in schema["required"])
 
 
 def _rows(schema: dict[str, Any], path: str, *, required: bool) -> Iterator[str]:
-    yield f"| `{path}` | {_type(schema)} | {_rules(schema, required)} | {schema['description']} |"
+    yield f"| `{path}` | {_type(schema)} | {_rules(schema, required)} | {schema.get('description', '')} |"
     inner = schema.get("items", schema)
     below = f"{path}[]" if "items" in schema else path
     for key, field in inner.get("properties", {}).items():
@@ -41,6 +44,8 @@ def _rows(schema: dict[str, Any], path: str, *, required: bool) -> Iterator[str]
 def _type(schema: dict[str, Any]) -> str:
     if schema.get("format") == "date-time":
         return "time"
+    if "type" not in schema:
+        return "number or text"
     kind = {"array": "list", "integer": "number", "boolean": "true or false"}.get(schema["type"])
     return kind or ("text" if schema["type"] == "string" else "object")
 
@@ -61,23 +66,24 @@ def _shown(value: Any) -> str:
     return f'`"{value}"`' if value == "" else f"`{value}`" if isinstance(value, str | dict) else str(value)
 
 
-def written(page: str) -> str:
+def written(page: str, kind: Kind = EVICTIONREQUESTS) -> str:
     """The page with the table as it should be."""
     before, _, rest = page.partition(START)
     _, _, after = rest.partition(END)
-    table = "\n".join([HEAD, *rows()])
+    table = "\n".join([HEAD, *rows(kind)])
     return f"{before}{START}{table}\n{END}{after}"
 
 
 def main() -> int:
-    page = PAGE.read_text()
-    if "--verify" not in sys.argv[1:]:
-        PAGE.write_text(written(page))
-        return 0
-    if page != written(page):
-        print(f"{PAGE} is not current: run python hack/gen_fields.py", file=sys.stderr)
-        return 1
-    return 0
+    code = 0
+    for path, kind in PAGES.items():
+        page = path.read_text()
+        if "--verify" not in sys.argv[1:]:
+            path.write_text(written(page, kind))
+        elif page != written(page, kind):
+            print(f"{path} is not current: run python hack/gen_fields.py", file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

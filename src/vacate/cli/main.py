@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "demo": ("vacate.cli.demo:demo", "Drain a node of a throw-away cluster, live, and clean up."),
-    "drain": ("vacate.cli.drain:drain", "Drain nodes, and follow how far it is."),
+    "drain": ("vacate.cli.drain:drain", "Drain nodes: keep new pods away, and evict those that are there."),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Let nodes take pods again."),
     "evict": ("vacate.cli.evict:evict", "Ask pods to leave."),
     "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),

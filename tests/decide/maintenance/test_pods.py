@@ -27,7 +27,7 @@ EVICTING = PodRules(daemon_set_pods=EVICT, unmanaged_pods=EVICT, local_data_pods
 
 def a_pod(owner: str = "ReplicaSet", *, priority: int = 0, name: str = "p", **parts: Any) -> Pod:
     owners = [OwnerReference(kind=owner, name="o", uid="u", controller=True)] if owner else []
-    meta = {"name": name, "uid": name, "labels": {"app": "web"}, "owner_references": owners}
+    meta: dict[str, Any] = {"name": name, "uid": name, "labels": {"app": "web"}, "owner_references": owners}
     meta |= parts.pop("meta", {})
     phase = parts.pop("phase", "Running")
     return Pod(
@@ -35,9 +35,9 @@ def a_pod(owner: str = "ReplicaSet", *, priority: int = 0, name: str = "p", **pa
     )
 
 
-LOCAL = {"volumes": [Volume(empty_dir={})]}
-MIRROR = {"meta": {"annotations": {"kubernetes.io/config.mirror": "x"}}}
-LEAVING = {"meta": {"deletion_timestamp": EPOCH}}
+LOCAL: dict[str, Any] = {"volumes": [Volume(empty_dir={})]}
+MIRROR: dict[str, Any] = {"meta": {"annotations": {"kubernetes.io/config.mirror": "x"}}}
+LEAVING: dict[str, Any] = {"meta": {"deletion_timestamp": EPOCH}}
 
 
 @pytest.mark.parametrize(
