@@ -168,8 +168,7 @@ async def test_a_sidecar_starts_first_and_ends_last(place: Place) -> None:
         "restartPolicy": "Always",
         "command": ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.02; done"],
     }
-    await place.create("web", "sleep 0.3; exit 0", restartPolicy="Never", initContainers=[side])
-    await place.until("web", ready)
+    await place.create("web", "exit 0", restartPolicy="Never", initContainers=[side])
     done = await place.until("web", lambda one: one["status"].get("phase") == "Succeeded")
     assert done["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     await place.client.delete(PODS, "web", "default")

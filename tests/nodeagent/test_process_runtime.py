@@ -17,6 +17,7 @@ from vacate.nodeagent.runtime.supervisor import procfs
 pytestmark = pytest.mark.process
 
 ROOT = os.geteuid() == 0
+STARTS = int(os.environ.get("VACATE_STARTS", "61"))
 CGROUPS = [pytest.param(True, id="cgroup"), pytest.param(False, id="no-cgroup")]
 # A child that left session and group and lost its parent: only cgroup, marker or sub-reaper find it.
 ESCAPE = "setsid sh -c 'sleep 1000 & echo escaped $!' & sleep 0.1; "
@@ -73,7 +74,9 @@ async def test_a_program_that_is_missing_says_so_and_leaves_nothing(folder: Path
         with pytest.raises(ContainerError, match="program: No such file"):
             await runtime.start(bad)
         with pytest.raises(ContainerError, match="folder: No such file"):
-            await runtime.start(ContainerSpec("c", ["true"], ENV, folder, folder / "c.log", cwd="/nowhere"))
+            await runtime.start(
+                ContainerSpec("c", ["true"], ENV, folder, folder / "c.log", cwd=f"{folder}/nowhere")
+            )
     async with opened(folder) as (_, found):
         assert found == []
 
@@ -186,3 +189,53 @@ def _zombies_of(parent: int) -> list[str]:
         if state == "Z" and int(ppid) == parent:
             found.append(stat.parent.name)
     return found
+
+
+async def test_many_starts_and_stops_leak_nothing(folder: Path) -> None:
+    async with opened(folder, use_views=False) as (runtime, _):
+        supervisor = next(pid for pid in processes_of(folder) if b"supervisor" in _cmdline(pid))
+
+        async def once(number: int) -> None:
+            await runtime.start(spec(folder, ESCAPE + "exec sleep 1000", f"c{number}"))
+            await runtime.signal(f"c{number}", signal.SIGKILL)
+            assert exit_code(await runtime.wait(f"c{number}")) == 137
+            await runtime.remove(f"c{number}")
+
+        await once(0)
+        before = len(list(Path(f"/proc/{supervisor}/fd").iterdir()))  # noqa: ASYNC240
+        for number in range(1, STARTS, 10):
+            await asyncio.gather(*(once(one) for one in range(number, number + 10)))
+        assert len(list(Path(f"/proc/{supervisor}/fd").iterdir())) == before  # noqa: ASYNC240
+        assert not _zombies_of(supervisor)
+        assert not [one for one in (folder / "runtime/containers").iterdir() if one.suffix == ".json"]
+        assert not runtime.cgroup or not Path(runtime.cgroup).exists()  # noqa: ASYNC240
+
+
+async def test_a_flood_of_output_is_cut_and_the_program_writes_on(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        wait = "while test -s ../c.log; do sleep 0.05; done; echo later; exec sleep 1000"
+        await runtime.start(spec(folder, f"head -c 12000000 /dev/zero; echo; echo on; {wait}"))
+        log = folder / "c.log"
+        await logged(folder, "later")
+        assert log.with_name("c.log.1").read_bytes().endswith(b"\non\n")
+        assert log.with_name("c.log.1").stat().st_size <= 10 * 1024 * 1024
+        await runtime.signal("c", signal.SIGKILL)
+        await runtime.wait("c")
+        await runtime.remove("c")
+
+
+async def test_a_full_disk_refuses_the_start_and_harms_nothing_else(folder: Path) -> None:
+    async with opened(folder) as (runtime, _):
+        await runtime.start(spec(folder, "exec sleep 1000", "before"))
+        full = ContainerSpec("c", ["true"], ENV, folder, Path("/dev/full") / "log")
+        with pytest.raises(ContainerError, match="log: Not a directory"):
+            await runtime.start(full)
+        records = folder / "runtime/containers"
+        blocked = records / "blocked.json.new"
+        blocked.symlink_to("/dev/full")  # every write to the record fails, as on a full disk
+        with pytest.raises(ContainerError, match="record: No space left"):
+            await runtime.start(spec(folder, "echo never", "blocked"))
+        assert not (folder / "blocked.log").exists()
+        await runtime.signal("before", signal.SIGKILL)
+        await runtime.wait("before")
+        await runtime.remove("before")

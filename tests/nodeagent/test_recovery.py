@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from support.agents import main_status, ready
-from support.cluster_process import ClusterProcess, running_cluster
+from support.cluster_process import ClusterProcess, running_cluster, vacate
 from support.containers import clean
-from support.node_process import NodeProcess, node_process, running
+from support.node_process import NODE, NodeProcess, node_process, running
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -32,6 +32,8 @@ def node(cluster: ClusterProcess, tmp_path: Path) -> Iterator[NodeProcess]:
     with node_process(cluster, tmp_path / "node") as made:
         made.start()
         yield made
+    # Another folder is another agent, which would be refused.
+    cluster.https().delete(f"/api/v1/nodes/{NODE}")
     asyncio.run(clean(tmp_path / "node"))
 
 
@@ -87,9 +89,8 @@ def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) 
     node.start()
     # The hook runs and the whole grace is given once more.
     until(lambda: (node.folder / "pods" / uid / "containers/main/hooks").read_text() == "hook\nhook\n")
-    stopped = node.until("web", lambda one: "terminated" in main_status(one)["state"])
-    assert main_status(stopped)["state"]["terminated"]["exitCode"] == 137
     node.gone("web")
+    assert not running(uid)
 
 
 def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
@@ -137,5 +138,23 @@ def test_stopped_in_good_order_it_leaves_its_pods_running(node: NodeProcess) -> 
     assert running("sleep\x00100004")
     node.start()
     node.until("web", ready)
+    node.delete("web")
+    node.gone("web")
+
+
+def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
+    node: NodeProcess, cluster: ClusterProcess, tmp_path: Path
+) -> None:
+    node.create("web", "exec sleep 100008")
+    node.until("web", ready)
+    cluster.https().create("/api/v1/nodes", {"metadata": {"name": "real"}})
+    for name, why in ((NODE, "another agent's"), ("real", "a kubelet's")):
+        options = ("--kubeconfig", str(cluster.kubeconfig), "--dir", str(tmp_path / "other"))
+        done = vacate("node", "--name", name, *options)
+        assert done.returncode == 1
+        assert why in done.stderr
+        assert f"kubectl delete node {name}" in done.stderr
+        (tmp_path / "other/agent.lock").unlink()
+    assert len(running("sleep\x00100008")) == 1
     node.delete("web")
     node.gone("web")

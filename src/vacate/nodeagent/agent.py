@@ -42,7 +42,8 @@ class NodeAgent:
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.name}")
         nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={settings.name}")
         self.pods = PodReconciler(deps, pods.reader, runtime, settings)
-        node = NodeReconciler(deps, nodes.reader, settings, runtime.name)
+        node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name)
+        self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)
         self._pods = Controller("pods", self.pods, [Source(pods)], deps, workers=_WORKERS, backoff=retry)
         self._nodes = Controller("node", node, [Source(nodes)], deps, backoff=Backoff(longest=_MAX_RETRY))
@@ -55,6 +56,7 @@ class NodeAgent:
         """Run until cancelled. The folder is this agent's alone meanwhile."""
         lock = lock_folder(self.settings)
         try:
+            await self._node.claim()
             self.pods.adopt(await self._runtime.open(self.pods.ended))
             await self.manager.run()
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -32,6 +32,8 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 log = logging.getLogger(__name__)
 
+_FOREIGN_PAUSE = 10.0
+
 _NOT_MEANT = (
     "this node runs pods as local processes, and only those that name its taint: "
     f"add a toleration with key {TAINT}"
@@ -55,6 +57,7 @@ class PodReconciler:
         self._swept = False
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
         self.queue: Queue[Key] | None = None
+        self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
         """Take over what runs already. Before the first reconcile."""
@@ -75,6 +78,8 @@ class PodReconciler:
 
     async def reconcile(self, key: Key) -> Outcome:
         """Bring one pod on. Of two pods of a name the older one must be gone before the newer one starts."""
+        if not self.ours():
+            return Later(self._clock.now() + dt.timedelta(seconds=_FOREIGN_PAUSE))
         if not self._swept:
             self._sweep()
         pod = self._pods.get(key.namespace, key.name)

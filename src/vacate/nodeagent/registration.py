@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import math
 import os
 import platform
@@ -15,13 +16,18 @@ from vacate.api.times import format_micro_time, format_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
-from vacate.errors import AlreadyExists, ApiError, TransportError
+from vacate.entropy import Entropy
+from vacate.errors import AlreadyExists, ApiError, ConfigError, TransportError
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.runtime.deps import Deps
-from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.reconcile import Done, Key, Outcome, Terminal
 
 LEASE_NAMESPACE = "kube-node-lease"
+AGENT = "vacate.dev/agent"
+"""Annotation of the Node: which folder's agent it belongs to. A second agent would run its pods twice."""
 RUNTIME_LABEL = "vacate.dev/runtime"
+
+log = logging.getLogger(__name__)
 
 _GOOD = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "the agent does not measure memory pressure"),
@@ -37,17 +43,52 @@ class NodeReconciler:
     def __init__(self, deps: Deps, nodes: Reader[Node], settings: AgentSettings, runtime: str) -> None:
         self._client = deps.client
         self._clock = deps.clock
+        self._entropy = deps.entropy
         self._nodes = nodes
         self._settings = settings
         self._runtime = runtime
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
+        self.foreign = False  # whether the Node of our name belongs to somebody else now
+        self._identity = ""
+
+    async def claim(self) -> None:
+        """Register, or see that the Node is ours; ConfigError where another agent or a kubelet has the name.
+
+        Waits for an API server that does not answer: what runs goes on meanwhile.
+        """
+        self._identity = own_identity(self._settings, self._entropy)
+        pause = 1.0
+        while True:
+            try:
+                return await self._claim()
+            except TransportError as error:
+                log.warning("node %s: waiting for the API server: %s", self._settings.name, error)
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, 10.0)
+
+    async def _claim(self) -> None:
+        name = self._settings.name
+        await self._register(self._clock.now())
+        owner = _owner(await self._client.get(NODES, name))
+        if owner != self._identity and not self._settings.take_over:
+            whose = "another agent's" if owner else "a kubelet's, or somebody else's"
+            raise ConfigError(
+                f"--name: node {name} exists and is {whose}: its pods would run twice; choose another name, "
+                f"or delete it first: kubectl delete node {name}"
+            )
+        if owner != self._identity:
+            mine = {"metadata": {"annotations": {AGENT: self._identity}}}
+            await self._client.patch(NODES, name, mine)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Register where the Node is missing; say that it is well where someone doubts it."""
         if key.name != self._settings.name:
             return Done()
         node = self._nodes.get("", key.name)
+        self.foreign = node is not None and node.metadata.annotations.get(AGENT) != self._identity
+        if self.foreign:
+            raise Terminal(f"node {key.name} belongs to somebody else now; nothing more is started or ended")
         now = self._clock.now()
         uid = node.metadata.uid if node is not None else await self._register(now)
         if node is not None:
@@ -59,7 +100,8 @@ class NodeReconciler:
 
     async def _register(self, now: dt.datetime) -> str:
         try:
-            made = await self._client.create(NODES, node_object(self._settings, self._runtime, now))
+            wanted = node_object(self._settings, self._runtime, now, self._identity)
+            made = await self._client.create(NODES, wanted)
         except AlreadyExists:
             made = await self._client.get(NODES, self._settings.name)
         return str(dig(made, "metadata", "uid"))
@@ -112,16 +154,30 @@ class Heartbeat:
         while True:
             await self._clock.sleep(interval + self._entropy.uniform(0, interval * 0.04))
             try:
-                if not self._node.leased:
+                if self._node.foreign or not self._node.leased:
                     await self._node.reconcile(Key("", name))
                     continue
                 renewed = {"spec": {"renewTime": format_micro_time(self._clock.now())}}
                 await self._client.patch(LEASES, name, renewed, LEASE_NAMESPACE)
-            except (ApiError, TransportError):
+            except (ApiError, TransportError, Terminal):
                 self._node.leased = False
 
 
-def node_object(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
+def own_identity(settings: AgentSettings, entropy: Entropy) -> str:
+    """The identity of the agent's folder, made when the folder is new."""
+    file = settings.identity_file
+    if not file.exists():
+        fresh = file.with_name("identity.new")
+        fresh.write_text(entropy.uid(), "ascii")
+        fresh.replace(file)
+    return file.read_text("ascii").strip()
+
+
+def _owner(node: Obj) -> str:
+    return str((dig(node, "metadata", "annotations") or {}).get(AGENT, ""))
+
+
+def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identity: str) -> Obj:
     """The Node as it registers itself."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     labels = {
@@ -133,7 +189,7 @@ def node_object(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
     }
     taints = [{"key": TAINT, "effect": "NoSchedule"}] if settings.taint else []
     return {
-        "metadata": {"name": settings.name, "labels": labels},
+        "metadata": {"name": settings.name, "labels": labels, "annotations": {AGENT: identity}},
         "spec": {"taints": taints} if taints else {},
         "status": node_status(settings, runtime, now),
     }

@@ -19,6 +19,9 @@ class AgentSettings:
     address: str = "127.0.0.1"  # of the node, in its status
     loopback_pods: bool = False  # each pod gets a loopback address of its own, instead of the node's
     taint: bool = True
+    take_over: bool = (
+        False  # a Node of this name that is not this folder's; only where there is no other agent
+    )
     stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would
     pods: int = 110
     heartbeat_seconds: float = 10.0
@@ -29,6 +32,11 @@ class AgentSettings:
     def pods_folder(self) -> Path:
         """Where the pods' folders lie."""
         return self.folder / "pods"
+
+    @property
+    def identity_file(self) -> Path:
+        """What tells this folder from that of another agent of the same name."""
+        return self.folder / "identity"
 
     @property
     def runtime_folder(self) -> Path:

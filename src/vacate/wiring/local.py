@@ -186,6 +186,7 @@ class LocalCluster:
                 loopback_pods=True,
                 taint=False,
                 stop_pods=True,
+                take_over=True,
                 labels={"topology.kubernetes.io/zone": shape.zone},
                 base_env=container_environment(self.address),
             )

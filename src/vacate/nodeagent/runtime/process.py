@@ -27,7 +27,7 @@ from vacate.nodeagent.runtime.protocol import (
     RuntimeLost,
 )
 from vacate.nodeagent.runtime.supervisor import cgroups
-from vacate.nodeagent.runtime.supervisor.loop import SOCKET
+from vacate.nodeagent.runtime.supervisor.loop import MAX_REQUEST, SOCKET
 from vacate.nodeagent.runtime.supervisor.procfs import MARKER
 
 _PROGRAM = (
@@ -155,8 +155,11 @@ class ProcessRuntime:
         if self._writer is None:
             raise RuntimeLost("the supervisor went away")
         number = next(self._numbers)
+        line = orjson.dumps({"number": number, "op": op, **request}) + b"\n"
+        if len(line) > MAX_REQUEST:
+            raise ContainerError("command and environment are too large; put them into files")
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._writer.write(orjson.dumps({"number": number, "op": op, **request}) + b"\n")
+        self._writer.write(line)
         try:
             return await answer
         finally:

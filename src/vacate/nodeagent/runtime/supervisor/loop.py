@@ -24,7 +24,7 @@ _LOOK = 5.0  # how often the size of logs is looked at
 _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
 _OUTPUT = 10 * 1024  # of a command, as much as anyone reads in an event
 _MAX_LOG = 10 * 1024 * 1024
-_MAX_REQUEST = 4 * 1024 * 1024
+MAX_REQUEST = 4 * 1024 * 1024
 
 
 class Exec:
@@ -120,7 +120,7 @@ class Supervisor:
         except OSError:
             chunk = b""
         client.received += chunk
-        if not chunk or len(client.received) > _MAX_REQUEST:
+        if not chunk or len(client.received) > MAX_REQUEST:
             self.selector.unregister(client.socket)
             client.socket.close()
             self.clients.remove(client)
