@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from support.arms import MERGE_PATCH, Obj
+from support.arms import MERGE_PATCH, As, Obj
 from support.definitions import until
 from support.kube_webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
+from vacate.api.identity import INSTALLED_CONTROLLER, MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
 from vacate.api.times import format_time
@@ -114,7 +115,15 @@ async def test_steps_of_the_status(plane: Plane) -> None:
         early.refused(422, "Invalid")
         assert "may not be more than 10 seconds in the future" in (early.message or "")
         turn["heartbeatTime"] = later()
-        (await plane.patch(made, {"status": turn})).ok()
+        foreign = await plane.patch(made, {"status": turn})
+        foreign.refused(422, "Invalid")
+        assert "status.activeInterceptorName: Forbidden: written by the eviction request controller" in (
+            foreign.message or ""
+        )
+        manager = As(INSTALLED_CONTROLLER, (MASTERS,))
+        status = KIND.object_path(made["metadata"]["name"], HERE, "status")
+        body = {"status": turn}
+        (await plane.arm.call("PATCH", status, body=body, content_type=MERGE_PATCH, as_user=manager)).ok()
         (await plane.patch(made, {"status": {"evictionRequestCancellationPolicy": "Forbid"}})).ok()
 
         path = KIND.object_path(made["metadata"]["name"], HERE)
