@@ -12,7 +12,7 @@ import pytest
 
 from support.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
 from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec
-from vacate.nodeagent.runtime.supervisor import procfs
+from vacate.nodeagent.runtime.supervisor import children, procfs
 
 pytestmark = pytest.mark.process
 
@@ -70,7 +70,8 @@ async def test_the_end_of_the_first_process_is_the_end_of_all(folder: Path, use_
 
 async def test_a_program_that_is_missing_says_so_and_leaves_nothing(folder: Path) -> None:
     async with opened(folder) as (runtime, _):
-        bad = ContainerSpec("c", ["no-such-program"], ENV, folder, folder / "c.log")
+        path = {"PATH": "/usr/bin:/bin"}  # a folder that this user may not search would be another error
+        bad = ContainerSpec("c", ["no-such-program"], path, folder, folder / "c.log")
         with pytest.raises(ContainerError, match="program: No such file"):
             await runtime.start(bad)
         with pytest.raises(ContainerError, match="folder: No such file"):
@@ -239,3 +240,14 @@ async def test_a_full_disk_refuses_the_start_and_harms_nothing_else(folder: Path
         await runtime.signal("before", signal.SIGKILL)
         await runtime.wait("before")
         await runtime.remove("before")
+
+
+def test_a_start_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: a log that is a pipe without a reader makes the child wait for ever."""
+    monkeypatch.setattr(children, "MAX_START", 0.2)
+    os.mkfifo(tmp_path / "stuck")
+    (tmp_path / "records").mkdir()
+    plan = {"id": "c", "argv": ["true"], "env": ENV, "cwd": str(tmp_path), "log": str(tmp_path / "stuck")}
+    with pytest.raises(children.StartError, match="did not get as far as the program"):
+        children.start_container(plan, str(tmp_path / "records"), "boot", 0.0)
+    assert os.waitpid(-1, 0)[1] == signal.SIGKILL

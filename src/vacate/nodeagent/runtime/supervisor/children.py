@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 from vacate.nodeagent.runtime.supervisor import cgroups, procfs, records, views
 
 Plan = dict[str, Any]
+
+MAX_START = 10.0
+"""Seconds that a child may take between fork and exec."""
 
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
@@ -86,16 +90,33 @@ def _fork(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], No
     if pid == 0:
         _become(plan, cgroup, prepare, writer)
     os.close(writer)
-    said = b""
-    while chunk := os.read(reader, 4096):
-        said += chunk
-    os.close(reader)
+    try:
+        said = _read_all(reader)
+    except TimeoutError:
+        # Such as a volume whose file system does not answer: it must not hold up all other containers.
+        os.kill(pid, signal.SIGKILL)
+        raise StartError("start", f"it did not get as far as the program within {MAX_START:g} s") from None
+    finally:
+        os.close(reader)
     if said:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
         told = json.loads(said)
         raise StartError(told["step"], told["message"])
     return pid
+
+
+def _read_all(reader: int) -> bytes:
+    """Everything up to the end, which comes when the child becomes the program, or TimeoutError."""
+    poller, said = select.poll(), b""
+    poller.register(reader, select.POLLIN)
+    while True:
+        if not poller.poll(MAX_START * 1000):
+            raise TimeoutError
+        chunk = os.read(reader, 4096)
+        if not chunk:
+            return said
+        said += chunk
 
 
 def _become(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], None], failures: int) -> None:
