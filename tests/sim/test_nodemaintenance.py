@@ -124,7 +124,8 @@ class Run:
             try:
                 return await self._body(world)
             finally:
-                killer.cancel()
+                if not self._wire.tripped.is_set():
+                    killer.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await killer
 

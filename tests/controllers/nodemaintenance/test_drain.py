@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import created, events_of
+from support.cluster_words import created, events_of, history
 from support.eviction_words import A, as_interceptor, running_pod
 from support.maintenance_words import (
     EASY,
@@ -301,3 +301,19 @@ def test_an_unknown_node_is_said() -> None:
 def _complete(request: Any) -> bool:
     conditions = request.get("status", {}).get("conditions", [])
     return any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
+
+
+def test_a_drain_costs_few_calls() -> None:
+    """One request for each pod; reports do not grow with the number of pods."""
+
+    async def body(world: World) -> None:
+        for number in range(30):
+            await world.client.create(PODS, pod(f"p-{number}", spec={"nodeName": "node-1"}), "default")
+        await world.until(lambda: len(world.healthy_pods()) == 30)
+        await drain(world, "node-1")
+        await world.until(lambda: phase(world) == "Drained")
+        written = [one for _, one in history(world, NODEMAINTENANCES)]
+        assert len(written) <= 10
+        assert len({one["metadata"]["name"] for one in world.objects(EVICTIONREQUESTS)}) <= 30
+
+    in_world(body)

@@ -12,10 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.client import requests
+from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.view import View
@@ -23,8 +25,18 @@ from vacate.decide.maintenance.claims import claim_patch, claims_of, release_pat
 from vacate.decide.maintenance.names import FINALIZER, requester_of
 from vacate.decide.maintenance.plan import wants_taint
 from vacate.decide.maintenance.report import node_conditions_patch
-from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
+from vacate.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Invalid,
+    NotFound,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 from vacate.runtime.deps import Deps
+from vacate.sdk.asking import new_request
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requester import Requester
 
@@ -132,16 +144,14 @@ class Writes:
 
     async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
         """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
-        spec, now = maintenance.spec, self._deps.clock.now()
+        now = self._deps.clock.now()
         requester = self._requester(maintenance.metadata.name)
 
         async def one(pod: Pod) -> None:
             before = attempts.by_pod.get(pod.metadata.uid)
             attempt = Attempt(now, before.count + 1 if before else 1)
             try:
-                attempt.request = await requester.request(
-                    pod, reason=spec.reason, deadline_seconds=spec.heartbeat_deadline_seconds
-                )
+                attempt.request = await self._request(requester, maintenance, pod)
             except NotFound:
                 return  # the pod is gone, and its informer will say so
             except _PASSING:
@@ -152,7 +162,17 @@ class Writes:
 
         await self._each(pods, one)
 
-    async def withdraw(self, name: str, requests: Sequence[EvictionRequest]) -> dict[str, str]:
+    async def _request(self, requester: Requester, maintenance: NodeMaintenance, pod: Pod) -> EvictionRequest:
+        """One call where the caches are right, which is mostly so; else the requester reads what is there."""
+        reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
+        if self._view.request_for(pod) is None:
+            made = new_request(pod, requester.name, reason, seconds)
+            with contextlib.suppress(AlreadyExists, Conflict, Invalid, NotFound):
+                answer = await self._deps.client.send(requests.create(EVICTIONREQUESTS, made))
+                return codec_for(EvictionRequest).decode(answer)
+        return await requester.request(pod, reason=reason, deadline_seconds=seconds)
+
+    async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> dict[str, str]:
         """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
         requester = self._requester(name)
         kept: dict[str, str] = {}
@@ -165,7 +185,7 @@ class Writes:
                 pod = ref.name if ref else request.metadata.name
                 kept[f"{request.metadata.namespace}/{pod}"] = str(error)
 
-        await self._each(requests, one)
+        await self._each(made, one)
         return kept
 
     async def delete(self, pods: Sequence[Pod]) -> None:

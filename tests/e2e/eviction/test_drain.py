@@ -1,0 +1,104 @@
+"""A drain on an embedded and on a real cluster: interceptors run, the node is freed, all is undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.eviction_place import Place
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+)
+from vacate.api.objects import Obj
+from vacate.errors import NotFound
+from vacate.sdk import EvictionContext, Interceptor
+from vacate.testing import deployment, pdb
+
+
+def a_maintenance(place: Place, node: str, app: str) -> Obj:
+    """Of one node, and of the pods of this test alone: others use the node too."""
+    pods = {"selector": {"matchLabels": {"app": app}}, "unmanagedPods": "Evict", "daemonSetPods": "Ignore"}
+    return {
+        "apiVersion": NODEMAINTENANCES.api_version,
+        "kind": NODEMAINTENANCES.kind,
+        "metadata": {"name": f"drain-{place.namespace}"},
+        "spec": {"nodes": [node], "reason": "kernel update", "pods": pods},
+    }
+
+
+async def status(place: Place) -> Obj:
+    found: Obj = (await place.client.get(NODEMAINTENANCES, f"drain-{place.namespace}")).get("status", {})
+    return found
+
+
+async def undone(place: Place, node: str) -> None:
+    """Delete the maintenance, and see that nothing of it is left."""
+    name = f"drain-{place.namespace}"
+    await place.client.delete(NODEMAINTENANCES, name)
+
+    async def gone() -> bool:
+        try:
+            await place.client.get(NODEMAINTENANCES, name)
+        except NotFound:
+            return True
+        return False
+
+    await place.until(gone, "the maintenance is gone")
+    found = await place.client.get(NODES, node)
+    assert not found["spec"].get("unschedulable")
+    assert "vacate.dev/nodemaintenances" not in (found["metadata"].get("annotations") or {})
+    assert not any(one["type"] in ("Draining", "Drained") for one in found["status"]["conditions"])
+
+
+async def test_a_drain_waits_for_interceptors_and_is_undone(place: Place) -> None:
+    async def prepare(context: EvictionContext) -> None:
+        await context.report("Copying")
+
+    pod = await place.pod("db", "drainer.example.com", labels={"app": place.namespace})
+    node = pod["spec"]["nodeName"]
+    async with place.serving(Interceptor("drainer.example.com", prepare, namespace=place.namespace)):
+        await place.client.create(NODEMAINTENANCES, a_maintenance(place, node, place.namespace))
+
+        async def drained() -> Any:
+            found = await status(place)
+            return found if found.get("phase") == "Drained" else None
+
+        found = await place.until(drained, "the node is drained")
+    assert (found["podsTotal"], found["podsEvicted"], found["percent"]) == (1, 1, 100)
+    await place.gone(pod)
+    shown = {
+        one["type"]: one["status"] for one in (await place.client.get(NODES, node))["status"]["conditions"]
+    }
+    assert (shown.get("Draining"), shown.get("Blocked")) in (("False", "False"), ("True", "False"))
+    await undone(place, node)
+
+
+async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(place: Place) -> None:
+    app = place.namespace
+    await place.client.create(PODDISRUPTIONBUDGETS, pdb(app, min_available=1, namespace=app), app)
+    await place.client.create(DEPLOYMENTS, deployment(app, replicas=1, namespace=app), app)
+
+    async def running() -> Any:
+        found = (await place.client.list(PODS, app, label_selector=f"app={app}")).items
+        ready = [one for one in found if one["status"].get("phase") == "Running"]
+        return ready[0] if ready else None
+
+    pod = await place.until(running, "the pod runs")
+    node = pod["spec"]["nodeName"]
+    await place.client.create(NODEMAINTENANCES, a_maintenance(place, node, app))
+
+    async def blocked() -> Any:
+        held = (await status(place)).get("blockers") or []
+        return held[0] if held else None
+
+    held = await place.until(blocked, "the budget is named")
+    assert (held["kind"], held["name"], held["pod"]) == ("DisruptionBudget", app, pod["metadata"]["name"])
+    assert "add replicas" in held["remedy"]
+    await undone(place, node)
+    assert (await place.find_pod(pod["metadata"]["name"])) is not None
+    request = await place.client.get(EVICTIONREQUESTS, pod["metadata"]["uid"], app)
+    assert request["spec"].get("requesters", []) == []
