@@ -232,7 +232,7 @@ async def test_a_full_disk_refuses_the_start_and_harms_nothing_else(folder: Path
         with pytest.raises(ContainerError, match="log: Not a directory"):
             await runtime.start(full)
         records = folder / "runtime/containers"
-        blocked = records / "blocked.json.new"
+        blocked = records / "blocked.json"
         blocked.symlink_to("/dev/full")  # every write to the record fails, as on a full disk
         with pytest.raises(ContainerError, match="record: No space left"):
             await runtime.start(spec(folder, "echo never", "blocked"))

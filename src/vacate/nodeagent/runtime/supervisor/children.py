@@ -50,7 +50,7 @@ def start_container(plan: Plan, folder: str, boot: str, now: float) -> Plan:
         say("record")
         pid = os.getpid()
         record.update(pid=pid, start=procfs.start_time(pid))
-        records.write(folder, record)
+        records.create(folder, record)
         say("log")
         _redirect(os.open(plan["log"], _LOG_FLAGS, 0o640))
         if plan.get("view"):
