@@ -166,9 +166,21 @@ async def test_a_sidecar_starts_first_and_ends_last(place: Place) -> None:
         "name": "side",
         "image": "none",
         "restartPolicy": "Always",
-        "command": ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.02; done"],
+        "command": [
+            "sh",
+            "-c",
+            "trap 'exit 0' TERM; touch $VACATE_VOLUME_S/up; while :; do sleep 0.02; done",
+        ],
+        "volumeMounts": [{"name": "s", "mountPath": "/s"}],
     }
-    await place.create("web", "exit 0", restartPolicy="Never", initContainers=[side])
+    await place.create(
+        "web",
+        "until test -e $VACATE_VOLUME_S/up; do sleep 0.02; done",
+        restartPolicy="Never",
+        initContainers=[side],
+        volumes=[{"name": "s", "emptyDir": {}}],
+        container={"volumeMounts": side["volumeMounts"]},
+    )
     done = await place.until("web", lambda one: one["status"].get("phase") == "Succeeded")
     assert done["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     await place.client.delete(PODS, "web", "default")
