@@ -12,6 +12,8 @@ import msgspec
 
 from vacate.nodeagent.shutdown.machine import Shutdown
 
+FINISHED, CANCELLED = "finished", "cancelled"
+
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRecord:
@@ -22,14 +24,15 @@ class ShutdownRecord:
     boot: str = ""
     shutdown: Shutdown | None = None
     gone: tuple[str, ...] = ()  # uids of pods that have ended
+    outcome: str = ""  # FINISHED or CANCELLED, once it is over
 
     def under_way(self, boot: str) -> bool:
         """Whether an agent that starts now must go on with it."""
         return self.shutdown is not None and self.end is None and self.boot == boot
 
-    def finished(self, end: dt.datetime) -> ShutdownRecord:
+    def closed(self, outcome: str, end: dt.datetime) -> ShutdownRecord:
         """The same, over."""
-        return replace(self, end=end, shutdown=None, gone=())
+        return replace(self, end=end, shutdown=None, gone=(), outcome=outcome)
 
 
 def encode_record(record: ShutdownRecord) -> bytes:
@@ -41,6 +44,7 @@ def encode_record(record: ShutdownRecord) -> bytes:
             "boot": record.boot,
             "shutdown": record.shutdown,
             "gone": record.gone,
+            "outcome": record.outcome,
         }
     )
 
@@ -51,6 +55,7 @@ class _File(msgspec.Struct):
     boot: str = ""
     shutdown: Shutdown | None = None
     gone: tuple[str, ...] = ()
+    outcome: str = ""
 
 
 def decode_record(content: bytes) -> ShutdownRecord:
@@ -59,4 +64,6 @@ def decode_record(content: bytes) -> ShutdownRecord:
         found = msgspec.json.decode(content, type=_File)
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from error
-    return ShutdownRecord(found.startTime, found.endTime, found.boot, found.shutdown, found.gone)
+    return ShutdownRecord(
+        found.startTime, found.endTime, found.boot, found.shutdown, found.gone, found.outcome
+    )

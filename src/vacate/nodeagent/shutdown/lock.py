@@ -1,0 +1,66 @@
+"""Taking the delay lock: first the limit that logind sets to delays, then the lock itself."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+
+from vacate.clock import Clock
+from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.nodeagent.shutdown.protocol import LockKeeper, LogindSession, LogindUnavailable
+
+log = logging.getLogger(__name__)
+
+WHY = "Vacate ends the pods of this node in order"
+MARGIN_SECONDS = 1.0
+"""What the agent needs itself: to hear of the shutdown, and to release the lock in time."""
+_LOOKS = 6
+_FIRST_LOOK = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The seconds that pods have. `missing` says why they are fewer than wanted."""
+
+    seconds: float
+    missing: str = ""
+
+
+async def take_lock(session: LogindSession, keeper: LockKeeper, clock: Clock, wanted: float) -> Grant:
+    """Take the lock and have it kept; raises LogindUnavailable."""
+    grant = await _grant(session, clock, wanted)
+    fd = await session.inhibit(WHY)
+    await keeper.hold(fd, wanted)
+    log.info("registered a shutdown inhibitor: pods have up to %s", format_duration(grant.seconds))
+    return grant
+
+
+def usable(limit: float) -> float:
+    """How much of logind's limit is the pods'."""
+    return limit - min(MARGIN_SECONDS, limit * 0.05)
+
+
+async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
+    limit = await session.delay_limit()
+    if usable(limit) >= wanted:
+        return Grant(usable(limit))
+    why = "Another file in logind.conf.d may set InhibitDelayMaxSec after ours"
+    try:
+        await session.raise_delay_limit(max(wanted + MARGIN_SECONDS, limit))
+    except LogindUnavailable as error:
+        why = str(error)
+    else:
+        pause = _FIRST_LOOK
+        for _ in range(_LOOKS):
+            limit = await session.delay_limit()
+            if usable(limit) >= wanted:
+                return Grant(usable(limit))
+            await clock.sleep(pause)
+            pause *= 2
+    return Grant(
+        usable(limit),
+        f"logind delays a shutdown by {format_duration(limit)} at most, and pods have "
+        f"{format_duration(wanted)}: every bucket is shortened in proportion. {why}; set InhibitDelayMaxSec in logind.conf to "
+        f"{math.ceil(wanted + MARGIN_SECONDS)}",
+    )

@@ -1,0 +1,193 @@
+"""systemd-logind over D-Bus. dbus-fast is needed only where the feature is configured: extra `node`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from vacate.nodeagent.shutdown import dropin
+from vacate.nodeagent.shutdown.protocol import LogindUnavailable
+
+log = logging.getLogger(__name__)
+
+CALL_SECONDS = 5.0
+BUS, BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
+LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
+MANAGER = "org.freedesktop.login1.Manager"
+SYSTEMD, SYSTEMD_PATH = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
+
+_MATCHES = (
+    f"type='signal',sender='{LOGIND}',interface='{MANAGER}',member='PrepareForShutdown',path='{LOGIND_PATH}'",
+    f"type='signal',sender='{BUS}',interface='{BUS}',member='NameOwnerChanged',arg0='{LOGIND}'",
+)
+
+
+class DBusLogind:
+    """The logind of the system bus, or of the bus at another address."""
+
+    def __init__(self, address: str = "", drop_ins: Path = dropin.DEFAULT_FOLDER) -> None:
+        self._address = address
+        self._drop_ins = drop_ins
+
+    async def connect(self) -> DBusSession:
+        """A connection on which signals arrive."""
+        try:
+            library: Any = importlib.import_module("dbus_fast")
+            bus_class: Any = importlib.import_module("dbus_fast.aio").MessageBus
+        except ImportError:
+            raise LogindUnavailable("the Python package dbus-fast is missing; install vacate[node]") from None
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                # Without unix descriptors a lock never arrives.
+                bus = bus_class(self._address or None, library.BusType.SYSTEM, negotiate_unix_fd=True)
+                await bus.connect()
+        except TimeoutError:
+            raise LogindUnavailable(f"the system bus does not answer within {CALL_SECONDS:g} s") from None
+        except (OSError, EOFError) as error:
+            raise LogindUnavailable(
+                f"no system bus ({_reason(error)}); this machine may not run systemd"
+            ) from error
+        except Exception as error:  # of addresses and authentication: dbus-fast has a tree of its own
+            raise LogindUnavailable(f"the system bus refuses: {_reason(error)}") from error
+        session = DBusSession(bus, library, self._drop_ins)
+        try:
+            await session.open()
+        except BaseException:
+            await session.aclose()
+            raise
+        return session
+
+
+class DBusSession:
+    """One connection. Whoever may speak on the bus may send signals: only logind's own count."""
+
+    def __init__(self, bus: Any, library: Any, drop_ins: Path) -> None:
+        self._bus = bus
+        self._library = library
+        self._drop_ins = drop_ins
+        self._owner = ""
+        self._changed = asyncio.Event()
+        self._ended = asyncio.get_running_loop().create_task(self._follow())
+
+    async def open(self) -> None:
+        """Listen, and find out who logind is."""
+        self._bus.add_message_handler(self._hear)
+        for match in _MATCHES:
+            await self._call(BUS, BUS_PATH, BUS, "AddMatch", "s", [match])
+        await self.preparing()  # starts logind where the bus can do that
+        owner = await self._call(BUS, BUS_PATH, BUS, "GetNameOwner", "s", [LOGIND])
+        self._owner = str(owner.body[0])
+
+    async def preparing(self) -> bool:
+        """`PreparingForShutdown`."""
+        return bool(await self._property("PreparingForShutdown"))
+
+    async def delay_limit(self) -> float:
+        """`InhibitDelayMaxUSec`."""
+        return float(await self._property("InhibitDelayMaxUSec")) / 1e6
+
+    async def raise_delay_limit(self, seconds: float) -> None:
+        """Write a drop-in, never with less than what is in effect, and have logind read it."""
+        try:
+            path = dropin.write(self._drop_ins, max(seconds, await self.delay_limit()))
+        except OSError as error:
+            raise LogindUnavailable(
+                f"{self._drop_ins / dropin.DROP_IN} cannot be written: {error.strerror}"
+            ) from error
+        log.info("wrote %s: logind may delay a shutdown by %g s", path, seconds)
+        body = ["systemd-logind.service", "all", int(signal.SIGHUP)]
+        await self._call(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "KillUnit", "ssi", body)
+
+    async def inhibit(self, why: str) -> int:
+        """A delay lock against shutdown."""
+        reply = await self._call(
+            LOGIND, LOGIND_PATH, MANAGER, "Inhibit", "ssss", ["shutdown", "Vacate", why, "delay"]
+        )
+        if not reply.unix_fds:
+            raise LogindUnavailable("logind granted a lock without a descriptor")
+        first, *others = reply.unix_fds
+        for fd in others:
+            os.close(fd)
+        os.set_inheritable(first, False)
+        return int(first)
+
+    async def changed(self, timeout: float) -> None:
+        """Wait for a signal of logind, for its restart, or for the time to pass."""
+        waiting = asyncio.get_running_loop().create_task(self._changed.wait())
+        try:
+            await asyncio.wait([waiting, self._ended], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        self._changed.clear()
+        if self._ended.done():
+            raise LogindUnavailable("the connection to the system bus ended")
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        self._bus.disconnect()
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await asyncio.wait([self._ended])
+        except TimeoutError:
+            self._ended.cancel()
+
+    async def _follow(self) -> None:
+        try:
+            await self._bus.wait_for_disconnect()
+        except (OSError, EOFError) as error:
+            log.info("the system bus went away: %s", _reason(error))
+        except Exception:
+            log.exception("the connection to the system bus failed")
+
+    def _hear(self, message: Any) -> None:
+        if message.message_type is not self._library.MessageType.SIGNAL:
+            return
+        if message.member == "NameOwnerChanged" and message.sender == BUS:
+            if message.body and message.body[0] == LOGIND:
+                self._owner = str(message.body[2])
+                self._changed.set()
+        elif message.member == "PrepareForShutdown" and message.interface == MANAGER:
+            if message.sender == self._owner:
+                self._changed.set()
+            else:
+                log.warning(
+                    "a PrepareForShutdown signal of %s, which is not logind, is ignored", message.sender
+                )
+
+    async def _property(self, name: str) -> Any:
+        reply = await self._call(
+            LOGIND, LOGIND_PATH, "org.freedesktop.DBus.Properties", "Get", "ss", [MANAGER, name]
+        )
+        return reply.body[0].value
+
+    async def _call(
+        self, name: str, path: str, interface: str, member: str, signature: str, body: list[Any]
+    ) -> Any:
+        message = self._library.Message(
+            destination=name, path=path, interface=interface, member=member, signature=signature, body=body
+        )
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                reply = await self._bus.call(message)
+        except TimeoutError:
+            self._bus.disconnect()  # an answer that comes too late must not bring a lock that nobody holds
+            raise LogindUnavailable(f"{member} got no answer within {CALL_SECONDS:g} s") from None
+        except (OSError, EOFError, self._library.DBusError) as error:
+            raise LogindUnavailable(f"{member} failed: {_reason(error)}") from error
+        if reply is None:
+            raise LogindUnavailable(f"{member} got no answer")
+        if reply.message_type is self._library.MessageType.ERROR:
+            text = reply.body[0] if reply.body else reply.error_name
+            raise LogindUnavailable(f"{member} was refused: {text}")
+        return reply
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__

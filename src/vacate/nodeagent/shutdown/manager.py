@@ -1,0 +1,275 @@
+"""The shutdown manager: holds the delay lock, and when the machine goes down ends the pods in order.
+
+It goes on with a shutdown that an earlier agent began, and stops at once when the shutdown is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from vacate.clock import Clock
+from vacate.errors import VacateError
+from vacate.nodeagent.shutdown.buckets import fit, group_pods
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.nodeagent.shutdown.lock import take_lock, usable
+from vacate.nodeagent.shutdown.machine import EndPod, Shutdown, advance, resume
+from vacate.nodeagent.shutdown.protocol import (
+    LockKeeper,
+    Logind,
+    LogindSession,
+    NodePods,
+    RecordStorage,
+)
+from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY, MAX_RETRY = 1.0, 30.0
+LOOK_AGAIN = 30.0
+"""How often logind is asked although it said nothing: a connection can be dead without being closed."""
+RELEASE_RETRY = 0.5
+FLUSH_SECONDS = 2.0
+"""How long the machine waits for the API server to learn how the pods ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerState:
+    """What others may know of it."""
+
+    active: bool = False  # the node goes down: it is not ready and takes no pods
+    finished: bool = False  # every bucket had its turn
+    locked: bool = False  # a delay lock is held
+    problem: str = (
+        "logind was not asked yet"  # why the feature is unavailable or falls short; empty if neither
+    )
+
+
+class ShutdownManager:
+    """One node. `changed` is called when `state` or `record` has changed."""
+
+    name = "shutdown"
+
+    def __init__(
+        self,
+        config: ShutdownConfig,
+        logind: Logind,
+        pods: NodePods,
+        keeper: LockKeeper,
+        storage: RecordStorage,
+        clock: Clock,
+        boot: str,
+        changed: Callable[[ManagerState], None] = lambda _: None,
+    ) -> None:
+        self._config = config
+        self._logind = logind
+        self._pods = pods
+        self._keeper = keeper
+        self._storage = storage
+        self._clock = clock
+        self._boot = boot
+        self._changed = changed
+        self._granted = config.total_seconds
+        self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
+        self._wake = asyncio.Event()
+        self._keeping = asyncio.Lock()  # so that an old lock's release never meets the new lock
+        self.state = ManagerState()
+        self.record = ShutdownRecord()
+
+    async def run(self) -> None:
+        """Run until cancelled. A lock stays held only in the middle of a shutdown."""
+        if not self._config.enabled:
+            log.info("graceful node shutdown is off: %s", self._config.disabled_because)
+            return
+        self._pods.on_change(self._wake.set)
+        self._recover()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._watch(), name="watch logind")
+                group.create_task(self._drive(), name="drive shutdown")
+        finally:
+            if not self._ending:
+                await asyncio.shield(self._release(leaving=True))
+
+    @property
+    def _ending(self) -> bool:
+        return self.state.active and not self.state.finished
+
+    def _recover(self) -> None:
+        self.record = self._storage.load()
+        if not self.record.under_way(self._boot):
+            self._show(self.state)
+            return
+        shutdown = self.record.shutdown
+        assert shutdown is not None
+        now = self._clock.monotonic()
+        log.warning("going on with the shutdown that began at %s", self.record.start)
+        self._show(replace(self.state, active=True))
+        self._give(resume(shutdown, now, self.record.gone))
+
+    # --- logind ---------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        pause = FIRST_RETRY
+        while True:
+            try:
+                session = await self._logind.connect()
+                try:
+                    await self._attend(session)
+                finally:
+                    pause = FIRST_RETRY
+                    await session.aclose()
+            except (VacateError, OSError) as error:
+                self._report(f"graceful node shutdown is unavailable: {error}")
+            await self._clock.sleep(pause)
+            pause = FIRST_RETRY if self.state.active else min(2 * pause, MAX_RETRY)
+
+    async def _attend(self, session: LogindSession) -> None:
+        self._granted = usable(await session.delay_limit())
+        self._show(replace(self.state, locked=await self._keeper.holds()))
+        while True:
+            preparing = await session.preparing()
+            self._see(preparing=preparing)
+            if not preparing and (self._stale or not self.state.locked):
+                await self._take(session)
+                continue  # it may have begun meanwhile
+            await session.changed(LOOK_AGAIN)
+
+    async def _take(self, session: LogindSession) -> None:
+        async with self._keeping:
+            grant = await take_lock(session, self._keeper, self._clock, self._config.total_seconds)
+            self._stale = False
+            self._granted = grant.seconds
+            self._show(replace(self.state, locked=True))
+        self._report(grant.missing)
+
+    def _report(self, problem: str) -> None:
+        if problem and problem != self.state.problem:
+            log.warning("%s", problem)
+        self._show(replace(self.state, problem=problem))
+
+    def _see(self, *, preparing: bool) -> None:
+        if preparing and not self.state.active:
+            self._begin()
+        elif not preparing and self.state.active:
+            self._cancel()
+
+    # --- the course of a shutdown ---------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        now = self._clock.monotonic()
+        record = self.record
+        if record.outcome == FINISHED and record.boot == self._boot:
+            # An agent that restarts after it was done: the machine is on its way down.
+            self._show(replace(self.state, active=True, finished=True))
+            return
+        buckets = fit(self._config.buckets, self._granted)
+        shutdown = Shutdown(group_pods(buckets, self._pods.running()), now)
+        log.warning(
+            "the machine goes down: %d pods have %s to end%s",
+            len(shutdown.pods),
+            format_duration(sum(one.seconds for one in buckets)),
+            "" if self.state.locked else "; no lock is held, so it may be sooner",
+        )
+        self._save(ShutdownRecord(self._clock.now(), None, self._boot, shutdown))
+        self._show(replace(self.state, active=True, finished=False))
+        self._wake.set()
+
+    def _cancel(self) -> None:
+        log.warning("the shutdown was cancelled: no further pod is ended")
+        if self.record.shutdown is not None:
+            self._save(self.record.closed(CANCELLED, self._clock.now()))
+        else:
+            self._save(replace(self.record, outcome=CANCELLED))
+        self._stale = True
+        self._show(replace(self.state, active=False, finished=False))
+
+    async def _drive(self) -> None:
+        while True:
+            self._wake.clear()
+            deadline = await self._step()
+            if deadline is None:
+                await self._wake.wait()
+                continue
+            try:
+                async with asyncio.timeout(max(deadline - self._clock.monotonic(), 0.0)):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _step(self) -> float | None:
+        """Go on as far as possible; until when to wait for more."""
+        shutdown = self.record.shutdown
+        if not self._ending or shutdown is None:
+            return None
+        gone = self._pods.gone(one.uid for one in shutdown.pods)
+        after, orders = advance(shutdown, self._clock.monotonic(), gone)
+        if after != shutdown or gone != set(self.record.gone):
+            self._save(replace(self.record, shutdown=after, gone=tuple(sorted(gone))))
+        self._give(orders)
+        if not after.over:
+            return after.deadline
+        await self._finish(after)
+        return None
+
+    async def _finish(self, shutdown: Shutdown) -> None:
+        end = shutdown.started + sum(one.bucket.seconds for one in shutdown.groups)
+        left = min(end - self._clock.monotonic(), FLUSH_SECONDS)
+        if left > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await self._pods.flush()
+            except TimeoutError:
+                log.warning("the API server does not know yet how all pods ended")
+        if not self._ending:
+            return  # cancelled meanwhile
+        self._save(self.record.closed(FINISHED, self._clock.now()))
+        self._show(replace(self.state, finished=True))
+        log.warning("every bucket had its turn: releasing the shutdown inhibitor")
+        while self.state.finished and not await self._release():
+            await self._clock.sleep(RELEASE_RETRY)
+
+    async def _release(self, *, leaving: bool = False) -> bool:
+        async with self._keeping:
+            if not (self.state.finished or leaving):
+                return True  # cancelled meanwhile: what is held is the lock for the next shutdown
+            try:
+                await self._keeper.release()
+            except (VacateError, OSError) as error:
+                log.warning("the shutdown inhibitor cannot be released: %s", error)
+                return False
+            self._show(replace(self.state, locked=False))
+            return True
+
+    def _give(self, orders: list[EndPod]) -> None:
+        for order in orders:
+            log.info(
+                "shutting down pod %s of priority %d in bucket %d: %s allotted",
+                order.pod.key, order.pod.priority, order.bucket, format_duration(order.seconds),
+            )  # fmt: skip
+            try:
+                self._pods.end(order)
+            except Exception:
+                log.exception("pod %s cannot be ended; the others can", order.pod.key)
+
+    def _save(self, record: ShutdownRecord) -> None:
+        self.record = record
+        try:
+            self._storage.save(record)
+        except OSError as error:
+            log.warning("the record of the shutdown is not on disk, a restart would forget it: %s", error)
+
+    def _show(self, state: ManagerState) -> None:
+        if state != self.state:
+            self.state = state
+            self._changed(state)
+            self._wake.set()
+
+
+def seconds_of(moment: dt.datetime | None) -> float:
+    """For a metric: 0 where there is none."""
+    return moment.timestamp() if moment is not None else 0.0

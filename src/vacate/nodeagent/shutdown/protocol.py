@@ -1,0 +1,106 @@
+"""What the shutdown manager needs around it: logind, the node's pods, a keeper of the lock, a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from vacate.errors import VacateError
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.record import ShutdownRecord
+
+
+class LogindUnavailable(VacateError):
+    """Logind cannot be reached or refuses; says why."""
+
+
+class LogindSession(Protocol):
+    """One connection to logind. Each call is limited in time and raises LogindUnavailable."""
+
+    async def preparing(self) -> bool:
+        """Whether the machine is about to shut down."""
+        ...
+
+    async def delay_limit(self) -> float:
+        """For how many seconds logind lets anyone delay a shutdown."""
+        ...
+
+    async def raise_delay_limit(self, seconds: float) -> None:
+        """Configure a longer limit; it may be in effect a little later, or never."""
+        ...
+
+    async def inhibit(self, why: str) -> int:
+        """Take a delay lock: a file descriptor, which is the caller's to close."""
+        ...
+
+    async def changed(self, timeout: float) -> None:
+        """Return when something has happened, or after so many seconds; read `preparing` again then."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the connection. Locks stay."""
+        ...
+
+
+class Logind(Protocol):
+    """Connects to logind."""
+
+    async def connect(self) -> LogindSession:
+        """A new connection, or LogindUnavailable."""
+        ...
+
+
+class LockKeeper(Protocol):
+    """Holds the delay lock. The agent may restart meanwhile."""
+
+    async def hold(self, fd: int, orphan_seconds: float) -> None:
+        """Take the descriptor over in place of one that is held, also where this fails.
+
+        It is closed when no agent was there for so many seconds.
+        """
+        ...
+
+    async def holds(self) -> bool:
+        """Whether a lock is held."""
+        ...
+
+    async def release(self) -> None:
+        """Close the descriptor, if one is held."""
+        ...
+
+
+class NodePods(Protocol):
+    """The pods of this node."""
+
+    def running(self) -> list[ShutdownPod]:
+        """Those that have not ended."""
+        ...
+
+    def end(self, order: EndPod) -> None:
+        """Begin to end a pod. Where that is under way, a shorter time overtakes."""
+        ...
+
+    def gone(self, uids: Iterable[str]) -> set[str]:
+        """Which of these pods have no process left."""
+        ...
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Have the callback called whenever a pod may be gone."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when the API knows how the ended pods ended. That can take long: limit it."""
+        ...
+
+
+class RecordStorage(Protocol):
+    """Where the record of the last shutdown lies."""
+
+    def load(self) -> ShutdownRecord:
+        """The record; an empty one where there is none or it cannot be read."""
+        ...
+
+    def save(self, record: ShutdownRecord) -> None:
+        """Write it so that it is there after a crash, whole."""
+        ...

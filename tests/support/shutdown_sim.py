@@ -1,0 +1,221 @@
+"""A machine that shuts down, in virtual time: logind, pods and the agent's disk, with faults on demand.
+
+Its logind behaves as the real one was seen to: a delay ends with the last lock or at the limit, a restart
+forgets the shutdown without a word and keeps the locks, a new lock during a delay is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from vacate.clock import Clock
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.protocol import LogindUnavailable
+from vacate.nodeagent.shutdown.record import ShutdownRecord, decode_record, encode_record
+
+
+class SimLogind:
+    """Logind and its bus."""
+
+    def __init__(self, clock: Clock, limit: float = 5.0, *, raisable: bool = True) -> None:
+        self.clock = clock
+        self.limit = limit
+        self.raisable = raisable
+        self.is_preparing = False
+        self.locks: set[int] = set()
+        self.taken = 0
+        self.away = False  # the bus is down
+        self.refusals = 0  # of the next connections
+        self.off_at: float | None = None  # when the machine went down
+        self.sessions: list[SimSession] = []
+        self._delay: asyncio.Task[None] | None = None
+
+    async def connect(self) -> SimSession:
+        await self.clock.sleep(0.001)
+        if self.away or self.refusals > 0:
+            self.refusals = max(self.refusals - 1, 0)
+            raise LogindUnavailable("no system bus")
+        session = SimSession(self)
+        self.sessions.append(session)
+        return session
+
+    def power_off(self) -> None:
+        self.is_preparing = True
+        self._delay = asyncio.get_running_loop().create_task(self._wait(self.limit))
+        self.signal()
+
+    def signal(self) -> None:
+        for session in self.sessions:
+            session.happened.set()
+
+    def cancel(self) -> None:
+        """As a masked target does, or a restart of logind: the shutdown is off."""
+        self._stop_waiting()
+        self.is_preparing = False
+        self.signal()
+
+    def drop_bus(self) -> None:
+        self.away = True
+        for session in self.sessions:
+            session.lost = True
+        self.signal()
+
+    def close(self, fd: int) -> None:
+        self.locks.discard(fd)
+
+    async def stop(self) -> None:
+        self._stop_waiting()
+        await asyncio.sleep(0)
+
+    def _stop_waiting(self) -> None:
+        if self._delay is not None:
+            self._delay.cancel()
+
+    async def _wait(self, limit: float) -> None:
+        end = self.clock.monotonic() + limit
+        while self.locks and self.clock.monotonic() < end:
+            await self.clock.sleep(0.05)
+        self.off_at = self.clock.monotonic()
+
+
+class SimSession:
+    """One connection."""
+
+    def __init__(self, logind: SimLogind) -> None:
+        self.logind = logind
+        self.happened = asyncio.Event()
+        self.lost = False
+
+    async def preparing(self) -> bool:
+        await self._answer()
+        return self.logind.is_preparing
+
+    async def delay_limit(self) -> float:
+        await self._answer()
+        return self.logind.limit
+
+    async def raise_delay_limit(self, seconds: float) -> None:
+        await self._answer()
+        if self.logind.raisable:
+            self.logind.limit = max(self.logind.limit, seconds)
+
+    async def inhibit(self, why: str) -> int:
+        await self._answer()
+        if self.logind.is_preparing:
+            raise LogindUnavailable("Inhibit was refused: OperationInProgress")
+        self.logind.taken += 1
+        self.logind.locks.add(self.logind.taken)
+        return self.logind.taken
+
+    async def changed(self, timeout: float) -> None:
+        try:
+            async with asyncio.timeout(timeout):
+                await self.happened.wait()
+        except TimeoutError:
+            pass
+        self.happened.clear()
+        if self.lost:
+            raise LogindUnavailable("the connection to the system bus ended")
+
+    async def aclose(self) -> None:
+        if self in self.logind.sessions:
+            self.logind.sessions.remove(self)
+
+    async def _answer(self) -> None:
+        await self.logind.clock.sleep(0.001)
+        if self.lost:
+            raise LogindUnavailable("the connection to the system bus ended")
+
+
+class SimKeeper:
+    """The supervisor: it holds the lock while agents come and go."""
+
+    def __init__(self, logind: SimLogind) -> None:
+        self._logind = logind
+        self.fd: int | None = None
+
+    async def hold(self, fd: int, orphan_seconds: float) -> None:
+        await self._logind.clock.sleep(0.001)
+        old, self.fd = self.fd, fd
+        if old is not None:
+            self._logind.close(old)
+
+    async def holds(self) -> bool:
+        return self.fd is not None
+
+    async def release(self) -> None:
+        await self._logind.clock.sleep(0.001)
+        if self.fd is not None:
+            self._logind.close(self.fd)
+        self.fd = None
+
+
+@dataclass
+class Ended:
+    """What happened to a pod."""
+
+    asked: float
+    kill_at: float
+    gone: float
+
+
+@dataclass
+class SimPods:
+    """Processes. Each takes its time to end and is killed when its allotted time is over."""
+
+    clock: Clock
+    pods: dict[str, ShutdownPod] = field(default_factory=dict)
+    needs: dict[str, float] = field(default_factory=dict)  # seconds to end
+    ended: dict[str, Ended] = field(default_factory=dict)
+    callback: Callable[[], None] = lambda: None
+
+    def running(self) -> list[ShutdownPod]:
+        return [one for one in self.pods.values() if not self._is_gone(one.uid)]
+
+    def end(self, order: EndPod) -> None:
+        now, uid = self.clock.monotonic(), order.pod.uid
+        kill_at = now + order.seconds
+        known = self.ended.get(uid)
+        if known is None:
+            known = Ended(now, kill_at, min(now + self.needs[uid], kill_at))
+        else:
+            kill_at = min(kill_at, known.kill_at)
+            known = replace(known, kill_at=kill_at, gone=min(known.gone, kill_at))
+        self.ended[uid] = known
+        loop = asyncio.get_running_loop()
+        loop.call_later(max(known.gone - now, 0.0), self._call)
+
+    def gone(self, uids: Iterable[str]) -> set[str]:
+        return {one for one in uids if self._is_gone(one)}
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self.callback = callback
+
+    async def flush(self) -> None:
+        return
+
+    def _call(self) -> None:
+        self.callback()  # of the agent that runs by then
+
+    def _is_gone(self, uid: str) -> bool:
+        known = self.ended.get(uid)
+        return known is not None and known.gone <= self.clock.monotonic()
+
+
+class SimStorage:
+    """The disk: bytes, so that what is read is what a file would give."""
+
+    def __init__(self) -> None:
+        self.content = encode_record(ShutdownRecord())
+        self.broken = False
+
+    def load(self) -> ShutdownRecord:
+        return decode_record(self.content)
+
+    def save(self, record: ShutdownRecord) -> None:
+        if self.broken:
+            raise OSError(28, "No space left on device")
+        self.content = encode_record(record)
