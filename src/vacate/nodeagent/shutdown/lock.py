@@ -61,6 +61,6 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
     return Grant(
         usable(limit),
         f"logind delays a shutdown by {format_duration(limit)} at most, and pods have "
-        f"{format_duration(wanted)}: every bucket is shortened in proportion. {why}; set InhibitDelayMaxSec in logind.conf to "
-        f"{math.ceil(wanted + MARGIN_SECONDS)}",
+        f"{format_duration(wanted)}: every bucket is shortened in proportion. {why}; set "
+        f"InhibitDelayMaxSec in logind.conf to {math.ceil(wanted + MARGIN_SECONDS)}",
     )
