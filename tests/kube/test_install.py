@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from support.crd_steps import A, B, complete, named, request, status, turn
 from support.definitions import installed, until
 from support.kube_install import Place, installing
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import NODEMAINTENANCES
 from vacate.errors import ConfigError
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.calls import existing
-from vacate.install.definition import definition
+from vacate.install.definition import definition, definition_for, definitions
 from vacate.install.kinds import kind_of, path_of
 from vacate.install.names import MUTATING
 from vacate.install.removing import removable
@@ -44,7 +46,7 @@ async def test_install_twice_and_uninstall(place: Place) -> None:
     assert removed[0].startswith("mutatingwebhookconfiguration")
     assert removed[1].startswith("validatingwebhookconfiguration")
     assert any("kept, with no EvictionRequests" in line for line in removed)
-    assert await place.there(objects(place.settings)) == [path_of(definition())]
+    assert await place.there(objects(place.settings)) == [path_of(one) for one in definitions()]
 
     await place.uninstall(definitions=True)
     assert await place.there(removable(place.settings.namespace)) == []
@@ -81,6 +83,29 @@ async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
     (await place.arm.call("GET", path)).ok()
     said = await place.uninstall(definitions=True)
     assert any("goes, with 1 EvictionRequest" in line for line in said)
+
+
+async def test_drains_are_called_off_before_the_manager_goes(place: Place) -> None:
+    """Their finalizers would hold the definition for ever: the manager, played here, undoes them first."""
+    await place.apply([definition_for(NODEMAINTENANCES)])
+    meta = {"name": "kernel", "finalizers": ["vacate.dev/nodemaintenance"]}
+    identity = {"apiVersion": NODEMAINTENANCES.api_version, "kind": NODEMAINTENANCES.kind}
+    body = {**identity, "metadata": meta, "spec": {"nodes": ["a"]}}
+    await place.client.create(NODEMAINTENANCES, body)
+
+    async def undo() -> None:
+        async def going() -> bool:
+            found = await place.client.get(NODEMAINTENANCES, "kernel")
+            return "deletionTimestamp" in found["metadata"]
+
+        await until(going)
+        await place.client.patch(NODEMAINTENANCES, "kernel", {"metadata": {"finalizers": None}})
+
+    manager = asyncio.create_task(undo())
+    said = await place.uninstall(definitions=True)
+    await manager
+    assert "1 NodeMaintenance called off" in said
+    assert await existing(place.client, definition_for(NODEMAINTENANCES)) is None
 
 
 async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Place) -> None:

@@ -5,14 +5,15 @@ EvictionRequests stay, and with them their definition, unless the definition is 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
-from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NAMESPACES, Kind
+from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NAMESPACES, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import Forbidden
+from vacate.errors import Forbidden, NotFound
 from vacate.install.applying import made_for_vacate
 from vacate.install.calls import counted_objects, deleted, existing
 from vacate.install.checks import require_one_place
@@ -59,6 +60,8 @@ class Uninstaller:
 
     async def _remove(self, namespace: str, check: Callable[[], None], *, definitions: bool) -> None:
         """Remove one after the other; before each, check that nobody can have installed it anew."""
+        if definitions:
+            await self._maintenances()
         noted = await Notes(self._client, namespace).lines()
         # A note is no more than a hint: whoever can write it must not have others' objects deleted by it.
         check()
@@ -88,6 +91,26 @@ class Uninstaller:
             return await existing(self._client, obj) is None
 
         waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.kind}s"
+        await wait_until(gone, self._clock, waiting)
+
+    async def _maintenances(self) -> None:
+        """Call off all drains while the manager is there to undo them: later their finalizers would stay."""
+        kind = NODEMAINTENANCES
+        count = await self._objects(kind)
+        if not count:
+            return
+        for one in (await self._client.list(kind)).items:
+            with contextlib.suppress(NotFound):
+                await self._client.delete(kind, one["metadata"]["name"])
+        self._tell(f"{_counted(count, kind)} called off")
+
+        async def gone() -> bool:
+            return not (await self._client.list(kind)).items
+
+        waiting = (
+            "NodeMaintenances are still there: the manager undoes what they did; where it does not run, "
+            "remove their finalizer vacate.dev/nodemaintenance"
+        )
         await wait_until(gone, self._clock, waiting)
 
     async def _namespace(self, obj: Obj) -> None:
