@@ -317,3 +317,50 @@ def test_a_drain_costs_few_calls() -> None:
         assert len({one["metadata"]["name"] for one in world.objects(EVICTIONREQUESTS)}) <= 30
 
     in_world(body)
+
+
+def test_two_budgets_over_one_pod_are_both_named() -> None:
+    async def body(world: World) -> None:
+        for name in ("one", "two"):
+            budget = pdb(name, max_unavailable=1, selector={"app": "web"})
+            await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        await web(world, 1)
+        (only,) = world.healthy_pods()
+        await drain(world, only["spec"]["nodeName"])
+        await world.until(lambda: status(world).get("blockers"))
+        (held,) = status(world)["blockers"]
+        assert (held["kind"], held["name"]) == ("DisruptionBudget", "one,two")
+        assert "only one of them selects the pod" in held["remedy"]
+
+    in_world(body)
+
+
+def test_a_budget_without_bounds_is_explained() -> None:
+    """It counts as one that needs all of its pods, and never allows an eviction."""
+
+    async def body(world: World) -> None:
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web"), "default")
+        await web(world, 2)
+        where = world.healthy_pods()[0]["spec"]["nodeName"]
+        await drain(world, where)
+        await world.until(lambda: status(world).get("blockers"))
+        assert {one["name"] for one in status(world)["blockers"]} == {"web"}
+        assert status(world)["blockers"][0]["remedy"]
+
+    in_world(body)
+
+
+def test_a_node_that_is_lost_in_the_middle_is_said() -> None:
+    async def body(world: World) -> None:
+        target = await running_pod(world, interceptors=[A])
+        where = target["spec"]["nodeName"]
+        await drain(world, where)
+        await world.until(lambda: open_requests(world))
+        world.pool.crash(where)
+        await world.until(
+            lambda: "NodeNotReady" in {one["kind"] for one in status(world).get("blockers", [])}
+        )
+        await gone(world)
+        assert not is_cordoned(world, where)
+
+    in_world(body)
