@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import re
 import sys
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -185,6 +186,8 @@ async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
         existing = await cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)
         if existing.metadata.deletion_timestamp is not None:
             raise ConfigError(f"nodemaintenance/{name} is being called off; try again in a moment") from None
+        if sorted(existing.spec.nodes) != sorted(found):
+            raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
         _say(wish, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
     else:
         _say(wish, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
@@ -282,8 +285,9 @@ def _say(wish: Wish, text: str) -> None:
 
 def maintenance_name(nodes: list[str]) -> str:
     """The name of the maintenance of these nodes: the same for the same nodes."""
-    more = f"-and-{len(nodes) - 1}-more" if len(nodes) > 1 else ""
-    return f"drain-{nodes[0][: MAX_NAME - 30].rstrip('.-')}{more}"
+    sum_ = zlib.crc32("\n".join(sorted(nodes)).encode())
+    more = f"-and-{len(nodes) - 1}-more-{sum_:08x}" if len(nodes) > 1 else ""
+    return f"drain-{min(nodes)[: MAX_NAME - 40].rstrip('.-')}{more}"
 
 
 def selector_object(text: str) -> Obj:

@@ -102,3 +102,14 @@ def test_bad_input_gets_one_clear_error(town: Town, arguments: list[str], code: 
     done = town.vacate("drain", *arguments)
     assert (done.code, said in done.err) == (code, True), done.err
     assert done.out == ""
+
+
+def test_the_same_nodes_are_one_drain_and_others_are_another(town: Town) -> None:
+    first = town.vacate("drain", "node-4", "node-5", "--force", "--detach")
+    again = town.vacate("drain", "node-5", "node-4", "--force", "--detach")
+    assert (first.code, again.code) == (0, 0), again.err
+    name = first.out.split()[0]
+    assert name.startswith("nodemaintenance/drain-node-4-and-1-more-")
+    assert again.out.startswith(f"{name} drains these nodes already")
+    other = town.vacate("drain", "node-4", "node-3", "--force", "--detach")
+    assert (other.code, other.out.split()[0] == name) == (0, False)
