@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from vacate.api.kinds import SERVED_KINDS
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 TABLE = Path(__file__).parent.parent / "src/vacate/api/schema/table.txt"
 Definition = dict[str, Any]

@@ -15,6 +15,7 @@ from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import strategy_for
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.features import FeatureGates
 
 GONE = object()
@@ -95,7 +96,7 @@ VALID: dict[Kind, Obj] = {
         },
     },
 }
-STORED_KINDS = tuple(kind for kind in kinds.SERVED_KINDS if kind.stored)
+STORED_KINDS = tuple(kind for kind in SERVED_KINDS if kind.stored)
 
 
 _WORLD = {kinds.NODES: PLACES, kinds.PRIORITYCLASSES: CLASSES, kinds.PODS: RUNNING}

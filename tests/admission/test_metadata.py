@@ -12,6 +12,7 @@ from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import strategy_for
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 
@@ -22,7 +23,7 @@ WITH_STATUS = [kind for kind in TYPED_KINDS if kind.subresource("status")]
 
 
 def test_every_stored_kind_has_a_strategy_and_reviews_have_none() -> None:
-    for kind in kinds.SERVED_KINDS:
+    for kind in SERVED_KINDS:
         if kind.stored:
             assert strategy_for(kind).validate(made(kind), context()) == []
         else:

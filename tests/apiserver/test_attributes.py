@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.api.kinds import SERVED_KINDS
 from vacate.apiserver.attributes import project, selectable
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.store.types import Key
 
 pytestmark = pytest.mark.unit

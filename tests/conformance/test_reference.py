@@ -11,7 +11,8 @@ import pytest
 
 from support.arms_kinds import STOCK, STORED
 from support.arms_marks import known_deviations
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 

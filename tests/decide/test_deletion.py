@@ -20,8 +20,8 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions, Preconditions
 from vacate.api.times import format_time, parse_time
-from vacate.decide.deleteoptions import DeleteOptions, Preconditions
 from vacate.decide.deletion import (
     answers_with_object,
     decide_deletion,

@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from vacate.decide.deleteoptions import (
-    DeleteOptions,
-    Preconditions,
-    check_options,
-    options_from_body,
-    options_from_query,
-)
+from vacate.api.options import DeleteOptions, Preconditions
+from vacate.decide.deleteoptions import check_options, options_from_body, options_from_query
 from vacate.errors import BadRequest, Invalid
 
 pytestmark = pytest.mark.unit

@@ -11,19 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions, Preconditions
 from vacate.api.times import format_time
-from vacate.decide.deleteoptions import DeleteOptions, Preconditions
-from vacate.decide.eviction import (
-    MAX_DISRUPTED_PODS,
-    Eviction,
-    bypasses_budgets,
-    decide_eviction,
-    mark_for_eviction,
-    merge_dry_run,
-    selects,
-    spend,
-)
+from vacate.decide.eviction import Eviction, decide_eviction, mark_for_eviction, merge_dry_run, spend
 from vacate.errors import ApiError, Conflict, Forbidden, InternalError, NotFound, TooManyRequests
+from vacate.kube.eviction import MAX_DISRUPTED_PODS, bypasses_budgets, selects
 
 pytestmark = pytest.mark.unit
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.api.identity import Access, User
+from vacate.api.identity import Access, User, denial, quote
 from vacate.api.policyrules import Rule
 from vacate.decide.rbac import FULL_AUTHORITY, allows, any_allows, rule_of, rules_of
-from vacate.decide.rbac_text import denial, describe, escalation, forbidden, join_errors, quote
+from vacate.decide.rbac_text import describe, escalation, forbidden, join_errors
 
 pytestmark = pytest.mark.unit
 

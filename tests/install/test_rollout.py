@@ -8,12 +8,13 @@ import orjson
 import pytest
 
 from support.tiny_server import TinyServer
-from vacate.api.kinds import DEPLOYMENTS, PODS, SERVED_KINDS
+from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.status import to_status
 from vacate.client.client import Client
 from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install import Settings, objects

@@ -8,8 +8,9 @@ from multidict import CIMultiDict, MultiDict
 
 from support.embedded import Embedded, a_pod, embedded
 from support.hostile_samples import sample_of
-from vacate.api.kinds import PODS, SERVED_KINDS, Kind
+from vacate.api.kinds import PODS, Kind
 from vacate.apiserver.bootstrap import bootstrap_objects
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.wire.message import Peer, Request, Response
 
 pytestmark = pytest.mark.unit

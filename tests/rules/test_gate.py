@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.eviction_words import A, active, ask, found, on_paper, running_pod
-from vacate.api.kinds import EVICTIONREQUESTS, SERVED_KINDS, served_kinds
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.sim.world import World

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import CONFIGMAPS, EVENTS, LEASES, NAMESPACES
 from vacate.api.types import ConfigMap
@@ -19,7 +20,6 @@ from vacate.client.faulty import Chances, Fault, FaultyTransport, Plan, RandomPl
 from vacate.client.inprocess import InProcessTransport
 from vacate.errors import Conflict, Gone, VacateError
 from vacate.metrics import Metrics
-from vacate.runtime.events import NORMAL, EventNote, regarding
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.leader import LeaderElector
 from vacate.runtime.reconcile import Key

@@ -8,6 +8,7 @@ import datetime as dt
 import pytest
 
 from support.tiny_server import TinyServer
+from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.api.kinds import EVENTS, NODES, PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
@@ -15,7 +16,6 @@ from vacate.client.faulty import Fault, FaultyTransport, Script
 from vacate.client.inprocess import InProcessTransport
 from vacate.entropy import seeded_entropy
 from vacate.runtime.correlate import Correlator, Recent
-from vacate.runtime.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.runtime.recorder import BUFFER, EventRecorder
 from vacate.sim.run import Sim, run_sim
 

@@ -8,6 +8,7 @@ import pytest
 
 from support.runtime_deps import make_deps
 from support.tiny_server import TinyServer
+from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
@@ -15,7 +16,6 @@ from vacate.client.faulty import Fault, FaultyTransport, Script
 from vacate.client.inprocess import InProcessTransport
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
-from vacate.runtime.events import NORMAL, EventNote, regarding
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leader import LeaderElector
 from vacate.runtime.manager import Manager

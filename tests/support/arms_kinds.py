@@ -8,6 +8,7 @@ from support import arms_objects as make
 from support.arms import Obj
 from vacate.api import kinds
 from vacate.api.kinds import Kind
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 
 def _event(name: str) -> Obj:
@@ -56,7 +57,7 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
 
 STORED = tuple(MINIMAL)
 
-STOCK = tuple(kind for kind in kinds.SERVED_KINDS if not kind.custom)
+STOCK = tuple(kind for kind in SERVED_KINDS if not kind.custom)
 """The kinds that every Kubernetes has; kinds of our own have cases of their own."""
 
 

@@ -14,7 +14,8 @@ from multidict import CIMultiDict, MultiDict
 
 from support.embedded import ADMIN
 from support.hostile_samples import DELETE_OPTIONS, sample_of
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.wire.message import Peer, Request
 
 T = TypeVar("T")

@@ -13,9 +13,10 @@ from typing import Any
 
 import orjson
 
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.status import already_exists, modified, not_found, to_status
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.errors import ApiError, BadRequest, Gone, Invalid
 from vacate.wire.framing import INITIAL_EVENTS_END, frame
 from vacate.wire.message import Request, Response

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.base import KindStrategy
-from vacate.admission.faults import complaints, unsupported
+from vacate.admission.faults import unsupported
 from vacate.admission.formats import name_is_role, name_is_subdomain
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import mapping, maps, text
 from vacate.admission.types import Context, Traits
-from vacate.api.field import Fault, FieldError, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, invalid, required
 from vacate.api.objects import Obj
 
 _TRAITS = Traits(create_on_update=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from vacate.admission.faults import complaints
 from vacate.admission.formats import label_key
 from vacate.admission.shape import integer, maps, text
-from vacate.api.field import FieldError, duplicate, invalid, not_supported, required, too_long
+from vacate.api.field import FieldError, complaints, duplicate, invalid, not_supported, required, too_long
 from vacate.api.objects import Obj
 
 _REASON_FMT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import binascii
 
 from vacate.admission.base import KindStrategy
-from vacate.admission.faults import complaints, same
+from vacate.admission.faults import same
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, forbidden, invalid, too_long
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, too_long
 from vacate.api.names import config_key
 from vacate.api.objects import Obj
 

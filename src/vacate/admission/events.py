@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from vacate.admission.base import KindStrategy
-from vacate.admission.faults import complaints
 from vacate.admission.formats import label_key
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping, text
 from vacate.admission.types import Context, Traits
-from vacate.api.field import Fault, FieldError, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, invalid, required
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, namespace_of
 

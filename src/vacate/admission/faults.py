@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vacate.admission.formats import label_key, label_value
 from vacate.admission.shape import integer, mapping, sequence, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.labels import Selector, selector_of
 from vacate.api.objects import Obj
 from vacate.errors import ApiError
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
-
-
-def complaints(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
-    """One fault of the value for each complaint."""
-    return [invalid(path, value, text) for text in texts]
 
 
 def unsupported(path: str, value: Any, known: Sequence[str]) -> FieldError:

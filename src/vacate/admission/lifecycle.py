@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from vacate import errors
-from vacate.admission.shape import mapping
+from vacate.admission.shape import attempted_name
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj, dig
-
-_NO_NAME = "Unknown"
 
 
 def creation_refusal(kind: Kind, obj: Obj, namespace: str, found: Obj | None) -> errors.ApiError | None:
@@ -24,9 +22,3 @@ def creation_refusal(kind: Kind, obj: Obj, namespace: str, found: Obj | None) ->
     }
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     return status.forbidden(kind, attempted_name(obj), why, causes=[cause])
-
-
-def attempted_name(obj: Obj) -> str:
-    """The name by which a refusal calls an object that may not have one yet."""
-    meta = mapping(obj.get("metadata"))
-    return str(meta.get("name") or meta.get("generateName") or _NO_NAME)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.base import KindStrategy
-from vacate.admission.faults import complaints
 from vacate.admission.formats import label_key, name_is_label
 from vacate.admission.metadata import keep, standard_finalizer_faults, texts
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import child, mapping, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, invalid
+from vacate.api.field import Fault, FieldError, complaints, invalid
 from vacate.api.objects import Obj, dig, metadata
 
 NAME_LABEL = "kubernetes.io/metadata.name"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.base import KindStrategy
-from vacate.admission.faults import complaints, unsupported
+from vacate.admission.faults import unsupported
 from vacate.admission.formats import label_key, label_value
 from vacate.admission.metadata import keep
 from vacate.admission.node_ranges import range_faults, settle_ranges
@@ -13,7 +13,7 @@ from vacate.admission.quantities import canonical_list, count_faults
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import mapping, maps, sequence, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.objects import Obj
 
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import NEGATIVE, complaints
-from vacate.api.field import FieldError, invalid
+from vacate.admission.faults import NEGATIVE
+from vacate.api.field import FieldError, complaints, invalid
 from vacate.api.names import percent
 
 

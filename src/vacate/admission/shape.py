@@ -50,3 +50,12 @@ def fill(target: Obj, key: str, value: Any) -> None:
     """Set the value where there is none, or an empty text or zero, which Go cannot tell from none."""
     if not target.get(key) and target.get(key) is not False:
         target[key] = value
+
+
+_NO_NAME = "Unknown"
+
+
+def attempted_name(obj: Obj) -> str:
+    """The name by which a refusal calls an object that may not have one yet."""
+    meta = mapping(obj.get("metadata"))
+    return str(meta.get("name") or meta.get("generateName") or _NO_NAME)

@@ -135,3 +135,8 @@ def _visible(char: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def complaints(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
+    """One fault of the value for each complaint."""
+    return [invalid(path, value, text) for text in texts]

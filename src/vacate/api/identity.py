@@ -58,3 +58,45 @@ class Access:
     namespace: str = ""
     name: str = ""
     path: str = ""
+
+
+def is_resource_access(access: Access) -> bool:
+    """Whether the question is about a resource rather than a path."""
+    return bool(access.resource) or not access.path
+
+
+def combined_resource(access: Access) -> str:
+    """`pods` or `pods/status`."""
+    return f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+
+
+_SHORT = {
+    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
+    '"': r"\"", "\\": r"\\",
+}  # fmt: skip
+
+
+def denial(access: Access) -> str:
+    """Who cannot do what, and where."""
+    who = f"User {quote(access.user.name)} cannot {access.verb}"
+    if not is_resource_access(access):
+        return f"{who} path {quote(access.path)}"
+    what = f"resource {quote(combined_resource(access))} in API group {quote(access.group)}"
+    where = f"in the namespace {quote(access.namespace)}" if access.namespace else "at the cluster scope"
+    return f"{who} {what} {where}"
+
+
+def quote(text: str) -> str:
+    """Double quotes and escapes as Go's `%q` has them."""
+    return '"' + "".join(_escape(char) for char in text) + '"'
+
+
+def _escape(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -6,9 +6,6 @@ A new kind is a row here and a strategy in `vacate.admission`; nothing else bran
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-
-from vacate.features import FeatureGates
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _REVIEW_VERBS = ("create",)
@@ -168,18 +165,3 @@ SELFSUBJECTREVIEWS = Kind(
     "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "selfsubjectreview",
     namespaced=False, verbs=_REVIEW_VERBS,
 )  # fmt: skip
-
-SERVED_KINDS: tuple[Kind, ...] = (
-    NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, SERVICEACCOUNTS,
-    DEPLOYMENTS, REPLICASETS, PODDISRUPTIONBUDGETS, LEASES, PRIORITYCLASSES,
-    ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS,
-    SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, EVICTIONREQUESTS,
-    NODEMAINTENANCES,
-)  # fmt: skip
-"""Everything the embedded server serves, in the order of discovery."""
-
-
-@cache
-def served_kinds(gates: FeatureGates) -> tuple[Kind, ...]:
-    """What is served with these gates open."""
-    return tuple(kind for kind in SERVED_KINDS if not kind.gate or gates.enabled(kind.gate))

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.store.types import Attributes, Key
 
 # What Kubernetes' typed structs say where a field is missing; everything else is an empty string.

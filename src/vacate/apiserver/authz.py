@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from vacate.api.identity import MASTERS, Access, User
+from vacate.api.identity import MASTERS, Access, User, is_resource_access, quote
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj
 from vacate.api.policyrules import Rule
-from vacate.decide.rbac import allows_any_name, allows_path, is_resource_access
+from vacate.decide.rbac import allows_any_name, allows_path
 from vacate.decide.rbac_policy import Grant, Policy, RoleRef
-from vacate.decide.rbac_text import forbidden, join_errors, quote
+from vacate.decide.rbac_text import forbidden, join_errors
 
 
 class RbacSource(Protocol):

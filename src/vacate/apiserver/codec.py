@@ -7,18 +7,17 @@ from typing import Any
 import orjson
 
 from vacate.api import protobuf, schema
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, copied
 from vacate.apiserver.fieldvalidation import FieldValidation
 from vacate.apiserver.lenientjson import mended
 from vacate.apiserver.limits import check_size, may_be_large
-from vacate.apiserver.media import check_content_type, media_type
+from vacate.apiserver.media import check_content_type
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.errors import BadRequest
 from vacate.wire.json import check_depth, may_nest_deeply
+from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Request
-
-MAX_BODY_BYTES = 3 * 1024 * 1024
-"""As kube-apiserver: larger bodies are refused with 413."""
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 """What Kubernetes calls its registry of types, where it says that a kind is not in it."""

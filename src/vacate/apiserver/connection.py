@@ -10,10 +10,13 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
-from vacate.apiserver import respond
-from vacate.apiserver.codec import MAX_BODY_BYTES
 from vacate.errors import ApiError, BadRequest, InternalError
+from vacate.httpserver.responses import refusal
 from vacate.wire.message import Response
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+"""As kube-apiserver: larger bodies are refused with 413."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +97,7 @@ class Connection(web.RequestHandler):
             _log.error("request failed: %s %s", request.method, request.rel_url, exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("the answer had begun")
-        answer = whole(respond.refusal(_refusal(exc)))
+        answer = whole(refusal(_refusal(exc)))
         answer.force_close()
         return answer
 

@@ -19,11 +19,11 @@ from vacate.api.structural import structure
 from vacate.apiserver.codec import Unreadable
 from vacate.apiserver.context import Call
 from vacate.apiserver.fieldvalidation import strict_error, warning_header
-from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import refusals
 from vacate.apiserver.patch.merge_patch import apply_merge_patch
 from vacate.apiserver.registry import Registry
 from vacate.errors import ApiError, BadRequest, UnsupportedMedia
+from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Response
 
 _WRITING = ("POST", "PUT", "PATCH")

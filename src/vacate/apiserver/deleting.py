@@ -8,11 +8,12 @@ from datetime import datetime
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.apiserver.codec import read_body
 from vacate.apiserver.context import Call
 from vacate.apiserver.registry import Registry
 from vacate.crds.catalogue import strategy_for
-from vacate.decide.deleteoptions import DeleteOptions, check_options, options_from_body, options_from_query
+from vacate.decide.deleteoptions import check_options, options_from_body, options_from_query
 from vacate.decide.deletion import Deletion, decide_deletion
 from vacate.errors import BadRequest
 from vacate.store.commit import Write

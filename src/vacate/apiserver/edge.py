@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from vacate.apiserver import respond
 from vacate.apiserver.connection import Limits, Listener, whole
 from vacate.apiserver.inflight import InFlight, Place
 from vacate.apiserver.pki_tls import peer_of
 from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
+from vacate.httpserver.responses import refusal
 from vacate.wire.message import Peer, Request, Response
 
 Handle = Callable[[Request], Awaitable[Response]]
@@ -73,7 +73,7 @@ class Edge:
                 request = await self._read(incoming, place)
                 response = await self._handle(request)
         except ApiError as error:
-            answer = whole(respond.refusal(error))
+            answer = whole(refusal(error))
             answer.force_close()
             return answer
         if isinstance(response.body, bytes):

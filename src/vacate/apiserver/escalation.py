@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vacate.api import status
-from vacate.api.identity import MASTERS, Access, User
+from vacate.api.identity import MASTERS, Access, User, quote
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj, name_of
 from vacate.api.policyrules import Rule
@@ -18,7 +18,7 @@ from vacate.apiserver.authz import Authorizer
 from vacate.decide.rbac import FULL_AUTHORITY, rules_of
 from vacate.decide.rbac_covers import TooManyCombinations, covers, first_uncovered, uncovered
 from vacate.decide.rbac_policy import RoleRef, role_ref_of
-from vacate.decide.rbac_text import escalation, quote
+from vacate.decide.rbac_text import escalation
 from vacate.errors import InternalError
 
 _ROLE_KINDS = (ROLES, CLUSTERROLES)

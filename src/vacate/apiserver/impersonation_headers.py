@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from vacate.api.identity import User
-from vacate.decide.rbac_text import quote
+from vacate.api.identity import User, quote
 from vacate.errors import BadRequest
 from vacate.wire.message import Headers
 

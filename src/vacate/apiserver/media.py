@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vacate.api import protobuf
 from vacate.errors import NotAcceptable, UnsupportedMedia
+from vacate.wire.mediatypes import JSON, _parse
 
-JSON = "application/json"
 _WILDCARDS = ("*/*", "application/*")
 _META_GROUP = "meta.k8s.io"
 _META_VERSIONS = ("v1", "v1beta1")
@@ -102,17 +102,3 @@ def check_content_type(content_type: str) -> None:
             "the body of the request was in an unknown format - accepted media types include: "
             f"{JSON}, {protobuf.MEDIA_TYPE}"
         )
-
-
-def media_type(content_type: str) -> str:
-    """The bare media type, without parameters."""
-    return _parse(content_type)[0]
-
-
-def _parse(clause: str) -> tuple[str, dict[str, str]]:
-    media, *rest = clause.split(";")
-    parameters = {}
-    for item in rest:
-        key, _, value = item.partition("=")
-        parameters[key.strip()] = value.strip().strip('"')
-    return media.strip().lower(), parameters

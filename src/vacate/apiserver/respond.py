@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import orjson
-
 from vacate import errors
-from vacate.api import status
 from vacate.api.objects import Obj, encode
 from vacate.apiserver.context import Call
 from vacate.apiserver.media import Accepted, Form, negotiate, no_such_form
@@ -71,16 +68,6 @@ def _included(call: Call) -> str:
     if include not in ("None", "Metadata", "Object"):
         raise errors.BadRequest(f"unrecognized includeObject value: {include!r}")
     return include
-
-
-def refusal(error: errors.ApiError) -> Response:
-    """A Status object, with Retry-After where the error asks for it."""
-    headers = {}
-    if error.retry_after_seconds:
-        headers["Retry-After"] = str(error.retry_after_seconds)
-    if isinstance(error, errors.Unauthorized):
-        headers["WWW-Authenticate"] = 'Bearer realm="vacate"'
-    return Response(error.status_code, orjson.dumps(status.to_status(error)), headers=headers)
 
 
 def nowhere() -> Response:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from vacate.api.fields import parse_field_selector
 from vacate.api.identity import Access, User
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.labels import parse_selector
 from vacate.api.names import path_segment
 from vacate.api.numbers import parse_int64
 from vacate.apiserver.limits import MAX_SELECTOR_CHARACTERS
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.errors import BadRequest
 from vacate.wire.message import Request
 

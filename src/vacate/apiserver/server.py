@@ -10,14 +10,14 @@ from collections.abc import Mapping
 
 from vacate import errors
 from vacate.api.identity import User
-from vacate.api.kinds import Kind, served_kinds
+from vacate.api.kinds import Kind
 from vacate.apiserver import discovery, health, openapi, respond
 from vacate.apiserver.authn import Authenticator
-from vacate.apiserver.codec import MAX_BODY_BYTES, read_object
+from vacate.apiserver.codec import read_object
+from vacate.apiserver.connection import MAX_BODY_BYTES
 from vacate.apiserver.context import Call, dry_run_directives
 from vacate.apiserver.customresources import Verb, answer_checked
 from vacate.apiserver.fieldvalidation import field_validation
-from vacate.apiserver.health import Health
 from vacate.apiserver.impersonation import Impersonation
 from vacate.apiserver.measure import Measure
 from vacate.apiserver.registry import Registry
@@ -32,6 +32,9 @@ from vacate.apiserver.verbs.list import list_
 from vacate.apiserver.verbs.patch import patch
 from vacate.apiserver.verbs.update import update
 from vacate.apiserver.verbs.watch import watch
+from vacate.embedded.registry.kinds import served_kinds
+from vacate.httpserver.health import Health
+from vacate.httpserver.responses import refusal
 from vacate.metrics import Metrics
 from vacate.wire.message import Request, Response
 
@@ -79,14 +82,12 @@ class ApiServer:
         try:
             response = await self._answer(request, address)
         except errors.ApiError as error:
-            response = respond.refusal(error)
+            response = refusal(error)
         except errors.StoreError as error:
-            response = respond.refusal(_store_refusal(error))
+            response = refusal(_store_refusal(error))
         except Exception:
             _log.exception("request failed: %s %s", request.method, request.path)
-            response = respond.refusal(
-                errors.InternalError("an internal error occurred; the server's log has it")
-            )
+            response = refusal(errors.InternalError("an internal error occurred; the server's log has it"))
         if not isinstance(response.body, bytes):
             response.body = self._measure.watched(address, response.body)
         self._measure.answered(address, response.status, self.registry.clock.monotonic() - started)

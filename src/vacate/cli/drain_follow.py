@@ -12,13 +12,13 @@ from rich.live import Live
 from rich.text import Text
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
 from vacate.cli.output import JSON, json_text
 from vacate.cli.reach import Cluster
-from vacate.decide.dialects.story_words import plain
 from vacate.decide.maintenance.names import requester_of
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound

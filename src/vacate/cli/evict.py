@@ -14,6 +14,7 @@ import msgspec
 
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
+from vacate.api.text import plain
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -35,7 +36,7 @@ from vacate.cli.program import program_name
 from vacate.cli.reach import Cluster, Reach, cluster_options, connected
 from vacate.cli.run import run_until_signalled
 from vacate.decide.dialects.evictionrequest import shown_stage
-from vacate.decide.dialects.story_words import command_line, listed, plain, span
+from vacate.decide.dialects.story_words import command_line, listed, span
 from vacate.decide.process.model import Ending
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound, VacateError

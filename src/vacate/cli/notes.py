@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.reach import Cluster
 from vacate.entropy import system_entropy
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 from vacate.runtime.recorder import EventRecorder
 
 REQUESTED, OVERRIDDEN = "EvictionRequested", "CancellationOverridden"

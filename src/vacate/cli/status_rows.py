@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.spans import human_duration
+from vacate.api.text import plain
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
@@ -14,7 +15,6 @@ from vacate.api.types.readable import UNREADABLE
 from vacate.client.codec import Identity
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, shown_stage
 from vacate.decide.dialects.story_budgets import budgets_named_in, covering
-from vacate.decide.dialects.story_words import plain
 from vacate.decide.process.model import Stage
 
 NAMESPACE = "NAMESPACE"

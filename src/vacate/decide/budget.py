@@ -17,14 +17,11 @@ from vacate.api.times import after
 from vacate.api.types import Condition, LabelSelector, OwnerReference, Pod, PodDisruptionBudget, condition
 from vacate.api.types.policy import PodDisruptionBudgetStatus
 from vacate.decide.portion import NotAPortion, scaled_value
+from vacate.kube.budgets import DISRUPTION_ALLOWED, INSUFFICIENT_PODS, SUFFICIENT_PODS, SYNC_FAILED
 
 DELETION_TIMEOUT = dt.timedelta(minutes=2)
 """How long an approved eviction is believed in while its pod shows no sign of deletion."""
 
-DISRUPTION_ALLOWED = "DisruptionAllowed"
-SUFFICIENT_PODS = "SufficientPods"
-INSUFFICIENT_PODS = "InsufficientPods"
-SYNC_FAILED = "SyncFailed"
 
 # A disruption is still believed in at the very moment at which it times out; look again just after.
 _JUST_AFTER = dt.timedelta(milliseconds=1)

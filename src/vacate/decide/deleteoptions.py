@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vacate.api import status
@@ -11,6 +10,7 @@ from vacate.api.field import Fault, FieldError, invalid
 from vacate.api.kinds import Kind
 from vacate.api.numbers import is_int64, parse_int64
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions, Preconditions
 from vacate.errors import BadRequest
 
 BACKGROUND = "Background"
@@ -19,31 +19,6 @@ ORPHAN = "Orphan"
 _POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
 _UNSAFE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _DELETE_OPTIONS = Kind("meta.k8s.io", "v1", "DeleteOptions", "", "", namespaced=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What the object must be for the deletion to go on; None asks nothing, an empty text matches nothing."""
-
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """How to delete. None stands for a field that the client left out."""
-
-    grace_period_seconds: int | None = None
-    preconditions: Preconditions = Preconditions()
-    orphan_dependents: bool | None = None
-    propagation_policy: str | None = None
-    dry_run: tuple[str, ...] = ()
-    unsafe: bool | None = None
-
-    @property
-    def is_dry_run(self) -> bool:
-        """Whether nothing must be written."""
-        return bool(self.dry_run)
 
 
 def options_from_body(body: Any) -> DeleteOptions:

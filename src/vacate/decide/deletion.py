@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.numbers import duration_of
-from vacate.api.objects import Obj, dig, name_of
+from vacate.api.objects import Obj, dig, name_of, terminating
+from vacate.api.options import DeleteOptions
 from vacate.api.times import format_time, parse_time
-from vacate.decide.deleteoptions import FOREGROUND, ORPHAN, DeleteOptions, check_options
+from vacate.decide.deleteoptions import FOREGROUND, ORPHAN, check_options
 from vacate.decide.deletiontraits import traits_of
 from vacate.errors import Conflict
 
@@ -104,11 +105,6 @@ def removed_by_update(new: Obj, old: Obj) -> bool:
     if _is_namespace(old) and dig(new, "spec", "finalizers"):
         return False
     return not dig(old, "metadata", "deletionGracePeriodSeconds")
-
-
-def terminating(obj: Obj) -> bool:
-    """Whether deletion has begun."""
-    return dig(obj, "metadata", "deletionTimestamp") is not None
 
 
 def answers_with_object(kind: Kind, deletion: Deletion) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api.objects import Obj
-from vacate.decide.budget import DISRUPTION_ALLOWED, SYNC_FAILED
 from vacate.errors import Forbidden, InternalError, TooManyRequests
+from vacate.kube.budgets import DISRUPTION_ALLOWED, SYNC_FAILED
 
 _WOULD_VIOLATE = "Cannot evict pod as it would violate the pod's disruption budget."
 _CAUSE = "DisruptionBudget"

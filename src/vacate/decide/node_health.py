@@ -7,15 +7,13 @@ from collections.abc import Mapping
 
 from vacate.api.times import after
 from vacate.api.types import Condition, Node, Taint, condition
+from vacate.kube.nodes import NOT_READY, UNREACHABLE, UNSCHEDULABLE, readiness
 
 GRACE = dt.timedelta(seconds=50)
 """How long a node may be silent; longer where its lease promises to last longer."""
 STARTUP_GRACE = dt.timedelta(seconds=60)
 _BEYOND_LEASE = dt.timedelta(seconds=10)
 
-NOT_READY = "node.kubernetes.io/not-ready"
-UNREACHABLE = "node.kubernetes.io/unreachable"
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _NO_SCHEDULE, _NO_EXECUTE = "NoSchedule", "NoExecute"
 _HEARTBEAT_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _READINESS_TAINTS = {"False": NOT_READY, "Unknown": UNREACHABLE}
@@ -29,12 +27,6 @@ _MANAGED = tuple(
     [(key, _NO_SCHEDULE) for key in (NOT_READY, UNREACHABLE, UNSCHEDULABLE, *_PRESSURE_TAINTS.values())]
     + [(key, _NO_EXECUTE) for key in (NOT_READY, UNREACHABLE)]
 )
-
-
-def readiness(node: Node) -> str:
-    """True, False, Unknown, or empty while the node has not said anything yet."""
-    found = condition(node.status.conditions, "Ready")
-    return found.status if found else ""
 
 
 def silent_at(node: Node, heard: dt.datetime, lease_seconds: int) -> dt.datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vacate.api.identity import Access
+from vacate.api.identity import Access, combined_resource, is_resource_access
 from vacate.api.policyrules import Rule
 
 ALL = "*"
@@ -36,16 +36,6 @@ def rules_of(role: Mapping[str, Any]) -> tuple[Rule, ...]:
     return (
         tuple(rule_of(rule) for rule in listed if isinstance(rule, dict)) if isinstance(listed, list) else ()
     )
-
-
-def is_resource_access(access: Access) -> bool:
-    """Whether the question is about a resource rather than a path."""
-    return bool(access.resource) or not access.path
-
-
-def combined_resource(access: Access) -> str:
-    """`pods` or `pods/status`."""
-    return f"{access.resource}/{access.subresource}" if access.subresource else access.resource
 
 
 def allows(rule: Rule, access: Access) -> bool:

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vacate.api.identity import User
+from vacate.api.identity import User, quote
 from vacate.api.labels import selector_of
 from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.api.policyrules import Rule
 from vacate.decide.rbac import rules_of
 from vacate.decide.rbac_subjects import Subject
-from vacate.decide.rbac_text import quote
 from vacate.errors import VacateError
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vacate.api.identity import Access, User
+from vacate.api.identity import Access, User, denial, quote
 from vacate.api.policyrules import Rule
-from vacate.decide.rbac import combined_resource, is_resource_access
 from vacate.decide.rbac_covers import compact
 from vacate.errors import Forbidden
 
-_SHORT = {
-    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
-    '"': r"\"", "\\": r"\\",
-}  # fmt: skip
 _NOT_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -26,16 +21,6 @@ def forbidden(access: Access, reason: str = "") -> Forbidden:
     return Forbidden(
         f"{_subject_of_refusal(access)}forbidden: {why}", details={k: v for k, v in details.items() if v}
     )
-
-
-def denial(access: Access) -> str:
-    """Who cannot do what, and where."""
-    who = f"User {quote(access.user.name)} cannot {access.verb}"
-    if not is_resource_access(access):
-        return f"{who} path {quote(access.path)}"
-    what = f"resource {quote(combined_resource(access))} in API group {quote(access.group)}"
-    where = f"in the namespace {quote(access.namespace)}" if access.namespace else "at the cluster scope"
-    return f"{who} {what} {where}"
 
 
 def escalation(user: User, missing: Sequence[Rule], unresolved: Sequence[str] = ()) -> str:
@@ -66,25 +51,9 @@ def join_errors(texts: Iterable[str]) -> str:
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
-def quote(text: str) -> str:
-    """Double quotes and escapes as Go's `%q` has them."""
-    return '"' + "".join(_escape(char) for char in text) + '"'
-
-
 def quote_all(texts: Iterable[str]) -> str:
     """A list as Go's `%q` has it: quoted items between spaces."""
     return "[" + " ".join(quote(text) for text in texts) + "]"
-
-
-def _escape(char: str) -> str:
-    if char in _SHORT:
-        return _SHORT[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _subject_of_refusal(access: Access) -> str:

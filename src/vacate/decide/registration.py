@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 
@@ -183,3 +183,13 @@ def _count_faults(entries: Sequence[_Entry]) -> Iterator[FieldError]:
             f"must have at most {MAX_INTERCEPTORS - 1} interceptors beside the one with the role {CONTROLLER}"
         )
         yield FieldError("metadata.annotations", Fault.TOO_MANY, detail, others)
+
+
+def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
+    """An interceptor is named by a domain that its authors own."""
+    if not name:
+        return [required(path)]
+    found = complaints(path, name, dns1123_subdomain(name))
+    if reserved_name(name, allowed):
+        found.append(forbidden(path, RESERVED))
+    return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.node.life import Life
 from vacate.node.view import PaperPod
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 
 def happenings(before: Life | None, after: Life, pod: PaperPod) -> list[EventNote]:

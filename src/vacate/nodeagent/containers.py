@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.api.objects import dig
 from vacate.errors import VacateError
@@ -30,7 +31,6 @@ from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod, Probe
 from vacate.nodeagent.volumes.storage import binds, volume_variables
 from vacate.runtime.deps import Deps
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 RETRY_SECONDS = 10.0
 POST_START_SECONDS = 600.0

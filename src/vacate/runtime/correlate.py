@@ -9,11 +9,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from vacate.api.events import EventNote, Regarding
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.entropy import Entropy
 from vacate.queue.limits import TokenBucket
-from vacate.runtime.events import EventNote, Regarding
 
 REMEMBERED = 4096  # as many as client-go keeps
 BURST = 25  # events about one object at once

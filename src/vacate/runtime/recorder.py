@@ -8,6 +8,7 @@ import datetime as dt
 import logging
 from collections import deque
 
+from vacate.api.events import EventNote
 from vacate.api.kinds import EVENTS
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -22,7 +23,6 @@ from vacate.errors import (
     TransportError,
 )
 from vacate.runtime.correlate import Correlator, Written
-from vacate.runtime.events import EventNote
 from vacate.runtime.leader import LeadershipLost
 
 log = logging.getLogger(__name__)

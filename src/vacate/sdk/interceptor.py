@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
 
-from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES, name_faults
+from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SOFT
+from vacate.decide.registration import name_faults
 from vacate.errors import ConfigError
 from vacate.sdk.arguments import (
     checked_namespace,

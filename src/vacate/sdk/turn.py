@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.core import Pod
 from vacate.client.client import Client
@@ -24,7 +25,7 @@ from vacate.errors import (
     TransportError,
     UnsupportedMedia,
 )
-from vacate.runtime.events import NORMAL, WARNING, EventNote, Recorder, regarding
+from vacate.runtime.events import Recorder
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.ledger import Ledger
 from vacate.sdk.pulse import Pulse

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 
+from vacate.api.text import plain
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.evictionrequest import has_responded
-from vacate.decide.dialects.story_words import counted, plain
+from vacate.decide.dialects.story_words import counted
 from vacate.decide.dialects.turn_conditions import (
     MESSAGE_LENGTH,
     FailureReason,

@@ -12,8 +12,7 @@ import msgspec
 
 from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.admission.evictionrequest.target import live_pod, registration_of, require_right_to_delete
-from vacate.admission.lifecycle import attempted_name
-from vacate.admission.shape import mapping, text
+from vacate.admission.shape import attempted_name, mapping, text
 from vacate.admission.types import Context
 from vacate.api import status
 from vacate.api.field import FieldError, forbidden

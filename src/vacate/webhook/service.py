@@ -6,8 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 
-from vacate.apiserver import respond
-from vacate.apiserver.media import JSON, media_type
 from vacate.clock import PassiveClock
 from vacate.errors import (
     ApiError,
@@ -19,10 +17,12 @@ from vacate.errors import (
     TransportError,
     UnsupportedMedia,
 )
+from vacate.httpserver.responses import refusal
 from vacate.webhook.asking import Asker
 from vacate.webhook.judge import PATHS, Path, Terms, check_kind
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.review import AdmissionRequest, Verdict, read_review, write_review
+from vacate.wire.mediatypes import JSON, media_type
 from vacate.wire.message import Request, Response
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Service:
         """One request; refusals of the request itself are Status objects."""
         path = PATHS.get(request.path)
         if path is None:
-            return respond.refusal(NotFound("the webhook has no such path"))
+            return refusal(NotFound("the webhook has no such path"))
         began = self._clock.monotonic()
         verdict, response = await self._answer(path, request)
         self._metrics.requests.labels(request.path, verdict).inc()
@@ -69,11 +69,11 @@ class Service:
             review = read_review(request.body)
             check_kind(path, review)
         except ApiError as error:
-            return "malformed", respond.refusal(error)
+            return "malformed", refusal(error)
         try:
             verdict = await self._judged(path, review)
         except ApiError as error:
-            return "failed", respond.refusal(error)
+            return "failed", refusal(error)
         told = "allowed" if verdict.allowed else "refused"
         return told, Response(200, write_review(review.uid, verdict))
 

@@ -7,8 +7,8 @@ import errno
 from collections.abc import AsyncIterator, Iterator
 
 from vacate.apiserver.edge import Edge
-from vacate.apiserver.health import Check, Health
 from vacate.errors import ConfigError
+from vacate.httpserver.health import Check, Health
 from vacate.metrics import Metrics, exposition
 from vacate.wire.message import Request, Response
 

@@ -24,6 +24,7 @@ from vacate.api.types import (
 )
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
+from vacate.embedded.registry.kinds import served_kinds
 from vacate.features import FeatureGates
 from vacate.runtime.deps import InformerFactory
 
@@ -50,7 +51,7 @@ _KNOWN: Mapping[Kind, type[Any]] = {
 
 def stored(gates: FeatureGates) -> tuple[Kind, ...]:
     """The kinds that are served with these gates and whose objects persist."""
-    return tuple(kind for kind in kinds.served_kinds(gates) if kind.stored)
+    return tuple(kind for kind in served_kinds(gates) if kind.stored)
 
 
 def followed(gates: FeatureGates) -> tuple[Kind, ...]:

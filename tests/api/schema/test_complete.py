@@ -19,9 +19,9 @@ from vacate.api.kinds import (
     PODDISRUPTIONBUDGETS,
     PODS,
     ROLES,
-    SERVED_KINDS,
     Kind,
 )
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 Obj = dict[str, Any]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vacate.api.kinds import SERVED_KINDS
 from vacate.api.schema import table
 from vacate.api.schema.table import Shape, parse_shape
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,9 @@ import pytest
 
 from support.rbac import bind, default_authorizer
 from vacate.api.identity import Access, User
-from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, NODEMAINTENANCES, SERVED_KINDS
+from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.apiserver.bootstrap.identities import CONTROLLER_MANAGER, controller
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from vacate.api import kinds
-from vacate.api.kinds import SERVED_KINDS, Kind
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.apiserver.tables import table_of
 from vacate.apiserver.tables.registry import PRINTERS
+from vacate.embedded.registry.kinds import SERVED_KINDS
 
 pytestmark = pytest.mark.unit
 

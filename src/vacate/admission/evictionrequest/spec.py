@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vacate.admission.evictionrequest.target import named_pod, target_faults
-from vacate.admission.faults import complaints, same, unchanged
+from vacate.admission.faults import same, unchanged
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import mapping, maps, sequence, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, name_of
 from vacate.api.types.evictionrequest import FORBID

@@ -8,10 +8,9 @@ from vacate.admission.shape import mapping, text
 from vacate.admission.types import Context
 from vacate.api import status
 from vacate.api.field import FieldError, invalid, not_found
-from vacate.api.identity import Access
+from vacate.api.identity import Access, denial
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig, name_of, namespace_of
-from vacate.decide.rbac_text import denial
 from vacate.decide.registration import Registration, resolve
 
 POD_REF = "spec.target.podRef"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from vacate.admission.lifecycle import attempted_name
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
-from vacate.admission.shape import integer, maps, sequence, text
+from vacate.admission.shape import attempted_name, integer, maps, sequence, text
 from vacate.admission.topology import add_topology
 from vacate.admission.types import Context
 from vacate.api import status

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints, selector_faults
+from vacate.admission.faults import selector_faults
 from vacate.admission.formats import dns_label, label_key, label_value, name_is_subdomain
 from vacate.admission.pods.label_keys import label_key_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, maps, sequence, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.objects import Obj
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

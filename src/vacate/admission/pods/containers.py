@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints, unsupported
+from vacate.admission.faults import unsupported
 from vacate.admission.formats import dns_label
 from vacate.admission.pods.environment import environment_faults
 from vacate.admission.pods.mounts import device_faults, mount_faults
@@ -20,7 +20,7 @@ from vacate.admission.pods.restarts import (
 from vacate.admission.pods.security import context_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.objects import Obj
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")

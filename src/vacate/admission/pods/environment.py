@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from vacate.admission.faults import complaints
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
-from vacate.api.field import Fault, FieldError, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, invalid, required
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
 

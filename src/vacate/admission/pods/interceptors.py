@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vacate.admission.faults import complaints, unchanged
+from vacate.admission.faults import unchanged
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import maps, sequence, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, required, too_many
-from vacate.api.names import dns1123_subdomain
+from vacate.api.field import Fault, FieldError, duplicate, too_many
 from vacate.api.objects import Obj
 from vacate.decide.registration import (
     ALLOWED_KUBERNETES_NAMES,
     MAX_INTERCEPTORS,
-    RESERVED,
-    reserved_name,
+    name_faults,
 )
 
 __all__ = [
@@ -82,16 +80,6 @@ def tolerating(ctx: Context, *specs: Obj) -> Context:
     """
     kept = [text(one.get("name")) for spec in specs for one in maps(spec.get(FIELD))]
     return replace(ctx, allowed_interceptors=(*ctx.allowed_interceptors, *kept)) if kept else ctx
-
-
-def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
-    """An interceptor is named by a domain that its authors own."""
-    if not name:
-        return [required(path)]
-    found = complaints(path, name, dns1123_subdomain(name))
-    if reserved_name(name, allowed):
-        found.append(forbidden(path, RESERVED))
-    return found
 
 
 def change_faults(spec: Obj, before: Obj, path: str) -> list[FieldError]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from vacate.admission.faults import complaints
 from vacate.admission.formats import label_key
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import mapping, maps, sequence, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid
 from vacate.api.objects import Obj, dig
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,10 +6,9 @@ import ipaddress
 import re
 from typing import Any
 
-from vacate.admission.faults import complaints
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping, maps, sequence, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required, too_long
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required, too_long
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints, selector_faults, unsupported
+from vacate.admission.faults import selector_faults, unsupported
 from vacate.admission.formats import label_key, label_value
 from vacate.admission.nodes import effect_faults
 from vacate.admission.pods.label_keys import label_key_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, maps, text
-from vacate.api.field import Fault, FieldError, duplicate, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, duplicate, invalid, required
 from vacate.api.objects import Obj
 
 _POSITIVE = "must be greater than zero"

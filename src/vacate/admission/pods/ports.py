@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vacate.admission.faults import complaints, unsupported
+from vacate.admission.faults import unsupported
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, maps, text
-from vacate.api.field import Fault, FieldError, duplicate, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, duplicate, invalid, required
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints, not_negative, unsupported
+from vacate.admission.faults import not_negative, unsupported
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, sequence, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints
 from vacate.admission.formats import label_key
 from vacate.admission.quantities import count_faults, is_extended, is_huge_pages, is_native, quantity_of
 from vacate.admission.rules import table
 from vacate.admission.shape import mapping
-from vacate.api.field import Fault, FieldError, forbidden, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required
 from vacate.api.objects import Obj
 
 _OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints
 from vacate.admission.formats import in_range
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping
-from vacate.api.field import Fault, FieldError
+from vacate.api.field import Fault, FieldError, complaints
 
 _MAX_ID = 2**31 - 1
 

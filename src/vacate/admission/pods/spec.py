@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.admission.faults import complaints, labels_faults, unsupported
+from vacate.admission.faults import labels_faults, unsupported
 from vacate.admission.formats import dns_label, in_range, name_is_subdomain
 from vacate.admission.pods.admit import MIRROR
 from vacate.admission.pods.affinity import affinity_faults
@@ -19,7 +19,7 @@ from vacate.admission.priorityclasses import preemption_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import integer, mapping, text
 from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, invalid, required
+from vacate.api.field import Fault, FieldError, complaints, invalid, required
 from vacate.api.objects import Obj
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints, unchanged
+from vacate.admission.faults import unchanged
 from vacate.admission.formats import label_key, name_is_subdomain
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.shape import child, integer, mapping, maps, text
-from vacate.api.field import Fault, FieldError, forbidden, invalid
+from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid
 from vacate.api.objects import Obj, dig, metadata
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

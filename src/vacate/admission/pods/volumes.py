@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.faults import complaints
 from vacate.admission.formats import dns_label
 from vacate.admission.pods.volume_sources import SOURCES, source_faults
 from vacate.admission.rules import table
 from vacate.admission.shape import maps, text
-from vacate.api.field import Fault, FieldError, duplicate, forbidden, required
+from vacate.api.field import Fault, FieldError, complaints, duplicate, forbidden, required
 from vacate.api.objects import Obj
 
 RULES = table(

@@ -12,6 +12,7 @@ from vacate.api import schema, status
 from vacate.api.field import invalid
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call, dry_run_directives
 from vacate.apiserver.deleting import settle, stage_deletion
@@ -19,9 +20,10 @@ from vacate.apiserver.registry import Registry
 from vacate.apiserver.stored import decode
 from vacate.apiserver.subresources.body import read_posted
 from vacate.decide import eviction as deciding
-from vacate.decide.deleteoptions import DeleteOptions, options_from_body
+from vacate.decide.deleteoptions import options_from_body
 from vacate.decide.deletion import check_preconditions
 from vacate.errors import ApiError, BadRequest
+from vacate.kube.eviction import bypasses_budgets, selects
 from vacate.store.commit import Write
 from vacate.store.types import Entry
 from vacate.wire.message import Response
@@ -59,7 +61,7 @@ def _read_options(call: Call, body: Obj) -> DeleteOptions:
 def _stage(registry: Registry, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
     """Everything up to the disk, in one step; the pod's newest entry."""
     entry, pod = registry.current(PODS, call.namespace, call.name)
-    budgets = [] if deciding.bypasses_budgets(pod) else _budgets_of(registry, pod)
+    budgets = [] if bypasses_budgets(pod) else _budgets_of(registry, pod)
     decided = deciding.decide_eviction(pod, [budget for _, budget in budgets], asked, call.now)
     if decided.budget is not None:
         spent = registry.stage_update(PODDISRUPTIONBUDGETS, decided.budget, budgets[0][0])
@@ -74,7 +76,7 @@ def _budgets_of(registry: Registry, pod: Obj) -> list[tuple[Entry, Obj]]:
     """The budgets of the pod's namespace that cover it, writes under way included."""
     entries = registry.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
     found = [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in entries]
-    return [(entry, budget) for entry, budget in found if deciding.selects(budget, pod)]
+    return [(entry, budget) for entry, budget in found if selects(budget, pod)]
 
 
 def _stage_pod(

@@ -12,7 +12,6 @@ from vacate.api.objects import Obj, dig
 from vacate.apiserver import respond
 from vacate.apiserver.codec import read_body
 from vacate.apiserver.context import Call
-from vacate.apiserver.media import media_type
 from vacate.apiserver.options import wait_until_fresh
 from vacate.apiserver.patch import apply_patch
 from vacate.apiserver.registry import Registry
@@ -21,6 +20,7 @@ from vacate.apiserver.subresources.body import as_kind, field
 from vacate.apiserver.verbs.update import admit, check_address
 from vacate.errors import Conflict
 from vacate.store.types import Entry, Key
+from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Response
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
 from vacate.apiserver import respond
 from vacate.apiserver.context import Call
 from vacate.apiserver.deleting import Staged, read_delete_options, settle, stage_requested_deletion
 from vacate.apiserver.registry import Registry
-from vacate.decide.deleteoptions import DeleteOptions
 from vacate.decide.deletion import answers_with_object, deletion_code
 from vacate.decide.deletiontraits import traits_of
 from vacate.wire.message import Response

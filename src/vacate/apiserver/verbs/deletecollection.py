@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from vacate.api.options import DeleteOptions
 from vacate.apiserver.context import Call
 from vacate.apiserver.deleting import read_delete_options, settle, stage_requested_deletion
 from vacate.apiserver.media import negotiate
 from vacate.apiserver.options import list_options
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.list import listed, render
-from vacate.decide.deleteoptions import DeleteOptions
 from vacate.errors import NotFound
 from vacate.store.commit import Write
 from vacate.store.types import Entry

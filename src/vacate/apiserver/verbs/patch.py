@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vacate.apiserver.codec import identified
 from vacate.apiserver.context import Call
-from vacate.apiserver.media import media_type
 from vacate.apiserver.patch import apply_patch
 from vacate.apiserver.patch.forms import check_form_for
 from vacate.apiserver.registry import Registry
 from vacate.apiserver.verbs.update import check_address, replace
+from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Response
 
 

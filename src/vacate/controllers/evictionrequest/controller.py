@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vacate.api.events import EventNote
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -54,7 +55,6 @@ from vacate.errors import Conflict, NotFound
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
-from vacate.runtime.events import EventNote
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "evictionrequests"

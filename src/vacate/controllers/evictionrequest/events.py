@@ -7,13 +7,13 @@ all: one on the pod and one on the request.
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.decide.dialects.history import TurnResult
 from vacate.decide.dialects.turn_conditions import last_message, result_of_turn
 from vacate.decide.process.model import Assign, Ending, Finish, Hold, Stage
-from vacate.runtime.events import NORMAL, WARNING, EventNote, Regarding, regarding
 
 MAX_MESSAGE = 1024
 """Longer messages of events are refused by API servers."""

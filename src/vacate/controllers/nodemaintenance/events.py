@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import (
@@ -13,7 +14,6 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 MAX_MESSAGE = 1024
 

@@ -11,9 +11,9 @@ from vacate.api.labels import selector_of
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.decide.dialects.story_words import counted
-from vacate.decide.eviction import check_eviction
 from vacate.decide.process.attempts import why_refused
 from vacate.errors import ApiError
+from vacate.kube.eviction import check_eviction
 
 _NAMED = re.compile(r"(?:The disruption budget |poddisruptionbudget\.policy \")([a-z0-9][a-z0-9.-]*)")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
+from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.decide.dialects.story_parts import Remedy, Scene
-from vacate.decide.dialects.story_words import plain
 
 _NAMED = 3
 PROMPT = dt.timedelta(seconds=30)

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from vacate.api.spans import human_duration
+from vacate.api.text import plain
 
 _SECOND = dt.timedelta(seconds=1)
 
@@ -48,12 +49,6 @@ def listed(names: Sequence[str]) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 pod`, `3 pods`."""
     return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
-
-
-def plain(text: str, limit: int = 2000) -> str:
-    """What someone else wrote, in one line that a terminal can show: nothing in it steers the terminal."""
-    shown = " ".join("".join(one if one.isprintable() else " " for one in text[: 4 * limit]).split())
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
 def sentence(text: str) -> str:

@@ -11,11 +11,11 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from vacate.api.text import plain
 from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest, RequestCondition
 from vacate.api.types.meta import condition
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, process_of
 from vacate.decide.dialects.history import PastTurn, TurnResult, read_history
-from vacate.decide.dialects.story_words import plain
 from vacate.decide.process.silence import CLOCK_TOLERANCE, deadline_of
 
 MESSAGE_LENGTH = 256

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.text import plain
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
 from vacate.decide.dialects.evictionrequest import assigned, has_responded, shown_stage
 from vacate.decide.dialects.story_budgets import covering, room_of
-from vacate.decide.dialects.story_words import listed, plain
+from vacate.decide.dialects.story_words import listed
 from vacate.decide.maintenance.pods import Verdict
 from vacate.decide.process.model import Stage
 

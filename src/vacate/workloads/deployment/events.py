@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS
 from vacate.api.types import Deployment
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 
 def scaled(deployment: Deployment, name: str, before: int, after: int) -> EventNote:

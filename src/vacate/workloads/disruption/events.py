@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from vacate.api.events import WARNING, EventNote, regarding
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.decide.budget import BudgetEvent
-from vacate.runtime.events import WARNING, EventNote, regarding
 
 
 def about(budget: PodDisruptionBudget, event: BudgetEvent) -> EventNote:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, SERVED_KINDS, Kind
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, Kind
 from vacate.api.types import Deployment, OwnerReference, Pod, ReplicaSet
 from vacate.cache.reader import Reader
 from vacate.client.client import Client
 from vacate.decide.budget import ControllerScale, ScaleOf, SyncFailure
 from vacate.decide.ownership import group_of, refers_to
+from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.errors import ApiError, NotFound
 
 Found = ControllerScale | SyncFailure | None

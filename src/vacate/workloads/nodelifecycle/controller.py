@@ -10,8 +10,9 @@ from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import after, format_time
 from vacate.api.types import Condition, Lease, Node, Pod, Taint
-from vacate.decide.node_health import next_taints, readiness, silent_at, unknown_conditions
+from vacate.decide.node_health import next_taints, silent_at, unknown_conditions
 from vacate.errors import NotFound
+from vacate.kube.nodes import readiness
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.deps import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome

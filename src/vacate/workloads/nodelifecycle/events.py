@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import NODES, PODS
 from vacate.api.types import Node, Pod
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 
 def node_not_ready(node: Node) -> EventNote:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vacate.api.types import Lease, Node
 from vacate.clock import PassiveClock
-from vacate.decide.node_health import readiness
+from vacate.kube.nodes import readiness
 
 LEASES_NAMESPACE = "kube-node-lease"
 _USUAL_LEASE = 40

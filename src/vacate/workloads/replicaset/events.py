@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import REPLICASETS
 from vacate.api.types import ReplicaSet
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 
 def created(replica_set: ReplicaSet, pod: str) -> EventNote:

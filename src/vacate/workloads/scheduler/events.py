@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod
-from vacate.runtime.events import NORMAL, WARNING, EventNote, regarding
 
 
 def scheduled(pod: Pod, node: str) -> EventNote:

@@ -1,0 +1,45 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    EVICTIONREQUESTS,
+    LEASES,
+    NAMESPACES,
+    NODEMAINTENANCES,
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    PRIORITYCLASSES,
+    REPLICASETS,
+    ROLEBINDINGS,
+    ROLES,
+    SELFSUBJECTACCESSREVIEWS,
+    SELFSUBJECTREVIEWS,
+    SERVICEACCOUNTS,
+    SUBJECTACCESSREVIEWS,
+    Kind,
+)
+from vacate.features import FeatureGates
+
+SERVED_KINDS: tuple[Kind, ...] = (
+    NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, SERVICEACCOUNTS,
+    DEPLOYMENTS, REPLICASETS, PODDISRUPTIONBUDGETS, LEASES, PRIORITYCLASSES,
+    ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS,
+    SUBJECTACCESSREVIEWS, SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, EVICTIONREQUESTS,
+    NODEMAINTENANCES,
+)  # fmt: skip
+"""Everything the embedded server serves, in the order of discovery."""
+
+
+@cache
+def served_kinds(gates: FeatureGates) -> tuple[Kind, ...]:
+    """What is served with these gates open."""
+    return tuple(kind for kind in SERVED_KINDS if not kind.gate or gates.enabled(kind.gate))

@@ -1,0 +1,14 @@
+"""TODO"""
+
+from __future__ import annotations
+
+DISRUPTION_ALLOWED = "DisruptionAllowed"
+
+
+SUFFICIENT_PODS = "SufficientPods"
+
+
+INSUFFICIENT_PODS = "InsufficientPods"
+
+
+SYNC_FAILED = "SyncFailed"

@@ -1,0 +1,87 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.labels import selector_of
+from vacate.api.objects import Obj, dig, name_of, terminating
+from vacate.decide import evictionrefusals as refusals
+from vacate.errors import ApiError
+
+MAX_DISRUPTED_PODS = 2000
+"""More approved evictions than this, unseen by the disruption controller, and the next ones must wait."""
+
+
+_BYPASSING_PHASES = ("Pending", "Succeeded", "Failed")
+
+
+def bypasses_budgets(pod: Obj) -> bool:
+    """Whether nobody's budget is touched: the pod has not started, has ended, or is going anyway."""
+    return dig(pod, "status", "phase") in _BYPASSING_PHASES or terminating(pod)
+
+
+def selects(budget: Obj, pod: Obj) -> bool:
+    """Whether the budget covers the pod; one with a broken selector, or none, covers nothing."""
+    try:
+        selector = selector_of(dig(budget, "spec", "selector"))
+    except ApiError:
+        return False
+    return selector.matches(dig(pod, "metadata", "labels") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringBudget:
+    """The one budget that covers a pod, and whether its eviction spends from it: an unready pod's may not."""
+
+    budget: Obj
+    spends: bool
+
+
+def check_eviction(pod: Obj, budgets: Sequence[Obj]) -> None:
+    """Raise the refusal that the eviction API would answer now, given the budgets that cover the pod."""
+    if not bypasses_budgets(pod):
+        budget_to_spend(pod, budgets)
+
+
+def budget_to_spend(pod: Obj, budgets: Sequence[Obj]) -> CoveringBudget | None:
+    """The budget that a running pod's eviction is counted against; raises the refusal if it may not go."""
+    if len(budgets) > 1:
+        raise refusals.several_budgets()
+    if not budgets:
+        return None
+    budget = budgets[0]
+    if not ready(pod) and _tolerates_unready(budget):
+        return CoveringBudget(budget, spends=False)
+    check_budget(budget)
+    return CoveringBudget(budget, spends=True)
+
+
+def check_budget(budget: Obj) -> None:
+    """Raise the refusal that the budget's status calls for."""
+    name, status = name_of(budget), budget.get("status") or {}
+    allowed = status.get("disruptionsAllowed", 0)
+    if status.get("observedGeneration", 0) < (dig(budget, "metadata", "generation") or 0):
+        raise refusals.still_processed(name)
+    if allowed < 0:
+        raise refusals.negative_budget(name)
+    if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
+        raise refusals.too_many_unconfirmed(name)
+    if allowed == 0:
+        raise refusals.spent_budget(name, status)
+
+
+def ready(pod: Obj) -> bool:
+    """Whether the Ready condition is True."""
+    conditions = dig(pod, "status", "conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _tolerates_unready(budget: Obj) -> bool:
+    """Whether an unready pod may go without spending: always, or while the others are healthy enough."""
+    if dig(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    desired = int(status.get("desiredHealthy", 0))
+    return desired > 0 and int(status.get("currentHealthy", 0)) >= desired

@@ -1,0 +1,19 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from vacate.api.types import Node, condition
+
+NOT_READY = "node.kubernetes.io/not-ready"
+
+
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+
+
+def readiness(node: Node) -> str:
+    """True, False, Unknown, or empty while the node has not said anything yet."""
+    found = condition(node.status.conditions, "Ready")
+    return found.status if found else ""
