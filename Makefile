@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 
 # Three for two cores: tests that start processes wait a lot.
 WORKERS ?= 3
-# make test T=tests/store K=compaction SEED=7
+# make test T=tests/embedded/store K=compaction SEED=7
 T    ?= tests
 K    ?=
 SEED ?=
@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\n  One test, one seed: make test T=tests/store K=compaction SEED=7\n'
+	@printf '\n  One test, one seed: make test T=tests/embedded/store K=compaction SEED=7\n'
 
 setup: $(STAMP) ## Create .venv with the locked dependencies
 
@@ -64,7 +64,7 @@ kube-down: $(STAMP) ## Remove what kube-up started
 test-kube: $(STAMP) ## Run conformance, stories and kubectl on a real control plane (T, K)
 	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
 		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
-		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/kube tests/e2e/kubectl tests/e2e/eviction,$(T))
+		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/realcluster tests/e2e/kubectl tests/e2e/eviction,$(T))
 
 # As root on Debian or a relative of it; says what is missing elsewhere.
 test-node: $(STAMP) ## Run Vacate as pods on a node with a real kubelet and containers (K)
@@ -74,7 +74,7 @@ test-node: $(STAMP) ## Run Vacate as pods on a node with a real kubelet and cont
 N ?= 1000
 differential: $(STAMP) ## Ask the embedded and a real server the same random requests (N sequences)
 	@VACATE_DIFFERENTIAL=$(N) $(BIN)/python -m hack.kubelab.session --without-controllers -- \
-		$(BIN)/python -m pytest -q -s -m kube tests/kube/test_differential.py
+		$(BIN)/python -m pytest -q -s -m kube tests/realcluster/test_differential.py
 
 # make fuzz F="patches json" SECONDS=600; atheris has wheels for Linux on x86_64 only.
 F       ?=

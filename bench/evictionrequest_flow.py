@@ -23,9 +23,9 @@ from vacate.client.credentials import Credentials
 from vacate.client.kubeconfig import load_cluster
 from vacate.client.tls import client_context
 from vacate.clock import SystemClock
-from vacate.decide.dialects.evictionrequest_patch import assign_patch, finish_patch
-from vacate.decide.process.model import Assign, Ending, Finish, Turn
-from vacate.sdk.patches import status_patch
+from vacate.eviction.dialects.evictionrequest.patches import assign_patch, finish_patch
+from vacate.eviction.model import Assign, Ending, Finish, Turn
+from vacate.sdk.interceptors.patches import status_patch
 from vacate.sdk.values import Report
 
 T = TypeVar("T")

@@ -15,19 +15,19 @@ import orjson
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.apiserver.bootstrap.identities import ADMIN
-from vacate.apiserver.stored import encoder
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
-from vacate.decide.dialects.evictionrequest_patch import assign_patch
-from vacate.decide.process.model import Assign, Turn
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.response.stored import encoder
+from vacate.embedded.bootstrap.identities import ADMIN
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.cluster.directory import Folder
+from vacate.embedded.store.log import Record
+from vacate.embedded.store.sqlite import SqliteLog
 from vacate.entropy import system_entropy
-from vacate.store.log import Record
-from vacate.store.sqlite import SqliteLog
-from vacate.wiring.folder import Folder
-from vacate.wiring.server import ServerParts, open_server
+from vacate.eviction.dialects.evictionrequest.patches import assign_patch
+from vacate.eviction.model import Assign, Turn
 
 NAMESPACE = "stock"
 INTERCEPTOR = "backup.example.com"

@@ -19,10 +19,10 @@ from hack.kubelab.control_plane import running
 from hack.kubelab.obtain import obtain
 from hack.kubelab.up import start_nodes
 
+from vacate.api.objectnames import MUTATING, VALIDATING
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
-from vacate.decide.registration import resolve
-from vacate.install.names import MUTATING, VALIDATING
+from vacate.eviction.registration import resolve
 
 CRD = Path("deploy/crds/evictionrequests.yaml")
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")

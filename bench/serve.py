@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from vacate.cli.run import run_until_signalled
-from vacate.wiring.local import LocalCluster, LocalSettings
+from vacate.cli.common.run import run_until_signalled
+from vacate.embedded.cluster.local import LocalCluster, LocalSettings
 
 
 async def serve(folder: Path) -> None:

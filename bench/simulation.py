@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from vacate.api.kinds import DEPLOYMENTS, PODS
-from vacate.node.settings import NodeSettings
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.store.compaction import Retention
+from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.world import World, WorldSettings
-from vacate.store.compaction import Retention
 from vacate.testing import deployment
 
 DAY = 86400.0

@@ -14,11 +14,11 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from vacate.store.log import Log
-from vacate.store.memory import MemoryLog
-from vacate.store.sqlite import SqliteLog
-from vacate.store.store import Store
-from vacate.store.types import Attributes, Key, Scope
+from vacate.embedded.store.log import Log
+from vacate.embedded.store.memory import MemoryLog
+from vacate.embedded.store.sqlite import SqliteLog
+from vacate.embedded.store.store import Store
+from vacate.embedded.store.types import Attributes, Key, Scope
 
 BODY = b"x" * 600
 WRITERS = 16

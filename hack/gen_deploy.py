@@ -13,9 +13,9 @@ from pathlib import Path
 from hack.deploy.chart import chart_files
 from hack.deploy.kustomize import kustomize_files
 
-from vacate.install.dashboard import dashboard
-from vacate.install.definition import definitions
+from vacate.crds.definition import definitions
 from vacate.install.manifest import manifest
+from vacate.install.manifests.grafana import dashboard
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 HEADER = "# Written by hack/gen_deploy.py; a test keeps it current. Do not edit.\n"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
-from vacate.api.structural import structural_schema
 from vacate.crds.catalogue import DECLARATIONS
+from vacate.crds.schema import structural_schema
 
 FOLDER = Path(__file__).parent.parent / "docs/reference"
 PAGE = FOLDER / "evictionrequest.md"

@@ -1,10 +1,10 @@
-"""Write the schema table of `vacate.api.schema` from the JSON schemas in PyPI's `kubernetes-validate`.
+"""Write the schema table of `vacate.embedded.schema` from the JSON schemas in PyPI's `kubernetes-validate`.
 
     python hack/gen_schema.py            writes the table
     python hack/gen_schema.py --verify   fails where the committed table differs
 
 Only facts are taken: names of types and fields, their shapes, merge keys and kinds of lists. The notation is
-explained in `vacate.api.schema.table`.
+explained in `vacate.embedded.schema.table`.
 """
 
 from __future__ import annotations

@@ -9,18 +9,19 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from vacate.api import protobuf, schema
-from vacate.api.fields import parse_field_selector
 from vacate.api.kinds import CONFIGMAPS, NODES, PODS
-from vacate.api.labels import parse_selector
 from vacate.api.objects import copied
 from vacate.api.quantity import parse_quantity
-from vacate.api.schema import moments
+from vacate.api.selectors.fields import parse_field_selector
+from vacate.api.selectors.labels import parse_selector
 from vacate.api.times import format_micro_time, parse_time
-from vacate.apiserver.codec import parse_json, typed
-from vacate.apiserver.patch import ACCEPTED, apply_patch
+from vacate.embedded import schema
+from vacate.embedded.apiserver.patch import ACCEPTED, apply_patch
+from vacate.embedded.apiserver.request.body import parse_json, typed
+from vacate.embedded.schema import protobuf
+from vacate.embedded.schema import times as moments
 from vacate.errors import ApiError
-from vacate.webhook.review import read_review
+from vacate.webhook.admissionreview import read_review
 
 Target = Callable[[bytes], None]
 

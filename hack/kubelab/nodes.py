@@ -10,17 +10,17 @@ import asyncio
 import logging
 from pathlib import Path
 
-from vacate.cli.run import run_until_signalled
+from vacate.cli.common.run import run_until_signalled
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
+from vacate.embedded.nodes.nodeobjects import shapes
+from vacate.embedded.nodes.pool import NodePool
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
-from vacate.node.pool import NodePool
-from vacate.node.settings import NodeSettings
-from vacate.node.shape import shapes
-from vacate.node.timings import PodTimings
-from vacate.wiring.parts import Surroundings, part_deps
+from vacate.wiring.components import Surroundings, part_deps
 
 
 async def run_nodes(kubeconfig: Path, count: int, timings: PodTimings) -> None:

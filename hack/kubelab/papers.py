@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from hack.kubelab.flags import HOST, Layout
 
-from vacate.apiserver.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER
-from vacate.apiserver.pki import Pki
-from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
-from vacate.client.private_file import write_private
+from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
+from vacate.client.privatefile import write_private
 from vacate.clock import SystemClock
+from vacate.embedded.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER
+from vacate.embedded.cluster.certificates import Pki
 from vacate.wire.message import Peer
 
 PARTS = {"": ADMIN, "kube-controller-manager": CONTROLLER_MANAGER, "kube-scheduler": SCHEDULER}

@@ -16,7 +16,7 @@ from hack.kubelab.release import KubeError
 from hack.nodelab import settings
 from hack.nodelab.rooms import Room, mount
 
-from vacate.apiserver.bootstrap import identities
+from vacate.embedded.bootstrap import identities
 from vacate.wire.message import Peer
 
 _START_SECONDS = 120.0

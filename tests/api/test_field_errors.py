@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vacate.api.field import Typed, invalid, not_supported
+from vacate.api.fielderrors import Typed, invalid, not_supported
 
 pytestmark = pytest.mark.unit
 

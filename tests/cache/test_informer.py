@@ -14,11 +14,11 @@ from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.cache.informer import Informer, Tuning
-from vacate.cache.machine import Phase
+from vacate.cache.listwatch import Phase
 from vacate.client.client import Client
-from vacate.client.faulty import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
+from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim

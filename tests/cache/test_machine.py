@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from vacate.cache.machine import (
+from vacate.cache.listwatch import (
     Amend,
     Apply,
     Collect,

@@ -12,13 +12,13 @@ from support.http_proxy import Proxy, proxying
 from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod
-from vacate.apiserver.edge import Edge
 from vacate.cache.informer import Informer, Tuning
 from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport, Limits
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
+from vacate.httpserver.listener import Edge
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vacate.api.types import ObjectMeta, Pod
 from vacate.api.types.core import PodSpec
 from vacate.cache.reader import Reader
-from vacate.cache.table import Table
+from vacate.cache.store import Table
 
 pytestmark = pytest.mark.unit
 

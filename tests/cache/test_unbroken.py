@@ -16,12 +16,12 @@ from vacate.api.kinds import PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.cache.informer import Informer, Projection, Tuning
 from vacate.client.client import Client
-from vacate.client.faulty import Fault, FaultyTransport, Script
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import LoopClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import Entropy
 from vacate.errors import Gone, TransportError
-from vacate.runtime.deps import InformerFactory
+from vacate.runtime.dependencies import InformerFactory
+from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import EPOCH, Sim, run_sim
 
 pytestmark = pytest.mark.sim

@@ -15,9 +15,9 @@ from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
-from vacate.client.faulty import Fault, FaultyTransport, Script
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import UnreadableObject
+from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim

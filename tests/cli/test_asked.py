@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.leave_play import Play
-from vacate.cli.evict import how_asked, unprepared
+from vacate.cli.evict.command import how_asked, unprepared
 from vacate.sdk.results import result_of
 
 pytestmark = pytest.mark.unit

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from decide.dialects.story_scenes import SCENES
 from vacate.api.types import Pod
-from vacate.cli.demo_report import Summary, report
-from vacate.cli.demo_timeline import Course, Timeline
-from vacate.cli.demo_view import LEGEND, View, drawn
+from vacate.cli.demo.report import Summary, report
+from vacate.cli.demo.timeline import Course, Timeline
+from vacate.cli.demo.view import LEGEND, View, drawn
 from vacate.testing.builders import pod
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.unit
 

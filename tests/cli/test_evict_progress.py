@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
-from vacate.cli.evict_progress import progress_text
-from vacate.cli.status_rows import row_of
+from vacate.cli.evict.progress import progress_text
+from vacate.views.statusrows import row_of
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.unit
 

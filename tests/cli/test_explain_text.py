@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
-from vacate.cli.explain_text import as_object, as_text
-from vacate.decide.dialects.evictionrequest_story import Story, tell
-from vacate.decide.dialects.story_turning import EVICTED_NEXT
+from vacate.cli.explain.text import as_object, as_text
+from vacate.views.explanation import Story, tell
+from vacate.views.sections.intercepting import EVICTED_NEXT
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.unit
 

@@ -13,10 +13,10 @@ from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.cli.override import override
-from vacate.cli.reach import Cluster
+from vacate.cli.cancel.override import override
+from vacate.cli.common.connection import Cluster
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import VacateError
 from vacate.wire.message import Peer, Request, Response
 

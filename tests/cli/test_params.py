@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.names import dns1123_subdomain
-from vacate.cli.params import own_requester_name, pod_name, span_between, subdomain
+from vacate.cli.common.parameters import own_requester_name, pod_name, span_between, subdomain
 
 pytestmark = pytest.mark.unit
 

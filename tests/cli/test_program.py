@@ -7,8 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from vacate.cli.common.program import program_name
 from vacate.cli.main import cli
-from vacate.cli.program import program_name
 
 pytestmark = pytest.mark.unit
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
-from vacate.cli.status_layout import layout
-from vacate.cli.status_order import KEYS, in_order
-from vacate.cli.status_rows import Row, pod_of, row_of
-from vacate.cli.status_table import live_table
+from vacate.cli.status.layout import layout
+from vacate.cli.status.order import KEYS, in_order
+from vacate.cli.status.table import live_table
+from vacate.views.statusrows import Row, pod_of, row_of
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.unit
 

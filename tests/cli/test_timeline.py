@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from decide.dialects.story_scenes import SPENT
 from support.leave_play import Play
-from vacate.cli.demo_timeline import Course, Timeline, bar, steps_of
+from vacate.cli.demo.timeline import Course, Timeline, bar, steps_of
+from views.explanation_inputs import SPENT
 
 pytestmark = pytest.mark.unit
 

@@ -9,11 +9,11 @@ from support.tiny_server import TinyServer
 from vacate.api.kinds import CONFIGMAPS, PODS
 from vacate.api.types import Pod
 from vacate.client.client import Client
-from vacate.client.faulty import Chances, Fault, FaultyTransport, RandomPlan, Script
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import seeded_entropy
 from vacate.errors import AlreadyExists, Conflict, Gone, NotFound, ServiceUnavailable, TransportError
+from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, RandomPlan, Script
 from vacate.wire.framing import frame
 from vacate.wire.message import Peer, Request, Response
 

@@ -11,10 +11,10 @@ from crds.samples import LONG_NAME, REFUSED, VALID
 from support.embedded import ADMIN, T0, embedded
 from vacate.api.kinds import NODEMAINTENANCES as KIND
 from vacate.api.objects import Obj
-from vacate.apiserver.tables import table_of
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.printers import table_of
 from vacate.errors import Invalid, UnsupportedMedia
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,7 @@ import yaml
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.apiserver.tables.registry import printer_of
+from vacate.embedded.apiserver.printers.registry import printer_of
 
 pytestmark = pytest.mark.unit
 

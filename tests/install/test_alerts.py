@@ -9,8 +9,8 @@ import pytest
 
 from support.promtool import Story, Told, check_rules, check_story, parse
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.dashboard import dashboard
-from vacate.install.monitoring import alerts
+from vacate.install.manifests.grafana import dashboard
+from vacate.install.manifests.monitoring import alerts
 
 pytestmark = pytest.mark.process
 

@@ -13,7 +13,7 @@ from support.helm import CHART, Helm, Values, helm_or_reason
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
-from vacate.install.kinds import path_of
+from vacate.install.objectkinds import path_of
 from vacate.install.settings import FailurePolicy
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"

@@ -15,13 +15,13 @@ from vacate.api.objects import Obj
 from vacate.api.status import to_status
 from vacate.cli.main import cli
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
 from vacate.errors import ApiError, ConfigError, Forbidden, NotFound, TransportError
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.applying import Installer
-from vacate.install.checks import needed_rights, require_release, require_rights, waiting_rights
+from vacate.install.apply.installer import Installer
+from vacate.install.apply.preflight import needed_rights, require_release, require_rights, waiting_rights
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

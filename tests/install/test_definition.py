@@ -7,8 +7,8 @@ import pytest
 from support.crd_steps import CREATIONS, SPECS, STATUSES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
-from vacate.install.definition import definition
-from vacate.install.policies import policies
+from vacate.crds.definition import definition
+from vacate.install.manifests.policies import policies
 
 pytestmark = pytest.mark.unit
 

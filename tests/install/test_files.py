@@ -12,7 +12,7 @@ from hack.gen_deploy import DEPLOY, outdated
 from support.kubectl import kubectl_or_reason
 from vacate.api.objects import Obj
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.kinds import path_of
+from vacate.install.objectkinds import path_of
 
 MONITORED = replace(Settings(), monitoring=Monitoring.everything())
 

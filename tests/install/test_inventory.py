@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.inventory import inventory, line_of, object_of
-from vacate.install.kinds import path_of
+from vacate.install.apply.inventory import inventory, line_of, object_of
+from vacate.install.apply.pruner import leftovers
+from vacate.install.objectkinds import path_of
 from vacate.install.objects import everything
-from vacate.install.pruning import leftovers
 
 pytestmark = pytest.mark.unit
 

@@ -8,13 +8,13 @@ import pytest
 
 from support.tiny_server import TinyServer
 from vacate.api.kinds import LEASES, NAMESPACES
+from vacate.api.objectnames import INSTALL_LEASE
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, Forbidden, ServiceUnavailable
-from vacate.install.lock import PATIENCE, alone
-from vacate.install.names import INSTALL_LEASE
+from vacate.install.apply.lock import PATIENCE, alone
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 

@@ -14,16 +14,16 @@ import click
 import pytest
 
 from support.certificates import Authority
+from vacate.api.objectnames import CERTIFICATES, INTERCEPTOR, INTERCEPTOR_DELETES, MANAGER, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.cli.main import cli
-from vacate.decide.registration import ALLOWED_KUBERNETES_NAMES
+from vacate.crds.definition import definition
+from vacate.eviction.registration import ALLOWED_KUBERNETES_NAMES
+from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
-from vacate.install.definition import definition
-from vacate.install.kinds import kind_of, path_of
-from vacate.install.names import CERTIFICATES, INTERCEPTOR, INTERCEPTOR_DELETES, MANAGER, WEBHOOK
-from vacate.install.removing import removable
+from vacate.install.apply.uninstaller import removable
+from vacate.install.objectkinds import kind_of, path_of
 from vacate.install.settings import FailurePolicy
-from vacate.webhook.tls import ServedCertificate
 
 pytestmark = pytest.mark.unit
 

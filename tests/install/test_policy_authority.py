@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.admission.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import OWN_CONDITIONS
-from vacate.install.policies import policies
+from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
+from vacate.install.manifests.policies import policies
 from vacate.install.settings import Settings
 
 pytestmark = pytest.mark.unit

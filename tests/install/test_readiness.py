@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vacate.api.objects import Obj
-from vacate.install.readiness import authority_left, reason_of, rollout_left
+from vacate.install.apply.readiness import authority_left, reason_of, rollout_left
 
 pytestmark = pytest.mark.unit
 

@@ -9,18 +9,18 @@ import pytest
 
 from support.tiny_server import TinyServer
 from vacate.api.kinds import DEPLOYMENTS, PODS
+from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
 from vacate.api.objects import Obj
 from vacate.api.status import to_status
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden
 from vacate.install import Settings, objects
-from vacate.install.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, shown
-from vacate.install.names import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
-from vacate.install.rollout import Rollout, awaited
+from vacate.install.apply.rollout import Rollout, awaited
+from vacate.install.objectkinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, shown
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

@@ -14,7 +14,7 @@ import pytest
 from support.costly import costly_requests, create, rules_of_a_role
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, CONFIGMAPS, PODS, ROLES
-from vacate.apiserver.limits import MAX_ENTRIES, MAX_VALUES, check_size
+from vacate.embedded.apiserver.limits import MAX_ENTRIES, MAX_VALUES, check_size
 from vacate.errors import RequestTooLarge
 from vacate.wire.message import Peer
 

@@ -15,23 +15,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.given import NOW, RUNNING, VALID
+from embedded.registry.given import NOW, RUNNING, VALID
 from support.embedded import Embedded, embedded, namespace
 from support.poison import BAD_TIMES
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.api.structural import structure
-from vacate.api.structural.formats import is_date_time, matches
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
 from vacate.api.types import apps, core, policy
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
-from vacate.node.view import PaperPod
+from vacate.crds.schema import structure
+from vacate.crds.schema.formats import is_date_time, matches
+from vacate.embedded.controllers.kinds import MetadataOnly
+from vacate.embedded.nodes.projections import PaperPod
 from vacate.nodeagent.view import AgentPod
-from vacate.workloads.kinds import MetadataOnly
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from admission.given import NOW, RUNNING, stored
+from embedded.registry.given import NOW, RUNNING, stored
 from support.embedded import Embedded, embedded, namespace
 from support.poison import bad_statuses, store_status
 from support.reviews import MUTATE, VALIDATE, Hook, review

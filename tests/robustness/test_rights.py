@@ -9,7 +9,7 @@ from multidict import CIMultiDict, MultiDict
 from support.embedded import Embedded, a_pod, embedded
 from support.hostile_samples import sample_of
 from vacate.api.kinds import PODS, Kind
-from vacate.apiserver.bootstrap import bootstrap_objects
+from vacate.embedded.bootstrap import bootstrap_objects
 from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.wire.message import Peer, Request, Response
 

@@ -16,7 +16,7 @@ import pytest
 from support.embedded import Embedded
 from support.raw import PATIENCE, SHORT, Heard, Listening, get, listening
 from vacate.api.kinds import CONFIGMAPS
-from vacate.apiserver.connection import Limits
+from vacate.httpserver.connection import Limits
 
 pytestmark = pytest.mark.process
 

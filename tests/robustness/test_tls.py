@@ -14,11 +14,11 @@ import pytest
 
 from support.raw import PATIENCE, Heard, Listening, get, listening
 from vacate.api.identity import MASTERS
-from vacate.apiserver.bootstrap import bootstrap_objects
-from vacate.apiserver.connection import Limits
-from vacate.apiserver.pki import Pki
-from vacate.apiserver.pki_tls import server_ssl_context
 from vacate.clock import SystemClock
+from vacate.embedded.bootstrap import bootstrap_objects
+from vacate.embedded.cluster.certificates import Pki
+from vacate.httpserver.connection import Limits
+from vacate.pki.tls import server_ssl_context
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from support.raw import Heard, get, listening, request
-from vacate.apiserver.connection import MAX_BODY_BYTES
+from vacate.httpserver.connection import MAX_BODY_BYTES
 
 pytestmark = pytest.mark.process
 

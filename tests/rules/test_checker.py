@@ -10,8 +10,8 @@ from hack.rules.table import ROOT, Mutation, Rule
 
 pytestmark = pytest.mark.process
 
-HOLDING = "tests/decide/process/test_silence.py::test_honest_clocks_are_at_most_ten_seconds_apart"
-SILENCE = "src/vacate/decide/process/silence.py"
+HOLDING = "tests/eviction/test_deadlines.py::test_honest_clocks_are_at_most_ten_seconds_apart"
+SILENCE = "src/vacate/eviction/deadlines.py"
 TOLERANCE = "CLOCK_TOLERANCE = dt.timedelta(seconds=10)"
 
 

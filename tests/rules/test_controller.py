@@ -8,9 +8,9 @@ import pytest
 
 from support.eviction_words import A, active, ask, completed, evictions_heard, leaving, on_paper, running_pod
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
-from vacate.client.faulty import NO_FAULT, Fault
-from vacate.sim.audit import Audit
-from vacate.sim.world import World
+from vacate.sim.auditlog import Audit
+from vacate.sim.cluster import World
+from vacate.sim.faults.transport import NO_FAULT, Fault
 from vacate.testing import pod
 from vacate.wire.message import Request
 

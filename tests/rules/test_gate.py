@@ -9,7 +9,7 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
 from vacate.features import FeatureGates, parse_feature_gates
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from decide.dialects.given import FIRST, LAST, NOW, UID, condition, read, request, when
+from eviction.dialects.given import FIRST, LAST, NOW, UID, condition, read, request, when
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
-from vacate.cache.table import Table
-from vacate.controllers.evictionrequest.metrics import OpenRequests
-from vacate.controllers.evictionrequest.totals import MOST_NAMES, OTHERS, RequestTotals
+from vacate.cache.store import Table
+from vacate.controllers.eviction.metrics import OpenRequests
+from vacate.controllers.eviction.totals import MOST_NAMES, OTHERS, RequestTotals
 from vacate.metrics import Metrics, exposition
 
 pytestmark = pytest.mark.unit

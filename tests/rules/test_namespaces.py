@@ -8,7 +8,7 @@ from support.cluster_words import created
 from support.eviction_words import leaving
 from support.worlds import in_world
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 from vacate.testing import namespace, pod
 
 pytestmark = pytest.mark.sim

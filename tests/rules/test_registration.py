@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vacate.api.objects import Obj
-from vacate.decide.registration import PREFIXES, annotation_faults, registering, resolve
+from vacate.eviction.registration import PREFIXES, annotation_faults, registering, resolve
 
 pytestmark = pytest.mark.unit
 

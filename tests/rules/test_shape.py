@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from admission.given import context, made, stepped, stored
+from embedded.registry.given import context, made, stepped, stored
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
-from vacate.api.structural import structural_schema
-from vacate.crds.catalogue import strategy_for
-from vacate.decide.registration import PREFIXES
+from vacate.crds.schema import structural_schema
+from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Invalid
+from vacate.eviction.registration import PREFIXES
 
 pytestmark = pytest.mark.unit
 

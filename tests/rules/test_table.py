@@ -11,7 +11,7 @@ import pytest
 from hack.rules.page import PAGE, page
 from hack.rules.table import ROOT, load
 
-from admission.test_rules import CASES
+from embedded.registry.test_rules import CASES
 
 pytestmark = pytest.mark.unit
 
@@ -34,7 +34,7 @@ def names_in(file: str) -> frozenset[str]:
 def exists(test: str) -> bool:
     file, _, name = test.partition("::")
     function, _, case = name.partition("[")
-    if file == "tests/admission/test_rules.py" and case.rstrip("0123456789]") not in SHOWN:
+    if file == "tests/embedded/registry/test_rules.py" and case.rstrip("0123456789]") not in SHOWN:
         return False
     return (ROOT / file).is_file() and function in names_in(file)
 

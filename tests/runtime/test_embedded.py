@@ -13,21 +13,21 @@ from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import CONFIGMAPS, EVENTS, LEASES, NAMESPACES
 from vacate.api.types import ConfigMap
-from vacate.apiserver.server import ApiServer
 from vacate.cache.informer import Informer, Tuning
 from vacate.client.client import Client
-from vacate.client.faulty import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.store.memory import MemoryLog
 from vacate.errors import Conflict, Gone, VacateError
 from vacate.metrics import Metrics
 from vacate.runtime.expectations import Expectations
-from vacate.runtime.leader import LeaderElector
+from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.reconcile import Key
 from vacate.runtime.recorder import EventRecorder
+from vacate.sim.faults.transport import Chances, Fault, FaultyTransport, Plan, RandomPlan, Script
 from vacate.sim.run import Sim, run_sim
-from vacate.store.memory import MemoryLog
 from vacate.wire.message import Peer, Request, Response
-from vacate.wiring.server import ServerParts, open_server
 
 pytestmark = pytest.mark.sim
 

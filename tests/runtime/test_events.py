@@ -12,11 +12,11 @@ from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.api.kinds import EVENTS, NODES, PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
-from vacate.client.faulty import Fault, FaultyTransport, Script
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import seeded_entropy
-from vacate.runtime.correlate import Correlator, Recent
+from vacate.runtime.eventcorrelator import Correlator, Recent
 from vacate.runtime.recorder import BUFFER, EventRecorder
+from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim

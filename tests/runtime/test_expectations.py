@@ -8,7 +8,7 @@ import pytest
 
 from vacate.api.types import ObjectMeta, Pod
 from vacate.cache.reader import Reader
-from vacate.cache.table import Table
+from vacate.cache.store import Table
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 from vacate.sim.run import Sim, run_sim

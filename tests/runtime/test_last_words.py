@@ -12,15 +12,15 @@ from vacate.api.events import NORMAL, EventNote, regarding
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
-from vacate.client.faulty import Fault, FaultyTransport, Script
-from vacate.client.inprocess import InProcessTransport
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
-from vacate.runtime.leader import LeaderElector
+from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.manager import Manager
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.runtime.recorder import LAST_WORDS, EventRecorder
+from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim

@@ -11,12 +11,12 @@ import pytest
 from support.tiny_server import TinyServer
 from vacate.api.kinds import CONFIGMAPS, LEASES
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import Clock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, TransportError
 from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
-from vacate.runtime.leader import LeaderElector, LeadershipLost, LeaseTimings
+from vacate.runtime.leaderelection import LeaderElector, LeadershipLost, LeaseTimings
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 

@@ -12,8 +12,8 @@ from support.tiny_server import TinyServer
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.types import Pod
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.deps import Deps
-from vacate.runtime.leader import LeaderElector, LeadershipLost
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.leaderelection import LeaderElector, LeadershipLost
 from vacate.runtime.manager import Manager
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.sim.run import Sim, run_sim

@@ -13,13 +13,13 @@ from vacate.api.kinds import CONFIGMAPS, EVENTS, PODS, SUBJECTACCESSREVIEWS
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import Clock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, TooManyRequests
 from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
-from vacate.runtime.leader import LeadershipLost
-from vacate.runtime.pace import LONGEST_WISH, MUCH, PATIENCE_OF_EVENTS, READS, Pace, PacedTransport
+from vacate.runtime.leaderelection import LeadershipLost
+from vacate.runtime.ratelimit import LONGEST_WISH, MUCH, PATIENCE_OF_EVENTS, READS, Pace, PacedTransport
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 

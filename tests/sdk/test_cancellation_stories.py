@@ -8,8 +8,8 @@ import pytest
 
 from support.sdk_stage import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
-from vacate.decide.dialects.history import TurnResult
 from vacate.errors import Invalid
+from vacate.eviction.dialects.evictionrequest.history import TurnResult
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
@@ -20,7 +20,7 @@ from vacate.sdk import (
     Requester,
     TurnEndReason,
 )
-from vacate.sdk.asking import withdrawn
+from vacate.sdk.requesters.requests import withdrawn
 
 pytestmark = pytest.mark.sim
 

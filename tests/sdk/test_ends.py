@@ -10,9 +10,8 @@ import pytest
 from support.sdk_stage import Stage, on_stage, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
-from vacate.client.faulty import Chances, FaultyTransport, RandomPlan
 from vacate.client.transport import Transport
-from vacate.decide.dialects.turn_conditions import is_held, past_turns
+from vacate.eviction.dialects.turn_conditions import is_held, past_turns
 from vacate.sdk import (
     NO_ESTIMATE,
     Cancellation,
@@ -27,6 +26,7 @@ from vacate.sdk import (
     TurnLost,
     TurnResult,
 )
+from vacate.sim.faults.transport import Chances, FaultyTransport, RandomPlan
 
 pytestmark = pytest.mark.sim
 

@@ -10,7 +10,7 @@ import pytest
 from vacate.errors import ConfigError
 from vacate.sdk import Condition, ContractError, EvictionContext, Interceptor, interceptor, sync
 from vacate.sdk.arguments import checked_report
-from vacate.sdk.program import check_interceptors
+from vacate.sdk.interceptors.program import check_interceptors
 
 pytestmark = pytest.mark.unit
 

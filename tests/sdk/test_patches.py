@@ -20,8 +20,8 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.api.types.meta import ObjectMeta
 from vacate.sdk import Cancellation, Condition, ContractError, TurnEndReason
-from vacate.sdk.patches import next_heartbeat, status_patch
-from vacate.sdk.standing import ended, is_newer, is_turn_of
+from vacate.sdk.interceptors.patches import next_heartbeat, status_patch
+from vacate.sdk.turnstate import ended, is_newer, is_turn_of
 from vacate.sdk.values import Report
 
 pytestmark = pytest.mark.unit

@@ -23,7 +23,7 @@ from support.waiting import until
 from vacate.client.client import Client
 from vacate.errors import ConfigError, NotFound
 from vacate.sdk import CancellationForbidden, Interceptor, TurnEndReason, TurnLost, serve_interceptors
-from vacate.sdk.connecting import connected, find_cluster
+from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.sync import EvictionContext as SyncContext
 from vacate.sdk.sync import Requester, interceptor
 

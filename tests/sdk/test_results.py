@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from vacate.api.types.core import Pod
-from vacate.decide.process.model import Ending
+from vacate.eviction.model import Ending
 from vacate.sdk.results import Result, confirmed
 
 pytestmark = pytest.mark.unit

@@ -12,8 +12,8 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import dig
 from vacate.api.times import parse_time
 from vacate.api.types.core import Pod
-from vacate.decide.dialects.evictionrequest import has_responded
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.evictionrequest.reader import has_responded
 from vacate.sdk import Condition, Declined, EvictionContext, Finished, Interceptor, interceptor
 
 pytestmark = pytest.mark.sim

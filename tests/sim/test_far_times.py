@@ -16,7 +16,7 @@ from vacate.api.kinds import (
     PODS,
 )
 from vacate.api.objects import Obj
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 from vacate.testing import deployment, pdb, pod
 
 pytestmark = pytest.mark.sim

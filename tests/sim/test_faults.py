@@ -13,14 +13,14 @@ from multidict import MultiDict
 from support.worlds import in_world
 from vacate.api.kinds import CONFIGMAPS
 from vacate.client.client import Client
-from vacate.client.faulty import NO_FAULT, Fault, FaultyTransport, Script
 from vacate.entropy import seeded_entropy
 from vacate.errors import ApiError, Conflict, TooManyRequests, TransportError
-from vacate.sim.audit import Audit
+from vacate.sim.auditlog import Audit
+from vacate.sim.cluster import World
+from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.plan import Climate, Weather
+from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.tripwire import Tripwire
-from vacate.sim.weather import Climate, Weather
-from vacate.sim.world import World
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from vacate.api.objects import Obj
+from vacate.embedded.store.log import Record
 from vacate.sim.history import EVICTED, budget_breaches, health, shared_addresses
-from vacate.store.log import Record
 from vacate.testing import pdb, pod
 
 pytestmark = pytest.mark.unit

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from vacate.embedded.store.log import Record
+from vacate.embedded.store.memory import MemoryLog
 from vacate.errors import StoreError, TransportError
 from vacate.sim.disk import SimDisk
 from vacate.sim.network import REQUEST_TIMEOUT, Link, Network
 from vacate.sim.run import Sim, run_sim
-from vacate.store.log import Record
-from vacate.store.memory import MemoryLog
 from vacate.wire.message import Peer, Request, Response, Stream
 
 pytestmark = pytest.mark.sim

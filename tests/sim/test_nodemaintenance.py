@@ -22,16 +22,16 @@ from support.maintenance_words import (
     web,
 )
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES
-from vacate.client.faulty import Chances
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.tripwire import Tripwire
-from vacate.sim.world import World, WorldSettings
-from vacate.wiring.control_plane import EVICTION_CONTROLLER
+from vacate.wiring.components import Surroundings, part_manager
 from vacate.wiring.controllers import CONTROLLERS
-from vacate.wiring.parts import Surroundings, part_manager
 
 pytestmark = pytest.mark.sim
 

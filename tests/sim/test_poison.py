@@ -13,8 +13,8 @@ from support.worlds import in_world
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod
-from vacate.sdk.asking import new_request
-from vacate.sim.world import World
+from vacate.sdk.requesters.requests import new_request
+from vacate.sim.cluster import World
 from vacate.testing import deployment, namespace, pod
 
 pytestmark = pytest.mark.sim

@@ -18,12 +18,12 @@ from vacate.api.kinds import (
     REPLICASETS,
 )
 from vacate.api.objects import Obj, dig
-from vacate.client.faulty import Chances
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
 from vacate.errors import OutOfTime, TooManyRequests
-from vacate.node.settings import NodeSettings
-from vacate.node.timings import PodTimings
+from vacate.sim.cluster import World
+from vacate.sim.faults.transport import Chances
 from vacate.sim.history import budget_breaches, health, shared_addresses
-from vacate.sim.world import World
 from vacate.testing import deployment, namespace, pdb
 
 pytestmark = pytest.mark.sim

@@ -13,21 +13,21 @@ from typing import Any
 from support.containers import clean
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
-from vacate.apiserver.bootstrap.identities import ADMIN, node
-from vacate.apiserver.server import ApiServer
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.bootstrap.identities import ADMIN, node
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
 from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
-from vacate.store.memory import MemoryLog
 from vacate.testing import pod
-from vacate.wiring.parts import Surroundings, part_deps
-from vacate.wiring.server import ServerParts, open_server
+from vacate.wiring.components import Surroundings, part_deps
 
 NODE = "laptop"
 PATH = os.environ["PATH"]

@@ -16,22 +16,22 @@ from support.arms_kube import ALONE, KUBECONFIG, REAL, KubeArm
 from support.arms_kubectl import KubectlArm
 from support.arms_transport import Compact, TransportArm
 from support.kubectl import kubectl_or_reason
-from vacate.apiserver.bootstrap.identities import ADMIN
-from vacate.apiserver.edge import Edge
-from vacate.apiserver.pki import Pki
-from vacate.apiserver.pki_tls import server_ssl_context
-from vacate.apiserver.server import ApiServer
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport
-from vacate.client.inprocess import InProcessTransport
-from vacate.client.kubeconfig_write import KubeconfigEntry, write_kubeconfig
+from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.bootstrap.identities import ADMIN
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.cluster.certificates import Pki
+from vacate.embedded.store.log import Log
+from vacate.embedded.store.memory import MemoryLog
+from vacate.embedded.store.sqlite import SqliteLog
+from vacate.embedded.store.store import Store
 from vacate.entropy import system_entropy
-from vacate.store.log import Log
-from vacate.store.memory import MemoryLog
-from vacate.store.sqlite import SqliteLog
-from vacate.store.store import Store
-from vacate.wiring.server import ServerParts, open_server
+from vacate.httpserver.listener import Edge
+from vacate.pki.tls import server_ssl_context
 
 HOST = "127.0.0.1"
 EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")

@@ -10,7 +10,7 @@ import orjson
 from support.worlds import in_world
 from vacate.api.kinds import DEPLOYMENTS, EVENTS, PODS, REPLICASETS, Kind
 from vacate.api.objects import Obj
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 from vacate.testing import deployment
 
 __all__ = [

@@ -11,9 +11,9 @@ from support.arms import Obj
 from support.arms_kube import KubeArm
 from vacate.api.kinds import CLUSTERROLEBINDINGS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.install.kinds import path_of
-from vacate.install.names import REQUESTER
-from vacate.install.roles import user_roles
+from vacate.api.objectnames import REQUESTER
+from vacate.install.manifests.roles import user_roles
+from vacate.install.objectkinds import path_of
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 HERE = f"{DEFINITIONS}/{KIND.resource}"

@@ -15,18 +15,18 @@ from multidict import CIMultiDict, MultiDict
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import NAMESPACES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
-from vacate.apiserver.attributes import project
-from vacate.apiserver.authn import Authenticator
-from vacate.apiserver.authz import Authorizer
-from vacate.apiserver.rbacsource import StoredRbac
-from vacate.apiserver.registry import Registry
-from vacate.apiserver.server import ApiServer
-from vacate.apiserver.stored import decode
+from vacate.embedded.apiserver.auth.authentication import Authenticator
+from vacate.embedded.apiserver.auth.authorization import Authorizer
+from vacate.embedded.apiserver.auth.storedpolicy import StoredRbac
+from vacate.embedded.apiserver.response.stored import decode
+from vacate.embedded.apiserver.selectableattributes import project
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.store.memory import MemoryLog
+from vacate.embedded.store.store import Store
+from vacate.embedded.store.types import Key, Scope
 from vacate.entropy import seeded_entropy
 from vacate.metrics import Metrics
-from vacate.store.memory import MemoryLog
-from vacate.store.store import Store
-from vacate.store.types import Key, Scope
 from vacate.wire.message import Peer, Request
 
 T0 = dt.datetime(2026, 3, 1, 12, 0, 0, tzinfo=dt.UTC)

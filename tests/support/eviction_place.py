@@ -20,9 +20,9 @@ from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
-from vacate.decide.registration import PREFIXES
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
+from vacate.eviction.registration import PREFIXES
 from vacate.sdk import Interceptor, Requester, TurnResult, serve_interceptors
 from vacate.sdk.results import history_of
 

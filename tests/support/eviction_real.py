@@ -24,8 +24,8 @@ from support.https import Https
 from support.program import Program
 from support.waiting import until
 from vacate.api.kinds import Kind
+from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
-from vacate.install.names import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 
 REAL = "real"
 HOME = "vacate-system"

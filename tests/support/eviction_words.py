@@ -10,9 +10,9 @@ from support.worlds import Body, in_world
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
-from vacate.apiserver.stored import encoder, key_of
 from vacate.client.client import Client
-from vacate.sim.world import World
+from vacate.embedded.apiserver.response.stored import encoder, key_of
+from vacate.sim.cluster import World
 from vacate.testing import pod
 
 __all__ = [

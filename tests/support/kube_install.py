@@ -19,11 +19,11 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.install import Settings
-from vacate.install.applying import Installer, Way
-from vacate.install.calls import existing
-from vacate.install.inventory import Notes
-from vacate.install.kinds import kind_of, path_of
-from vacate.install.removing import Uninstaller
+from vacate.install.apply.installer import Installer, Way
+from vacate.install.apply.inventory import Notes
+from vacate.install.apply.requests import existing
+from vacate.install.apply.uninstaller import Uninstaller
+from vacate.install.objectkinds import kind_of, path_of
 
 
 class Place:

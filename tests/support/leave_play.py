@@ -11,8 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.decide.dialects.evictionrequest import process_of, target_of
-from vacate.decide.dialects.evictionrequest_patch import (
+from vacate.eviction.dialects.evictionrequest.patches import (
     assign_patch,
     finish_patch,
     hold_patch,
@@ -20,8 +19,9 @@ from vacate.decide.dialects.evictionrequest_patch import (
     refusal_patch,
     unadmitted_patch,
 )
-from vacate.decide.process.engine import decide
-from vacate.decide.process.model import Assign, Evict, Finish, Hold, Moment, Unadmitted
+from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.engine import decide
+from vacate.eviction.model import Assign, Evict, Finish, Hold, Moment, Unadmitted
 from vacate.testing.builders import merged, pdb, pod
 
 START = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)

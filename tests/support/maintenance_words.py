@@ -8,8 +8,8 @@ from typing import Any
 from support.cluster_words import condition_of, created
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
-from vacate.decide.maintenance.names import CLAIMS, TAINT
-from vacate.sim.world import World
+from vacate.maintenance.names import CLAIMS, TAINT
+from vacate.sim.cluster import World
 from vacate.testing import deployment
 
 EASY = {"daemonSetPods": "Ignore", "unmanagedPods": "Evict", "localDataPods": "Evict"}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from vacate.api.objects import Obj
-from vacate.node.view import PaperPod
+from vacate.embedded.nodes.projections import PaperPod
 from vacate.testing import pod
 
 T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

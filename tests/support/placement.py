@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.api.types import Node, Pod
-from vacate.decide.placement.view import ClusterView
+from vacate.kube.scheduling.clusterview import ClusterView
 
 NO_EXECUTE = {"key": "k", "value": "v", "effect": "NoExecute"}
 NO_SCHEDULE = {"key": "k", "value": "v", "effect": "NoSchedule"}

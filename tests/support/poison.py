@@ -7,9 +7,9 @@ from typing import Any
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.apiserver.stored import encoder
-from vacate.store.store import Store
-from vacate.store.types import Key
+from vacate.embedded.apiserver.response.stored import encoder
+from vacate.embedded.store.store import Store
+from vacate.embedded.store.types import Key
 
 BAD_TIMES = (
     "9999-12-31T23:59:59.9999999Z",

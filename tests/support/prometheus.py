@@ -25,7 +25,7 @@ from support.https import Https, Obj
 from support.kube_peers import running_peer
 from support.kube_webhook import free_port
 from support.waiting import until
-from vacate.install.names import METRICS_PORT
+from vacate.api.objectnames import METRICS_PORT
 
 API = "monitoring.coreos.com/v1"
 NAME = "all"

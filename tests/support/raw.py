@@ -12,8 +12,8 @@ import orjson
 
 from support.embedded import ADMIN, Embedded, embedded
 from vacate.api.objects import Obj
-from vacate.apiserver.connection import Limits
-from vacate.apiserver.edge import Edge
+from vacate.httpserver.connection import Limits
+from vacate.httpserver.listener import Edge
 from vacate.wire.message import Request, Response
 
 PATIENCE = 20.0  # for what must happen at once; only a failing test waits that long

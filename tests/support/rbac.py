@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, ROLEBINDINGS, ROLES, Kind
 from vacate.api.objects import Obj
-from vacate.apiserver.authz import Authorizer
-from vacate.apiserver.bootstrap import bootstrap_objects
+from vacate.embedded.apiserver.auth.authorization import Authorizer
+from vacate.embedded.bootstrap import bootstrap_objects
 
 _KINDS = {kind.kind: kind for kind in (ROLES, ROLEBINDINGS, CLUSTERROLES, CLUSTERROLEBINDINGS)}
 

@@ -15,16 +15,16 @@ from support.embedded import ADMIN, Embedded
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
-from vacate.api.structural import structure
-from vacate.apiserver.patch.json_patch import apply_json_patch
 from vacate.client.client import Client
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import PassiveClock
+from vacate.crds.schema import structure
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
-from vacate.webhook.asking import Asker
-from vacate.webhook.judge import Terms
+from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.service import Service
+from vacate.webhook.paths import Terms
+from vacate.webhook.reviewer import Asker
 from vacate.wire.message import Request
 
 ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from vacate.api.events import EventNote
 from vacate.cache.informer import Tuning
 from vacate.client.client import Client
-from vacate.client.inprocess import Handler, InProcessTransport
 from vacate.client.transport import Transport
+from vacate.embedded.apiserver.inprocess import Handler, InProcessTransport
 from vacate.metrics import Metrics
-from vacate.runtime.deps import Deps, InformerFactory
+from vacate.runtime.dependencies import Deps, InformerFactory
 from vacate.sim.run import Sim
 from vacate.wire.message import Peer
 

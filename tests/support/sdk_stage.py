@@ -9,18 +9,18 @@ from support.worlds import in_world
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.client.codec import codec_for, loads
 from vacate.client.transport import Transport
 from vacate.clock import Clock
-from vacate.node.settings import NodeSettings
-from vacate.node.timings import PodTimings
+from vacate.embedded.bootstrap.identities import ADMIN
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
 from vacate.runtime.manager import Manager
 from vacate.sdk import Interceptor, Requester, interceptor_controllers
+from vacate.sim.cluster import World
 from vacate.sim.process import Process
-from vacate.sim.world import World
 from vacate.testing import pdb, pod
-from vacate.wiring.parts import Surroundings, part_deps
+from vacate.wiring.components import Surroundings, part_deps
 
 QUICK_PODS = NodeSettings(timings=PodTimings(start=0.1, ready=0.1, stop=1))
 

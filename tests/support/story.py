@@ -9,8 +9,8 @@ import sys
 
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.errors import TooManyRequests
+from vacate.sim.cluster import World
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.world import World
 from vacate.testing import deployment, namespace, pdb
 
 

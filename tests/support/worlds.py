@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from vacate.node.settings import NodeSettings
-from vacate.node.timings import PodTimings
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
+from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.world import World, WorldSettings
 
 INSTANT = (0.0, 0.0)
 QUICK = (0.0005, 0.005)

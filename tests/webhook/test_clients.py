@@ -12,21 +12,21 @@ import aiohttp
 import orjson
 import pytest
 
-from admission.given import NOW, RUNNING, a
+from embedded.registry.given import NOW, RUNNING, a
 from support.embedded import ADMIN, embedded, namespace
 from support.reviews import MUTATE, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
-from vacate.apiserver.inflight import InFlight
-from vacate.apiserver.pki_issue import KeyPair, new_authority, new_client, new_server
-from vacate.client.inprocess import InProcessTransport
 from vacate.client.key_pair import load_key_pair
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, TooManyRequests
+from vacate.httpserver.inflight import InFlight
 from vacate.metrics import Metrics
+from vacate.pki.issue import KeyPair, new_authority, new_client, new_server
 from vacate.wire.message import Request, Response
-from vacate.wiring.parts import Surroundings
+from vacate.wiring.components import Surroundings
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from admission import cases_evictionrequests, cases_metadata
-from admission.case_types import Broken, BrokenStep, Case, Done, DoneByStep, Refused
-from admission.given import NOW, RUNNING, a, changed, stored
+from embedded.registry import cases_evictionrequests, cases_metadata
+from embedded.registry.case_types import Broken, BrokenStep, Case, Done, DoneByStep, Refused
+from embedded.registry.given import NOW, RUNNING, a, changed, stored
 from support.embedded import Answer, Embedded, embedded, namespace
 from support.reviews import MUTATE, VALIDATE, Hook, Told, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND

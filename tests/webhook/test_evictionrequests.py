@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from admission.given import NOW, POD_UID, RUNNING, a, changed, stored
+from embedded.registry.given import NOW, POD_UID, RUNNING, a, changed, stored
 from support import arms_objects as make
 from support.embedded import Embedded, embedded, namespace
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, Told, review
@@ -17,9 +17,9 @@ from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj, encode
 from vacate.features import parse_feature_gates
-from vacate.webhook.judge import PATHS, Terms, judge
-from vacate.webhook.questions import Known, MayThey, WhatIs
-from vacate.webhook.review import Verdict, read_review
+from vacate.webhook.admissionreview import Verdict, read_review
+from vacate.webhook.lookups import Known, MayThey, WhatIs
+from vacate.webhook.paths import PATHS, Terms, judge
 
 pytestmark = pytest.mark.unit
 

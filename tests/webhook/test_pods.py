@@ -9,13 +9,13 @@ import pytest
 
 from support.embedded import Embedded, embedded
 from support.reviews import MUTATE_PODS, VALIDATE_PODS, Hook, review
+from vacate.admission.pods.registrationrules import read_rules
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
-from vacate.decide.registration import PREFIXES, resolve
 from vacate.errors import ConfigError
+from vacate.eviction.registration import PREFIXES, resolve
 from vacate.features import parse_feature_gates
-from vacate.webhook.judge import Terms
-from vacate.webhook.rules import read_rules
+from vacate.webhook.paths import Terms
 
 pytestmark = pytest.mark.unit
 

@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict, MultiDict
 
-from admission.given import NOW, RUNNING, a, stored
+from embedded.registry.given import NOW, RUNNING, a, stored
 from support.embedded import StillClock, embedded, namespace
 from support.reviews import MUTATE, MUTATE_PODS, VALIDATE, VALIDATE_PODS, Hook, Told, review
+from vacate.admission.pods.registrationrules import read_rules
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import TransportError
-from vacate.webhook.judge import PATHS, Terms
-from vacate.webhook.rules import read_rules
+from vacate.webhook.paths import PATHS, Terms
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit

@@ -15,24 +15,24 @@ import orjson
 import pytest
 from cryptography import x509
 
-from admission.given import NOW, RUNNING, a
+from embedded.registry.given import NOW, RUNNING, a
 from support.embedded import ADMIN, Embedded, embedded, namespace
 from support.reviews import MUTATE, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
-from vacate.apiserver.connection import Limits
-from vacate.apiserver.edge import Edge
-from vacate.apiserver.pki_issue import KeyPair, new_authority, new_server
-from vacate.client.inprocess import InProcessTransport
 from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.httpserver.certificate import ServedCertificate
+from vacate.httpserver.connection import Limits
+from vacate.httpserver.listener import Edge
 from vacate.metrics import Metrics
-from vacate.webhook.files import CertificateFolder, RulesFile, keep_looking
+from vacate.pki.issue import KeyPair, new_authority, new_server
+from vacate.webhook.certificates.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.tls import ServedCertificate
 from vacate.wire.message import Request, Response
-from vacate.wiring.parts import Surroundings
+from vacate.wiring.components import Surroundings
 from vacate.wiring.webhook import REVIEW_BYTES, WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process

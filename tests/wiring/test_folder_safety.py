@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from vacate.embedded.cluster.directory import Folder, FolderLock
 from vacate.errors import ConfigError
-from vacate.wiring.folder import Folder, FolderLock
 from vacate.wiring.folder_safety import require_safe_folder
 
 pytestmark = pytest.mark.process

@@ -19,11 +19,11 @@ from vacate.api.times import parse_time
 from vacate.client.transport import Transport
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
-from vacate.runtime.leader import LeadershipLost
-from vacate.sim.world import World
+from vacate.runtime.leaderelection import LeadershipLost
+from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
+from vacate.wiring.components import Surroundings
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
-from vacate.wiring.parts import Surroundings
 
 pytestmark = pytest.mark.sim
 

@@ -1,1 +1,1 @@
-"""Pure: defaults, validation and preparation of objects, one strategy for each kind."""
+"""PURE. Defaults, validation and preparation of objects, one strategy for each kind."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 
-from vacate.admission.formats import label_key
-from vacate.admission.shape import integer, maps, text
-from vacate.api.field import FieldError, complaints, duplicate, invalid, not_supported, required, too_long
+from vacate.admission.nameformats import label_key
+from vacate.api.fielderrors import (
+    FieldError,
+    complaints,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
 
 _REASON_FMT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate import errors
-from vacate.admission.faults import IMMUTABLE, labels_faults, not_negative
-from vacate.admission.formats import NameFormat, annotation_key, dns_label, label_key
-from vacate.admission.owners import owner_faults
+from vacate.admission.checks import IMMUTABLE, labels_faults, not_negative
+from vacate.admission.nameformats import NameFormat, annotation_key, dns_label, label_key
+from vacate.admission.ownerreferences import owner_faults
 from vacate.admission.rules import Effect, Rule, table
-from vacate.admission.shape import mapping, sequence, text
-from vacate.api.field import Fault, FieldError, complaints, forbidden, invalid, required, too_long
+from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required, too_long
+from vacate.api.lenient import mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 
 ANNOTATIONS_LIMIT = 256 * 1024

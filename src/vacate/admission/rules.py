@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from vacate.api.field import Fault
+from vacate.api.fielderrors import Fault
 
 
 class Effect(enum.Enum):

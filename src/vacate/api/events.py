@@ -1,4 +1,4 @@
-"""TODO"""
+"""Events as values: what happened to which object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Options of a deletion."""
 
 from __future__ import annotations
 

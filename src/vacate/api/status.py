@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vacate import errors
-from vacate.api.field import FieldError
+from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 

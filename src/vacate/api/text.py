@@ -1,4 +1,4 @@
-"""TODO"""
+"""Text from others, made safe to show."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from vacate.api.kinds import Kind
-from vacate.cache import machine
-from vacate.cache.bucket import CacheKey
-from vacate.cache.machine import Effect, Input, Position, Step, step
+from vacate.cache import listwatch as machine
+from vacate.cache.listwatch import Effect, Input, Position, Step, step
+from vacate.cache.orderedmap import CacheKey
 from vacate.cache.reader import Reader
-from vacate.cache.table import Change, IndexFunction, Table, is_another, key_of, place_of
+from vacate.cache.store import Change, IndexFunction, Table, is_another, key_of, place_of
 from vacate.client.client import Client
 from vacate.client.codec import Unreadable, WatchEvent
 from vacate.client.watch import Watch

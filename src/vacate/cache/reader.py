@@ -5,8 +5,8 @@ from __future__ import annotations
 from builtins import list as List  # noqa: N812  the method of that name hides the type
 from typing import Generic, TypeVar
 
-from vacate.cache.bucket import CacheKey
-from vacate.cache.table import Table
+from vacate.cache.orderedmap import CacheKey
+from vacate.cache.store import Table
 from vacate.client.codec import Unreadable
 
 T = TypeVar("T")

@@ -7,17 +7,17 @@ from pathlib import Path
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.params import namespace_name
-from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import kubeconfig_options, log_to_stderr
+from vacate.cli.common.parameters import namespace_name
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
-from vacate.webhook.secret import NAME
+from vacate.webhook.certificates.secret import NAME
 from vacate.wiring.certificates import SERVICE, CertificateParts, CertificateSettings
-from vacate.wiring.parts import Surroundings
+from vacate.wiring.components import Surroundings
 
 
 @click.command()

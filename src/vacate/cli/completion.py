@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from vacate.cli.common import terminal
-from vacate.cli.program import NAME
+from vacate.cli.common.program import NAME
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_VACATE_COMPLETE"

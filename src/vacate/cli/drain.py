@@ -14,24 +14,24 @@ import click
 import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
-from vacate.api.labels import parse_selector
 from vacate.api.objects import Obj
-from vacate.api.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
+from vacate.api.selectors.labels import parse_selector
+from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
 from vacate.api.types.nodemaintenance import EVICT, IGNORE, MAX_NAME, REFUSE, Blocker, NodeMaintenance
 from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
+from vacate.cli.common.output import JSON, json_text
+from vacate.cli.common.parameters import span_between, subdomain
+from vacate.cli.common.program import program_name
+from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_follow import CANCELLED_END, Follower
 from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets
-from vacate.cli.exits import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
-from vacate.cli.output import JSON, json_text
-from vacate.cli.params import span_between, subdomain
-from vacate.cli.program import program_name
-from vacate.cli.reach import Cluster, Reach, cluster_options, connected
-from vacate.cli.run import run_until_signalled
-from vacate.decide.dialects.story_words import counted, span
-from vacate.decide.maintenance.pods import Treatment
 from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
+from vacate.views.phrases import counted, span
 
 _MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 

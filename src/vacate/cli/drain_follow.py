@@ -17,12 +17,12 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
-from vacate.cli.output import JSON, json_text
-from vacate.cli.reach import Cluster
-from vacate.decide.maintenance.names import requester_of
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.output import JSON, json_text
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
-from vacate.sdk.watching import Watched, watched
+from vacate.maintenance.names import requester_of
+from vacate.sdk.watch import Watched, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, summary
 
 DRAINED_END, CANCELLED_END = "drained", "cancelled"

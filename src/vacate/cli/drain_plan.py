@@ -10,12 +10,12 @@ import msgspec
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
-from vacate.cli.reach import Cluster
-from vacate.decide.dialects.story_budgets import covering, would_refuse
-from vacate.decide.maintenance.blockers import blocker, budget_remedy, from_verdict
-from vacate.decide.maintenance.pods import Treatment, Verdict, judge_pod, order_of, selector_from
-from vacate.decide.registration import resolve
+from vacate.cli.common.connection import Cluster
 from vacate.errors import ConfigError, Forbidden, NotFound
+from vacate.eviction.registration import resolve
+from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
+from vacate.maintenance.pods import Treatment, Verdict, judge_pod, order_of, selector_from
+from vacate.views.budgets import covering, would_refuse
 
 _GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
 

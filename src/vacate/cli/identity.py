@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.api.kinds import SELFSUBJECTREVIEWS
 from vacate.api.objects import dig
-from vacate.cli.params import own_requester_name
-from vacate.cli.reach import Cluster
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.parameters import own_requester_name
 from vacate.errors import ApiError
 
 

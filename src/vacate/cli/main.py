@@ -14,16 +14,16 @@ import click
 from vacate import __version__
 from vacate.cli.common.errors import run_command_line
 from vacate.cli.common.examples import epilog_of
-from vacate.cli.program import program_name
+from vacate.cli.common.program import program_name
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "up": ("vacate.cli.up:up", "Run a small Kubernetes until Ctrl-C."),
+    "up": ("vacate.cli.up.command:up", "Run a small Kubernetes until Ctrl-C."),
     "manager": (
         "vacate.cli.manager:manager",
         "Run the eviction request controller until Ctrl-C or SIGTERM.",
     ),
-    "install": ("vacate.cli.install:install", "Install Vacate into a cluster, or upgrade it there."),
-    "uninstall": ("vacate.cli.install:uninstall", "Remove Vacate from a cluster."),
+    "install": ("vacate.cli.install.command:install", "Install Vacate into a cluster, or upgrade it there."),
+    "uninstall": ("vacate.cli.install.command:uninstall", "Remove Vacate from a cluster."),
     "webhook": (
         "vacate.cli.webhook:webhook",
         "Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.",
@@ -33,13 +33,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Make and renew the webhook's certificate until Ctrl-C or SIGTERM.",
     ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
-    "demo": ("vacate.cli.demo:demo", "Drain a node of a throw-away cluster, live, and clean up."),
+    "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "drain": ("vacate.cli.drain:drain", "Drain nodes: keep new pods away, and evict those that are there."),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Let nodes take pods again."),
-    "evict": ("vacate.cli.evict:evict", "Ask pods to leave."),
-    "status": ("vacate.cli.status:status", "Show which pods are asked to leave."),
-    "cancel": ("vacate.cli.cancel:cancel", "Take back the request that pods leave."),
-    "explain": ("vacate.cli.explain:explain", "Tell how a pod's leave stands."),
+    "evict": ("vacate.cli.evict.command:evict", "Ask pods to leave."),
+    "status": ("vacate.cli.status.command:status", "Show which pods are asked to leave."),
+    "cancel": ("vacate.cli.cancel.command:cancel", "Take back the request that pods leave."),
+    "explain": ("vacate.cli.explain.command:explain", "Tell how a pod's leave stands."),
     "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
     "completion": (
         "vacate.cli.completion:completion",

@@ -8,22 +8,22 @@ import datetime as dt
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.params import namespace_name, span_between
-from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import gates_option, health_options, kubeconfig_options, log_to_stderr
+from vacate.cli.common.parameters import namespace_name, span_between
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
-from vacate.decide.process.model import Limits
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
-from vacate.runtime.leader import LeaseTimings
-from vacate.runtime.pace import Pace
+from vacate.runtime.leaderelection import LeaseTimings
+from vacate.runtime.ratelimit import Pace
+from vacate.wiring.components import Surroundings
 from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
-from vacate.wiring.parts import Surroundings
 
 
 def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseTimings:

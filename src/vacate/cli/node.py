@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.params import subdomain
-from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import kubeconfig_options, log_to_stderr
+from vacate.cli.common.parameters import subdomain
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
@@ -20,8 +20,8 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.wiring.components import Surroundings
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
-from vacate.wiring.parts import Surroundings
 
 DEFAULT_FOLDER = "~/.vacate/nodes"
 

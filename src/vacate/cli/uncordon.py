@@ -10,13 +10,13 @@ from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.program import program_name
+from vacate.cli.common.run import run_until_signalled
 from vacate.cli.drain import node_name
-from vacate.cli.exits import FAILED, interrupted
-from vacate.cli.program import program_name
-from vacate.cli.reach import Cluster, Reach, cluster_options, connected
-from vacate.cli.run import run_until_signalled
-from vacate.decide.maintenance.claims import claims_of
 from vacate.errors import NotFound, VacateError
+from vacate.maintenance.claims import claims_of
 
 
 @click.command()

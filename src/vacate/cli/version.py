@@ -11,11 +11,11 @@ from vacate import __version__
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.exits import interrupted
-from vacate.cli.output import output_option, print_object
-from vacate.cli.reach import Cluster, Reach, connected
-from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import kubeconfig_options
+from vacate.cli.common.connection import Cluster, Reach, connected
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.output import output_option, print_object
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import kubeconfig_options
 from vacate.errors import NotFound, TransportError
 from vacate.wire.message import Request
 

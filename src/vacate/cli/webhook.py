@@ -12,9 +12,9 @@ import click
 
 from vacate.api.identity import INSTALLED_CONTROLLER, StatusAuthority
 from vacate.cli.common import terminal
-from vacate.cli.params import span_between
-from vacate.cli.run import run_until_signalled
-from vacate.cli.serving import (
+from vacate.cli.common.parameters import span_between
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import (
     PORT,
     allowed_option,
     gates_option,
@@ -29,8 +29,8 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
+from vacate.wiring.components import Surroundings
 from vacate.wiring.health import HealthServer
-from vacate.wiring.parts import Surroundings
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.client.config import ClusterConfig, ExecPlugin
-from vacate.client.kubeconfig_files import Entry, Kubeconfig, default_files, read_kubeconfig
+from vacate.client.kubeconfigfiles import Entry, Kubeconfig, default_files, read_kubeconfig
 from vacate.errors import ConfigError
 
 __all__ = ["default_files", "load_cluster", "read_kubeconfig"]

@@ -29,7 +29,7 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.cache.informer import Projection
-from vacate.decide.dialects.evictionrequest import DAEMON_SET, MIRROR
+from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
 
 _MANY = 16_384
 _KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION)

@@ -2,6 +2,6 @@
 
 A declaration names the kind, its struct, its printer columns, its rules (in CEL for the CRD, and as a
 function for the embedded server) and the strategy that admits its objects. From it come the CRD
-(`vacate.install.definition`), the registration on the embedded server and the reference page.
+(`vacate.crds.definition`), the registration on the embedded server and the reference page.
 `catalogue` lists them all.
 """

@@ -1,13 +1,12 @@
-"""All kinds of Vacate's own, and the strategy of every kind that is stored."""
+"""All kinds of Vacate's own."""
 
 from __future__ import annotations
 
-from vacate.admission import registry
-from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
-from vacate.admission.types import Strategy
+from vacate.admission.strategy import KindStrategy
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 
 EVICTIONREQUEST = Declaration(
@@ -34,7 +33,7 @@ EVICTIONREQUEST = Declaration(
         PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
     ),
     strategy=EvictionRequestStrategy,
-    # Its rules in CEL depend on settings of the installation: `vacate.install.definition_rules`.
+    # Its rules in CEL depend on settings of the installation: `vacate.crds.evictionrequest.celrules`.
     annotations={
         "api-approved.kubernetes.io": "unapproved, the kind of KEP-4563 in a group of its own until "
         "Kubernetes serves it"
@@ -45,12 +44,7 @@ EVICTIONREQUEST = Declaration(
 DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, NODEMAINTENANCE)
 """Every kind of Vacate's own. A new one is a folder beside this file and an entry here."""
 
-_STRATEGIES: dict[Kind, Strategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}
-
-
-def strategy_for(kind: Kind) -> Strategy:
-    """The strategy of a stored kind, Vacate's own or Kubernetes'."""
-    return _STRATEGIES.get(kind) or registry.strategy_for(kind)
+STRATEGIES: dict[Kind, KindStrategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}
 
 
 def declaration_of(kind: Kind) -> Declaration | None:

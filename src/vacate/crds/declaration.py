@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from vacate.admission.base import KindStrategy
-from vacate.api.field import FieldError, forbidden, invalid, required
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 

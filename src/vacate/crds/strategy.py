@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from vacate.admission.base import KindStrategy, count_generation
-from vacate.admission.faults import same
+from vacate.admission.checks import same
+from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
-from vacate.admission.types import Context, Traits
-from vacate.api.field import FieldError
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import FieldError
 from vacate.api.objects import Obj, metadata
-from vacate.api.structural import structure
 from vacate.crds.declaration import CelRule
+from vacate.crds.schema import structure
 
 _TRAITS = Traits(unconditional_update=False)
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Health checks: what is wrong, one check a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Refusals of the listener itself, in the form of the Kubernetes API."""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from vacate.api.objects import Obj
-from vacate.install import dashboard, monitoring, network, workloads
-from vacate.install.definition import definitions
-from vacate.install.kinds import path_of
-from vacate.install.policies import policies
-from vacate.install.roles import former_roles, roles
+from vacate.crds.definition import definitions
+from vacate.install.manifests import deployments, monitoring, network
+from vacate.install.manifests import grafana as dashboard
+from vacate.install.manifests.policies import policies
+from vacate.install.manifests.roles import former_roles, roles
+from vacate.install.manifests.webhooks import webhook_configurations
+from vacate.install.objectkinds import path_of
 from vacate.install.settings import Certificates, Monitoring, Settings
-from vacate.install.webhooks import webhook_configurations
 
 
 def objects(settings: Settings | None = None) -> list[Obj]:
@@ -36,13 +37,13 @@ def everything(namespace: str) -> list[Obj]:
 def parts(settings: Settings) -> dict[str, list[Obj]]:
     """The same by what they are for; the keys are also the names of the files in which they are kept."""
     made = {
-        "namespace": [workloads.namespace(settings)],
+        "namespace": [deployments.namespace(settings)],
         "definition": definitions(settings.allowed_interceptors) if settings.definitions else [],
         "roles": roles(settings),
         "certificates": _certificates(settings),
-        "certificate-rotation": workloads.certificates(settings) if _rotates(settings) else [],
-        "manager": workloads.manager(settings) if settings.deploy_manager else [],
-        "webhook": workloads.webhook(settings) if settings.deploys_webhook else [],
+        "certificate-rotation": deployments.certificates(settings) if _rotates(settings) else [],
+        "manager": deployments.manager(settings) if settings.deploy_manager else [],
+        "webhook": deployments.webhook(settings) if settings.deploys_webhook else [],
         "network-policies": network.network_policies(settings) if settings.network_policy else [],
         **_monitoring(settings),
         "admission-policies": policies(settings),

@@ -1,6 +1,6 @@
 """Who writes which part of a request's status, as an admission policy: it holds while the webhook is away.
 
-The same rules as in `vacate.admission.evictionrequest.authority`, but for one: where the webhook puts back
+The same rules as in `vacate.crds.evictionrequest.authority`, but for one: where the webhook puts back
 the controller's conditions that a writer has left out of the list, the policy can only refuse the write.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vacate.admission.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
-from vacate.install.cel import listed, text
+from vacate.crds.cel import listed, text
+from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
 
 _OWN = "written by the eviction request controller only"
 _BOUND = "the active interceptor is bound to other accounts, which alone may report for it"

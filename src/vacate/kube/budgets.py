@@ -1,4 +1,4 @@
-"""TODO"""
+"""The condition of disruption budgets."""
 
 from __future__ import annotations
 

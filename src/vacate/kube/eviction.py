@@ -1,14 +1,14 @@
-"""TODO"""
+"""Whether the eviction API would let a pod go now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.api.labels import selector_of
 from vacate.api.objects import Obj, dig, name_of, terminating
-from vacate.decide import evictionrefusals as refusals
+from vacate.api.selectors.labels import selector_of
 from vacate.errors import ApiError
+from vacate.kube import evictionerrors as refusals
 
 MAX_DISRUPTED_PODS = 2000
 """More approved evictions than this, unseen by the disruption controller, and the next ones must wait."""

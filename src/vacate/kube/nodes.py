@@ -1,4 +1,4 @@
-"""TODO"""
+"""Readiness of nodes, and the taints that tell of it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 

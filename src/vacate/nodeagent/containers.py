@@ -30,7 +30,7 @@ from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, 
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod, Probe
 from vacate.nodeagent.volumes.storage import binds, volume_variables
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 
 RETRY_SECONDS = 10.0
 POST_START_SECONDS = 600.0

@@ -27,7 +27,7 @@ from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.queue.queue import Queue
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, TransportError
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome, Terminal
 
 LEASE_NAMESPACE = "kube-node-lease"

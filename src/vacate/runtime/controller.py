@@ -13,7 +13,7 @@ from vacate.client.codec import identity_of
 from vacate.errors import ApiError, Conflict, VacateError
 from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Reconciler, Terminal
 
 T = TypeVar("T")

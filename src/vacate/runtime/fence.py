@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from vacate.client.transport import Transport
-from vacate.runtime.leader import LeadershipLost
+from vacate.runtime.leaderelection import LeadershipLost
 from vacate.wire.message import Request, Response
 
 

@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from vacate.runtime.controller import Controller
-from vacate.runtime.deps import InformerFactory
-from vacate.runtime.leader import LeaderElector
+from vacate.runtime.dependencies import InformerFactory
+from vacate.runtime.leaderelection import LeaderElector
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from vacate.errors import (
     TooManyRequests,
     TransportError,
 )
-from vacate.runtime.correlate import Correlator, Written
-from vacate.runtime.leader import LeadershipLost
+from vacate.runtime.eventcorrelator import Correlator, Written
+from vacate.runtime.leaderelection import LeadershipLost
 
 log = logging.getLogger(__name__)
 

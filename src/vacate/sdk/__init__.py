@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.decide.dialects.history import PastTurn, TurnResult
-from vacate.decide.process.model import Ending
+from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
+from vacate.eviction.model import Ending
 from vacate.sdk.errors import (
     CancellationForbidden,
     ContractError,
@@ -25,12 +25,12 @@ from vacate.sdk.errors import (
     HeldByFinalizers,
     TurnLost,
 )
-from vacate.sdk.insisting import SustainedRequest
-from vacate.sdk.interceptor import Handler, Interceptor, interceptor
-from vacate.sdk.leave import EvictionContext
-from vacate.sdk.part import interceptor_controllers
-from vacate.sdk.program import run_interceptors, serve_interceptors
-from vacate.sdk.requester import Requester, open_requester
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import interceptor_controllers
+from vacate.sdk.interceptors.interceptor import Handler, Interceptor, interceptor
+from vacate.sdk.interceptors.program import run_interceptors, serve_interceptors
+from vacate.sdk.requesters.requester import Requester, open_requester
+from vacate.sdk.requesters.sustained import SustainedRequest
 from vacate.sdk.results import Result
 from vacate.sdk.values import (
     NO_ESTIMATE,

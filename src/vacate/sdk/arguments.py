@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from vacate.api.labels import parse_selector
 from vacate.api.names import dns1123_label
+from vacate.api.selectors.labels import parse_selector
 from vacate.api.types.evictionrequest import MAX_DEADLINE_SECONDS, MIN_DEADLINE_SECONDS
 from vacate.errors import ApiError, ConfigError, VacateError
 from vacate.sdk.errors import ContractError

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.decide.dialects.evictionrequest import assigned
-from vacate.decide.dialects.history import PastTurn, TurnResult
-from vacate.decide.dialects.turn_conditions import last_message, past_turns, result_of_turn
-from vacate.decide.process.model import Ending
-from vacate.sdk.standing import ending_of
+from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
+from vacate.eviction.dialects.evictionrequest.reader import assigned
+from vacate.eviction.dialects.turn_conditions import last_message, past_turns, result_of_turn
+from vacate.eviction.model import Ending
+from vacate.sdk.turnstate import ending_of
 
 VANISHED = "The pod is gone, and the request with it."
 REMOVED = "The request was deleted while the pod stayed."

@@ -6,11 +6,11 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from vacate.clock import Clock
+from vacate.embedded.store.log import Record
+from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import Entropy
 from vacate.errors import StoreError
 from vacate.sim.trace import Trace
-from vacate.store.log import Record
-from vacate.store.memory import MemoryLog
 
 
 class SimDisk:

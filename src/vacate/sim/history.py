@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from vacate.api.labels import selector_of
 from vacate.api.objects import Obj, dig
-from vacate.store.log import Record
+from vacate.api.selectors.labels import selector_of
+from vacate.embedded.store.log import Record
 
 EVICTED = "EvictionByEvictionAPI"
 _Place = tuple[str, str]  # namespace and name

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from vacate.client.inprocess import Handler
 from vacate.clock import Clock
+from vacate.embedded.apiserver.inprocess import Handler
 from vacate.entropy import Entropy
 from vacate.errors import TransportError
-from vacate.sim.audit import Audit
+from vacate.sim.auditlog import Audit
 from vacate.wire.message import Peer, Request, Response, Stream
 
 REQUEST_TIMEOUT = 10.0

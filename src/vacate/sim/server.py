@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.store.compaction import Compactor, Retention
+from vacate.embedded.store.log import Record
+from vacate.embedded.store.memory import MemoryLog
+from vacate.embedded.store.store import Store
 from vacate.errors import StoreError
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.sim.disk import SimDisk
 from vacate.sim.network import Network
 from vacate.sim.run import Sim
-from vacate.store.compaction import Compactor, Retention
-from vacate.store.log import Record
-from vacate.store.memory import MemoryLog
-from vacate.store.store import Store
-from vacate.wiring.server import ServerParts, open_server
 
 
 class SimServer:

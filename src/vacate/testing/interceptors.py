@@ -22,19 +22,19 @@ from typing import Any
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types.evictionrequest import EvictionRequest, RequestCondition
-from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.client.codec import loads
+from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.errors import ConfigError
 from vacate.runtime.manager import Manager
 from vacate.sdk import Interceptor, PastTurn, Requester, Result, TurnResult, interceptor_controllers
 from vacate.sdk.arguments import checked_span
-from vacate.sdk.program import check_interceptors
-from vacate.sdk.sync_interceptor import is_threaded
+from vacate.sdk.interceptors.program import check_interceptors
+from vacate.sdk.sync.interceptors import is_threaded
+from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.sim.world import World, WorldSettings
 from vacate.testing.builders import pod as build_pod
-from vacate.wiring.parts import Surroundings, part_deps
+from vacate.wiring.components import Surroundings, part_deps
 
 DAY = dt.timedelta(days=1)
 _NAMESPACE, _POD = "default", "pod-1"

@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenance,
     NodeProgress,
 )
-from vacate.decide.dialects.story_words import counted, span
+from vacate.views.phrases import counted, span
 
 FULL, EMPTY = "█", "░"
 _BAR, _PHASE = 20, 8

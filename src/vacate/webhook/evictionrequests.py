@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import msgspec
 
-from vacate.admission.evictionrequest.strategy import EvictionRequestStrategy
-from vacate.admission.evictionrequest.target import live_pod, registration_of, require_right_to_delete
-from vacate.admission.shape import attempted_name, mapping, text
-from vacate.admission.types import Context
+from vacate.admission.context import Context
 from vacate.api import status
-from vacate.api.field import FieldError, forbidden
+from vacate.api.fielderrors import FieldError, forbidden
+from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.lenient import attempted_name, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata, name_of
-from vacate.api.structural import structure
 from vacate.api.types import ObjectMeta
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.api.types.readable import decodes, readable_status
+from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
+from vacate.crds.evictionrequest.target import live_pod, registration_of, require_right_to_delete
+from vacate.crds.schema import structure
 from vacate.errors import BadRequest, Invalid
-from vacate.webhook.difference import json_patch
-from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
 
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
 _OF_THE_SERVER = ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.admission.pods.interceptor_annotations import registration_faults
-from vacate.admission.shape import mapping, maps
-from vacate.admission.types import Context
+from vacate.admission.context import Context
+from vacate.admission.pods.annotations import registration_faults
+from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
+from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig
-from vacate.decide.registration import annotations_of, registering
 from vacate.errors import BadRequest
-from vacate.webhook.difference import json_patch
-from vacate.webhook.review import ALLOWED, AdmissionRequest, Verdict
-from vacate.webhook.rules import PodRule
+from vacate.eviction.registration import annotations_of, registering
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
 
 GATE = "EvictionRequestAPI"
 

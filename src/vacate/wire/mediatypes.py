@@ -1,4 +1,4 @@
-"""TODO"""
+"""Media types of requests."""
 
 from __future__ import annotations
 

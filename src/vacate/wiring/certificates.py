@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vacate.client.client import Client
-from vacate.client.private_file import write_private
+from vacate.client.privatefile import write_private
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
-from vacate.runtime.pace import PacedTransport
-from vacate.webhook.keeper import Keeper, Place
-from vacate.webhook.papers import Lifetimes, Papers
-from vacate.wiring.parts import Surroundings
+from vacate.pki.rotation import Lifetimes, Papers
+from vacate.runtime.ratelimit import PacedTransport
+from vacate.webhook.certificates.rotator import Keeper, Place
+from vacate.wiring.components import Surroundings
 
 COMPONENT = "certificates"
 SERVICE = "vacate-webhook"

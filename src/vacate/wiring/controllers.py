@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
-from vacate.controllers.evictionrequest.controller import build as eviction_request
+from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.features import FeatureGates
-from vacate.wiring.parts import ControllerDescriptor
+from vacate.wiring.components import ControllerDescriptor
 
 EVENTS = rule("create patch", CORE, "events")
 """What every controller may do: say what happened."""

@@ -6,9 +6,9 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator, Iterator
 
-from vacate.apiserver.edge import Edge
 from vacate.errors import ConfigError
 from vacate.httpserver.health import Check, Health
+from vacate.httpserver.listener import Edge
 from vacate.metrics import Metrics, exposition
 from vacate.wire.message import Request, Response
 

@@ -12,16 +12,16 @@ from vacate.client.client import Client
 from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
-from vacate.decide.process.model import Limits
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
+from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.fence import FencedTransport
-from vacate.runtime.leader import LeaderElector, LeaseTimings
+from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
-from vacate.runtime.pace import Pace, PacedTransport
+from vacate.runtime.ratelimit import Pace, PacedTransport
+from vacate.wiring.components import Surroundings, part_controllers, part_deps
 from vacate.wiring.controllers import enabled
-from vacate.wiring.parts import Surroundings, part_controllers, part_deps
 
 LEASE = "vacate-manager"
 COMPONENT = "vacate-manager"

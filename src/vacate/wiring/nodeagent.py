@@ -11,7 +11,7 @@ from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
-from vacate.wiring.parts import Surroundings, part_deps
+from vacate.wiring.components import Surroundings, part_deps
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 

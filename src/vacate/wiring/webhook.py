@@ -9,21 +9,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vacate.api.identity import StatusAuthority
-from vacate.apiserver.connection import Limits
-from vacate.apiserver.edge import Edge
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
-from vacate.runtime.pace import PacedTransport
-from vacate.webhook.asking import Asker
-from vacate.webhook.files import LOOK_SECONDS, CertificateFolder, ClientCaFile, RulesFile, keep_looking
-from vacate.webhook.judge import Terms
+from vacate.httpserver.certificate import ServedCertificate
+from vacate.httpserver.connection import Limits
+from vacate.httpserver.listener import Edge
+from vacate.runtime.ratelimit import PacedTransport
+from vacate.webhook.certificates.files import (
+    LOOK_SECONDS,
+    CertificateFolder,
+    ClientCaFile,
+    RulesFile,
+    keep_looking,
+)
+from vacate.webhook.connectivity import Pulse
+from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.pulse import Pulse
-from vacate.webhook.service import Service
-from vacate.webhook.tls import ServedCertificate
-from vacate.wiring.parts import Surroundings
+from vacate.webhook.paths import Terms
+from vacate.webhook.reviewer import Asker
+from vacate.wiring.components import Surroundings
 
 COMPONENT = "webhook"
 REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes

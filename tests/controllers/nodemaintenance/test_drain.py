@@ -26,7 +26,7 @@ from support.maintenance_words import (
 )
 from support.worlds import in_world
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 
 pytestmark = pytest.mark.sim

@@ -21,7 +21,7 @@ from vacate.sdk import (
     TurnEndReason,
     TurnResult,
 )
-from vacate.sdk.asking import withdrawn
+from vacate.sdk.requesters.requests import withdrawn
 
 ACTOR_A, ACTOR_B = "actor-a.example.com", "actor-b.example.com"
 DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"

@@ -12,8 +12,8 @@ import pytest
 from support.eviction_clusters import EMBEDDED, EvictionCluster
 from support.eviction_place import Place, pod_body, reason
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
-from vacate.decide.registration import PREFIXES
 from vacate.errors import ApiError, NotFound
+from vacate.eviction.registration import PREFIXES
 
 LEFT = ("PodTerminated", "PodDeleted")
 MALFORMED = {f"{PREFIXES[0]}/priority_first.example.com": "high"}

@@ -16,7 +16,7 @@ from support.manager_process import ManagerProcess, managing
 from support.manifests import pod
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.decide.dialects.history import read_history
+from vacate.eviction.dialects.evictionrequest.history import read_history
 from vacate.wiring.manager import LEASE
 
 pytestmark = pytest.mark.process

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
 from support.hostile_api import ATTACK, HostileApi, hostile_api, kubeconfig
 from support.screens import OWN_SEQUENCE, Shown, run
 from vacate.cli.main import COMMANDS
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.process
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from decide.dialects.story_scenes import SCENES
 from support.hostile_api import HostileApi, hostile_api, kubeconfig
 from support.screens import Shown, run
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from views.explanation_inputs import SCENES
 
 pytestmark = pytest.mark.process
 

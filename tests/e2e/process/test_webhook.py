@@ -21,8 +21,8 @@ from support.waiting import until
 from support.webhook_process import WebhookProcess, running_webhook
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
-from vacate.apiserver.pki_issue import KeyPair, new_authority, new_server
 from vacate.clock import SystemClock
+from vacate.pki.issue import KeyPair, new_authority, new_server
 
 pytestmark = pytest.mark.process
 

@@ -8,7 +8,7 @@ from support.leaves.people import TOWN
 from support.leaves.scenario import PodPlan
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.sdk.errors import HeldByFinalizers
-from vacate.sdk.requester import Requester
+from vacate.sdk.requesters.requester import Requester
 
 PAUSE = 5.0
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vacate.client.transport import Transport
-from vacate.runtime.leader import LeadershipLost, LeaseTimings
+from vacate.runtime.leaderelection import LeadershipLost, LeaseTimings
+from vacate.wiring.components import Surroundings
 from vacate.wiring.manager import ManagerParts, ManagerSettings
-from vacate.wiring.parts import Surroundings
 
 TIMINGS = LeaseTimings(duration=90.0, renew_deadline=60.0, retry=20.0)
 """Slower than usual, so that a story is not mostly about leases."""

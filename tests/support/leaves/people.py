@@ -9,7 +9,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS,
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import AlreadyExists
-from vacate.sim.world import World
+from vacate.sim.cluster import World
 from vacate.testing import namespace, pdb, pod
 
 Names = Callable[[list[str]], list[str]]

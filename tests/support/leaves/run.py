@@ -18,7 +18,7 @@ from support.leaves.story import tell
 from vacate.clock import SystemClock
 from vacate.sim.run import reproduction
 
-TEST = "tests/sim/evictionrequest/test_seeds.py"
+TEST = "tests/sim/eviction/test_seeds.py"
 BETWEEN_LINES = 10.0
 _MOST_TOLD = 5
 

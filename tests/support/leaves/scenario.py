@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support.leaves.behaviour import Behaviour, draw_behaviour
 from support.leaves.dice import Dice
-from vacate.sim.weather import Climate
+from vacate.sim.faults.plan import Climate
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
 REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from support.leaves.behaviour import Act, Behaviour, Deed
 from support.leaves.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
-from vacate.sim.weather import Climate
+from vacate.sim.faults.plan import Climate
 
 BACKUP, DRAIN, OWN = INTERCEPTORS
 ANNA, BERT, _ = REQUESTERS

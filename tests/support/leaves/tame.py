@@ -8,10 +8,10 @@ from support.leaves.behaviour import Act, Behaviour, Deed
 from support.leaves.calls import Calls
 from support.leaves.wild import BehaviourOf
 from vacate.runtime.controller import Controller
-from vacate.runtime.deps import Deps
-from vacate.sdk.interceptor import Interceptor
-from vacate.sdk.leave import EvictionContext
-from vacate.sdk.part import interceptor_controllers
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import interceptor_controllers
+from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Cancellation, Condition, Outcome
 
 A_LONG_TIME = 10_000_000.0

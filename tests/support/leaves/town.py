@@ -15,29 +15,29 @@ from support.leaves.scenario import NODES, REQUESTERS, Scenario, managers
 from support.leaves.tame import tame_controller
 from support.leaves.wild import WildController
 from support.leaves.witness import Witness
-from vacate.apiserver.bootstrap.identities import ADMIN
 from vacate.client.client import Client
-from vacate.client.faulty import NO_FAULT, Fault, FaultyTransport, Plan
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.bootstrap.identities import ADMIN
+from vacate.embedded.cluster.controlplane import CONTROLLERS, EVICTION_CONTROLLER
+from vacate.embedded.nodes.settings import NodeSettings
 from vacate.metrics import Metrics
-from vacate.node.settings import NodeSettings
 from vacate.runtime.manager import Manager
-from vacate.sdk.requester import Requester
-from vacate.sim.audit import Audit
-from vacate.sim.leaves.chronicle import Chronicle
-from vacate.sim.leaves.endings import late_cancellations, late_endings
-from vacate.sim.leaves.evictions import concerns_evictions
-from vacate.sim.leaves.turns import hasty_breaches
-from vacate.sim.leaves.verdict import breaches
+from vacate.sdk.requesters.requester import Requester
+from vacate.sim.auditlog import Audit
+from vacate.sim.cluster import Build, World, WorldSettings
+from vacate.sim.faults.plan import Weather
+from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Plan
+from vacate.sim.invariants.check import breaches
+from vacate.sim.invariants.completion import late_cancellations, late_endings
+from vacate.sim.invariants.evictions import concerns_evictions
+from vacate.sim.invariants.history import Chronicle
+from vacate.sim.invariants.turns import hasty_breaches
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
-from vacate.sim.weather import Weather
-from vacate.sim.world import Build, World, WorldSettings
 from vacate.wire.message import Request
-from vacate.wiring.control_plane import CONTROLLERS, EVICTION_CONTROLLER
+from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
-from vacate.wiring.parts import ControllerDescriptor, Surroundings, part_deps, part_manager
 
 _COLLECTOR = "garbage-collector-controller"
 _NEEDED = ("namespace-controller", "controllermanager", _COLLECTOR)

@@ -15,7 +15,7 @@ from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import FORBID, EvictionRequest
 from vacate.errors import ApiError, Conflict, TransportError
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 BehaviourOf = Callable[[str], Behaviour]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vacate.client.transport import Transport
-from vacate.sim.audit import Heard
-from vacate.sim.leaves.evictions import uid_of
+from vacate.sim.auditlog import Heard
+from vacate.sim.invariants.evictions import uid_of
 from vacate.wire.message import Request, Response
 
 PATIENCE = 29.0

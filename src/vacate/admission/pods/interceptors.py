@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vacate.admission.faults import unchanged
+from vacate.admission.checks import unchanged
+from vacate.admission.context import Context
 from vacate.admission.rules import Effect, table
-from vacate.admission.shape import maps, sequence, text
-from vacate.admission.types import Context
-from vacate.api.field import Fault, FieldError, duplicate, too_many
+from vacate.api.fielderrors import Fault, FieldError, duplicate, too_many
+from vacate.api.lenient import maps, sequence, text
 from vacate.api.objects import Obj
-from vacate.decide.registration import (
+from vacate.eviction.registration import (
     ALLOWED_KUBERNETES_NAMES,
     MAX_INTERCEPTORS,
     name_faults,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.api.field import FieldError, invalid
+from vacate.api.fielderrors import FieldError, invalid
 
 
 def descending_faults(place: str, path: str) -> list[FieldError]:

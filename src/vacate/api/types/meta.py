@@ -68,7 +68,7 @@ class Condition(Projection, frozen=True):
 
 
 class LabelSelector(Projection, frozen=True):
-    """A label selector as objects carry it; `vacate.api.labels` evaluates it."""
+    """A label selector as objects carry it; `vacate.api.selectors.labels` evaluates it."""
 
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)
     match_expressions: list[dict[str, Any]] = msgspec.field(default_factory=list)

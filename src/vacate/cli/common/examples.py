@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vacate.cli.program import program_name
+from vacate.cli.common.program import program_name
 
 Example = tuple[str, str]
 """A command without the program's name, and what it is for."""

@@ -6,7 +6,7 @@ import errno
 import socket
 import ssl
 
-from vacate.cli.program import program_name
+from vacate.cli.common.program import program_name
 from vacate.errors import NotFound, TransportError
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from vacate.api.labels import parse_selector
+from vacate.api.selectors.labels import parse_selector
 from vacate.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])

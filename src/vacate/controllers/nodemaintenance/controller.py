@@ -16,13 +16,13 @@ from vacate.api.types.nodemaintenance import DRAINED, UNDOING, NodeMaintenance, 
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Attempts, Writes
-from vacate.decide.maintenance.names import FINALIZER
-from vacate.decide.maintenance.plan import Plan, Surroundings, plan_maintenance
-from vacate.decide.maintenance.report import is_news, status_of, status_patch, undoing_status
 from vacate.errors import NotFound
+from vacate.maintenance.names import FINALIZER
+from vacate.maintenance.plan import Plan, Surroundings, plan_maintenance
+from vacate.maintenance.report import is_news, status_of, status_patch, undoing_status
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.deps import Deps
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "nodemaintenances"

@@ -9,11 +9,11 @@ from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import NodeMaintenance
-from vacate.decide.maintenance.claims import claims_of
-from vacate.decide.maintenance.names import CLAIMS, maintenance_of
-from vacate.decide.maintenance.plan import meant_nodes
-from vacate.decide.maintenance.report import CONDITIONS
-from vacate.runtime.deps import Deps
+from vacate.maintenance.claims import claims_of
+from vacate.maintenance.names import CLAIMS, maintenance_of
+from vacate.maintenance.plan import meant_nodes
+from vacate.maintenance.report import CONDITIONS
+from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
 _CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node", "nodemaintenance-requester"

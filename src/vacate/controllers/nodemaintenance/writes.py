@@ -21,10 +21,6 @@ from vacate.client.codec import codec_for
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.view import View
-from vacate.decide.maintenance.claims import claim_patch, claims_of, release_patch
-from vacate.decide.maintenance.names import FINALIZER, requester_of
-from vacate.decide.maintenance.plan import wants_taint
-from vacate.decide.maintenance.report import node_conditions_patch
 from vacate.errors import (
     AlreadyExists,
     ApiError,
@@ -35,10 +31,14 @@ from vacate.errors import (
     Timeout,
     TooManyRequests,
 )
-from vacate.runtime.deps import Deps
-from vacate.sdk.asking import new_request
+from vacate.maintenance.claims import claim_patch, claims_of, release_patch
+from vacate.maintenance.names import FINALIZER, requester_of
+from vacate.maintenance.plan import wants_taint
+from vacate.maintenance.report import node_conditions_patch
+from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
-from vacate.sdk.requester import Requester
+from vacate.sdk.requesters.requester import Requester
+from vacate.sdk.requesters.requests import new_request
 
 SIDE_BY_SIDE = 16
 CACHE_LAG = dt.timedelta(seconds=30)

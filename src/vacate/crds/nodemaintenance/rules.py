@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.formats import label_key
+from vacate.admission.nameformats import label_key
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
 from vacate.crds.declaration import CelRule

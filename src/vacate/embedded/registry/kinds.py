@@ -1,4 +1,4 @@
-"""TODO"""
+"""The kinds that the embedded server serves."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ run_interceptors(back_up)
 
 from __future__ import annotations
 
-from vacate.sdk.program import run_interceptors
-from vacate.sdk.sync_interceptor import EvictionContext, SyncHandler, interceptor, threaded
-from vacate.sdk.sync_requester import Requester, SustainedRequest
+from vacate.sdk.interceptors.program import run_interceptors
+from vacate.sdk.sync.interceptors import EvictionContext, SyncHandler, interceptor, threaded
+from vacate.sdk.sync.requesters import Requester, SustainedRequest
 
 __all__ = [
     "EvictionContext",

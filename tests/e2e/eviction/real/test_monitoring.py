@@ -28,14 +28,14 @@ from support.prometheus import (
 )
 from support.promtool import check_metrics
 from support.waiting import until
+from vacate.api.objectnames import MANAGER, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import VacateError
 from vacate.install import Monitoring, Settings
-from vacate.install.dashboard import dashboard
-from vacate.install.kinds import path_of
-from vacate.install.monitoring import alerts
-from vacate.install.names import MANAGER, WEBHOOK
+from vacate.install.manifests.grafana import dashboard
+from vacate.install.manifests.monitoring import alerts
+from vacate.install.objectkinds import path_of
 from vacate.install.objects import parts
 
 pytestmark = pytest.mark.timeout(300)

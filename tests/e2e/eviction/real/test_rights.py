@@ -13,11 +13,7 @@ from support.eviction_people import Person, Right, done_by, person, refused, rig
 from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
 from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, PODS, ROLES
-from vacate.api.objects import Obj
-from vacate.client.client import Client
-from vacate.entropy import system_entropy
-from vacate.errors import Forbidden, NotFound
-from vacate.install.names import (
+from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
@@ -27,8 +23,12 @@ from vacate.install.names import (
     VIEWER,
     WEBHOOK,
 )
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.entropy import system_entropy
+from vacate.errors import Forbidden, NotFound
 from vacate.sdk import EvictionContext, Interceptor, Requester
-from vacate.webhook.keeper import CONFIGURATIONS
+from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
 
 PREPARE = "prepare.example.com"

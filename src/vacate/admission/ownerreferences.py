@@ -1,0 +1,73 @@
+"""Owner references: complete, at most one controller, and never an Event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.rules import Rule, table
+from vacate.api.fielderrors import Fault, FieldError, invalid
+from vacate.api.lenient import mapping, text
+from vacate.api.objects import Obj
+
+_PATH = "metadata.ownerReferences"
+
+RULES: tuple[Rule, ...] = table(
+    "all kinds",
+    ("metadata.ownerReferences.apiVersion", Fault.INVALID, "names a version"),
+    ("metadata.ownerReferences.kind", Fault.INVALID, "not empty"),
+    ("metadata.ownerReferences.name", Fault.INVALID, "not empty"),
+    ("metadata.ownerReferences.uid", Fault.INVALID, "not empty"),
+    ("metadata.ownerReferences#event", Fault.INVALID, "Events own nothing"),
+    ("metadata.ownerReferences#controller", Fault.INVALID, "at most one is the controller"),
+)
+
+
+def owner_faults(references: list[Any]) -> list[FieldError]:
+    """Faults of all references; their paths carry no index in this release of Kubernetes."""
+    found: list[FieldError] = []
+    controller = ""
+    shown = [_shown(mapping(each)) for each in references]
+    for reference in map(mapping, references):
+        found += _reference_faults(reference)
+        if reference.get("controller") is not True:
+            continue
+        name = f"{text(reference.get('kind'))}/{text(reference.get('name'))}"
+        if controller:
+            detail = (
+                "Only one reference can have Controller set to true."
+                f' Found "true" in references for {controller} and {name}'
+            )
+            found.append(invalid(_PATH, shown, detail))
+        else:
+            controller = name
+    return found
+
+
+def _reference_faults(reference: Obj) -> list[FieldError]:
+    version = _version(text(reference.get("apiVersion")))
+    found = []
+    if not version:
+        api_version = text(reference.get("apiVersion"))
+        found.append(invalid(f"{_PATH}.apiVersion", api_version, "version must not be empty"))
+    found += [
+        invalid(f"{_PATH}.{key}", "", "must not be empty")
+        for key in ("kind", "name", "uid")
+        if not text(reference.get(key))
+    ]
+    if reference.get("apiVersion") == "v1" and reference.get("kind") == "Event":
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        found.append(invalid(_PATH, _shown(reference), detail))
+    return found
+
+
+def _version(api_version: str) -> str:
+    parts = api_version.split("/")
+    return parts[-1] if len(parts) <= 2 else ""
+
+
+def _shown(reference: Obj) -> Obj:
+    shown: Obj = {key: text(reference.get(key)) for key in ("apiVersion", "kind", "name", "uid")}
+    for key in ("controller", "blockOwnerDeletion"):
+        if key in reference:
+            shown[key] = reference[key]
+    return shown

@@ -1,0 +1,143 @@
+"""The frame of a strategy: what kube-apiserver does around the part that each kind answers for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from vacate.admission import metadata as meta
+from vacate.admission.context import Context, Traits
+from vacate.admission.nameformats import name_is_path_segment, name_is_subdomain
+from vacate.admission.rules import Rule
+from vacate.api import status
+from vacate.api.fielderrors import FieldError, invalid
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj, metadata, name_of
+
+_COMMON_TRAITS = Traits()
+
+
+class KindStrategy:
+    """Base of all strategies; a kind overrides what stands under `what a kind answers`."""
+
+    rules: ClassVar[Sequence[Rule]] = ()
+    # Whether spec changes are counted in metadata.generation.
+    counts_generations: ClassVar[bool] = False
+    # Whether the kind itself looks at metadata, or leaves it to what is common to all.
+    checks_metadata: ClassVar[bool] = True
+    # Whether finalizers without a prefix must be standard ones.
+    checks_finalizers: ClassVar[bool] = True
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    @property
+    def traits(self) -> Traits:
+        """What the verbs of the server must know about the kind."""
+        return _COMMON_TRAITS
+
+    def name_format(self, name: str, prefix: bool) -> Sequence[str]:
+        """Complaints about a name, or about the prefix of one."""
+        return name_is_subdomain(name, prefix)
+
+    # --- the protocol
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """Fill in what the user left out."""
+
+    def prepare_create(self, obj: Obj, ctx: Context) -> None:
+        """Drop and set what a creator may not decide."""
+        meta.prepare_create(obj, 1 if self.counts_generations else None)
+        self.prepare_new(obj, ctx)
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Carry over what this (sub)resource may not change, and count spec changes."""
+        self._settle_version(new, old)
+        meta.keep(metadata(new), metadata(old), "generation")
+        if ctx.subresource == "status":
+            self.prepare_status(new, old, ctx)
+        else:
+            self.prepare_spec(new, old, ctx)
+        meta.prepare_update(new, old)
+
+    def validate(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """Every rule that a new object breaks."""
+        found = self.metadata_faults(obj) if self.checks_metadata else []
+        found += self.faults(obj, ctx)
+        return found or self._common_faults(obj)
+
+    def validate_update(self, new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+        """Every rule that the new object, or the step to it, breaks."""
+        step = meta.step_faults(metadata(new), metadata(old))
+        found = [*meta.name_faults(metadata(new), name_is_path_segment), *self._content_faults(new), *step]
+        if self.checks_finalizers:
+            step += self._finalizer_faults(new)
+        if ctx.subresource == "status":
+            return found + self.status_faults(new, old, step, ctx)
+        return found + self.update_faults(new, old, step, ctx)
+
+    def validate_delete(self, obj: Obj, ctx: Context) -> None:
+        """Most objects may always be deleted by those who have the right."""
+
+    # --- what a kind answers
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The kind's part of `prepare_create`."""
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """The kind's part of `prepare_update` for the object itself."""
+
+    def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """The kind's part of `prepare_update` for the status subresource."""
+        meta.keep(new, old, "spec")
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The kind's part of `validate`, after metadata."""
+        return []
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The kind's part of `validate_update`; `step` has the faults of the step in metadata."""
+        return step
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The kind's part of `validate_update` for the status subresource."""
+        return step
+
+    # --- shared by kinds
+
+    def metadata_faults(self, obj: Obj) -> list[FieldError]:
+        """The metadata by the rules of this kind."""
+        found = meta.name_faults(metadata(obj), self.name_format)
+        found += self._content_faults(obj)
+        if self.checks_finalizers:
+            found += self._finalizer_faults(obj)
+        return found
+
+    def _common_faults(self, obj: Obj) -> list[FieldError]:
+        # Names that pass a kind's own format are path segments already.
+        if self.checks_metadata:
+            return []
+        return meta.name_faults(metadata(obj), name_is_path_segment) + self._content_faults(obj)
+
+    def _content_faults(self, obj: Obj) -> list[FieldError]:
+        return meta.content_faults(metadata(obj), self.kind.namespaced)
+
+    def _finalizer_faults(self, obj: Obj) -> list[FieldError]:
+        named = meta.texts(metadata(obj), "finalizers")
+        return meta.standard_finalizer_faults(named, "metadata.finalizers") if named else []
+
+    def _settle_version(self, new: Obj, old: Obj) -> None:
+        version = metadata(new).get("resourceVersion")
+        if version not in (None, "", "0"):
+            return
+        if not self.traits.unconditional_update:
+            fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise status.invalid(self.kind, name_of(old), [fault])
+        meta.keep(metadata(new), metadata(old), "resourceVersion")
+
+
+def count_generation(new: Obj, old: Obj, changed: bool) -> None:
+    """One more generation where the spec is not what it was."""
+    if changed:
+        before = metadata(old).get("generation")
+        metadata(new)["generation"] = (before if type(before) is int else 0) + 1

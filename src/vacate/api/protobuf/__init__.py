@@ -1,9 +1,0 @@
-"""Bodies in the protobuf form of the Kubernetes API, read into the same dicts as JSON.
-
-Clients built from the official Go types, kubectl among them, send what they create in this form and accept
-JSON in return, so reading it is enough.
-"""
-
-from vacate.api.protobuf.decode import MEDIA_TYPE, ProtobufError, decode_object
-
-__all__ = ["MEDIA_TYPE", "ProtobufError", "decode_object"]

@@ -1,0 +1,97 @@
+"""Label selectors: as text (`app=web,tier in (a,b),!canary`) and as objects carry them.
+
+Refusals are `BadRequest` in the words that the API server uses for a bad `labelSelector` parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vacate.api.selectors.parser import parse
+from vacate.api.selectors.requirements import (
+    DOES_NOT_EXIST,
+    DOUBLE_EQUALS,
+    EQUALS,
+    EXISTS,
+    IN,
+    NOT_IN,
+    Requirement,
+    requirement,
+)
+from vacate.api.types.meta import LabelSelector
+from vacate.errors import BadRequest
+
+_OPERATORS_OF_OBJECTS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements together, in the order of their keys; or the selector that selects nothing."""
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether any labels match."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether an object with these labels is selected."""
+        if self.nothing:
+            return False
+        found: Mapping[str, str] = {} if labels is None else labels
+        return all(one.matches(found) for one in self.requirements)
+
+    def exact(self, key: str) -> str | None:
+        """The one value that the label must have, where the selector says so."""
+        first = next((one for one in self.requirements if one.key == key), None)
+        if first is None or first.operator not in (EQUALS, DOUBLE_EQUALS, IN) or len(first.values) != 1:
+            return None
+        return first.values[0]
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING = Selector()
+NOTHING = Selector(nothing=True)
+
+
+def parse_selector(text: str) -> Selector:
+    """Read a selector from text; an empty text selects everything."""
+    if not text:
+        return EVERYTHING
+    return _sorted(parse(text))
+
+
+def selector_of(source: LabelSelector | Mapping[str, Any] | None) -> Selector:
+    """The selector that an object carries: none selects nothing, an empty one everything."""
+    if source is None:
+        return NOTHING
+    if isinstance(source, LabelSelector):
+        labels, expressions = source.match_labels, source.match_expressions
+    else:
+        labels, expressions = source.get("matchLabels") or {}, source.get("matchExpressions") or []
+    found = [requirement(key, EQUALS, (value,)) for key, value in labels.items()]
+    found += map(_of_expression, expressions)
+    return _sorted(found)
+
+
+def selector_of_labels(labels: Mapping[str, str]) -> Selector:
+    """The selector that asks for exactly these labels, taken as they are."""
+    return _sorted(Requirement(key, EQUALS, (value,)) for key, value in labels.items())
+
+
+def _of_expression(expression: Mapping[str, Any]) -> Requirement:
+    written = str(expression.get("operator") or "")
+    operator = _OPERATORS_OF_OBJECTS.get(written)
+    if operator is None:
+        raise BadRequest(f'"{written}" is not a valid label selector operator')
+    return requirement(str(expression.get("key") or ""), operator, expression.get("values") or ())
+
+
+def _sorted(requirements: Iterable[Requirement]) -> Selector:
+    return Selector(tuple(sorted(requirements, key=lambda one: one.key)))

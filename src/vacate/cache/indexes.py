@@ -1,0 +1,61 @@
+"""By what the workload controllers find objects in their caches; a name means the same to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from vacate.api.selectors.labels import Selector
+from vacate.api.types import ObjectMeta, Pod
+from vacate.cache.reader import Reader
+
+CONTROLLER = "controller"
+NODE = "node"
+LABEL = "label"
+
+
+class _HasMeta(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+def orphans_of(namespace: str) -> str:
+    """The value under which objects without a controller are found."""
+    return f"orphans/{namespace}"
+
+
+def by_controller(obj: _HasMeta) -> Iterable[str]:
+    """The uid of the controller, or that there is none."""
+    ref = obj.metadata.controller
+    return (ref.uid if ref else orphans_of(obj.metadata.namespace),)
+
+
+def by_node(pod: Pod) -> Iterable[str]:
+    """The name of the node, for pods that have one."""
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
+def by_label(pod: Pod) -> Iterable[str]:
+    """Each label, within the namespace."""
+    return [_label(pod.metadata.namespace, *pair) for pair in pod.metadata.labels.items()]
+
+
+def _label(namespace: str, key: str, value: str) -> str:
+    return f"{namespace}/{key}={value}"
+
+
+def selected(pods: Reader[Pod], namespace: str, selector: Selector) -> list[Pod]:
+    """The pods that a selector means; one exact label is enough to look at few of them."""
+    for requirement in selector.requirements:
+        value = selector.exact(requirement.key)
+        if value is not None:
+            found = pods.by_index(LABEL, _label(namespace, requirement.key, value))
+            break
+    else:
+        found = pods.list(namespace)
+    return [pod for pod in found if selector.matches(pod.metadata.labels)]
+
+
+CONTROLLED: Mapping[str, Any] = {CONTROLLER: by_controller}
+PLACED: Mapping[str, Any] = {NODE: by_node}
+LABELLED: Mapping[str, Any] = {LABEL: by_label}

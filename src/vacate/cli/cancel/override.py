@@ -1,0 +1,100 @@
+"""The administrator's way out: every requester removed, and Forbid undone where it is in the way."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import ALLOW, EvictionRequest
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.events import OVERRIDDEN, note
+from vacate.cli.identity import cluster_user
+from vacate.client.codec import codec_for
+from vacate.errors import Conflict, VacateError
+from vacate.views.phrases import listed
+
+STAYS = "may stay:"
+_ATTEMPTS = 20
+
+
+async def override(cluster: Cluster, request: EvictionRequest, requester: str) -> str:
+    """Remove every requester; what was done, as the rest of a sentence that begins with the pod."""
+    overriding = Overriding(cluster, request)
+    try:
+        await overriding.run()
+    finally:
+        noted = await overriding.note(await _user(cluster, requester))
+    first = "the interceptor's Forbid was set to Allow, and " if overriding.allowed else ""
+    last = "" if noted else "; no Event could be written about it"
+    return f"{STAYS} {first}all requesters were removed ({overriding.removed}){last}"
+
+
+class Overriding:
+    """One request that is cancelled over the heads of others, and what has come of it so far."""
+
+    def __init__(self, cluster: Cluster, request: EvictionRequest) -> None:
+        self._cluster = cluster
+        self._request = request
+        self.allowed = False  # whether Forbid was in the way and is undone
+        self.removed = ""  # whose names are gone
+
+    async def run(self) -> None:
+        """Do it, however others write meanwhile; VacateError where it cannot be done."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._once()
+            except Conflict:
+                self._request = await _read(self._cluster, self._request)
+            if self._request.complete:
+                raise VacateError(f"it is too late: {self._request.status.message}")
+        raise VacateError("the request changes too quickly; try again")
+
+    async def note(self, who: str) -> bool:
+        """Say by an Event who has done what, also where it was not all; whether that was possible."""
+        removed = f"removed all requesters ({self.removed})" if self.removed else ""
+        allowed = "set the cancellation policy from Forbid to Allow" if self.allowed else ""
+        done = " and ".join(part for part in (allowed, removed) if part)
+        if not done:
+            return True
+        return await note(self._cluster, self._request, OVERRIDDEN, f"{who} {done}.", warning=True)
+
+    async def _once(self) -> None:
+        if self._request.forbids_cancellation:
+            self._request = await _allow(self._cluster, self._request)
+            self.allowed = True
+        names = listed([one.name for one in self._request.spec.requesters])
+        if names:
+            await _empty(self._cluster, self._request)
+        self.removed = names or "nobody"
+
+
+async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
+    patch = _guarded(request, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
+    return await _patch(cluster, request, patch, "status")
+
+
+async def _empty(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
+    return await _patch(cluster, request, _guarded(request, {"spec": {"requesters": []}}))
+
+
+async def _patch(
+    cluster: Cluster, request: EvictionRequest, patch: Obj, subresource: str = ""
+) -> EvictionRequest:
+    meta = request.metadata
+    changed = await cluster.client.patch(
+        EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource=subresource
+    )
+    return codec_for(EvictionRequest).convert(changed)
+
+
+async def _read(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
+    meta = request.metadata
+    return await cluster.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+
+
+def _guarded(request: EvictionRequest, patch: Obj) -> Obj:
+    return {"metadata": {"resourceVersion": request.metadata.resource_version}, **patch}
+
+
+async def _user(cluster: Cluster, requester: str) -> str:
+    """Who the server takes us for; the requester's name where it does not say."""
+    return await cluster_user(cluster) or requester

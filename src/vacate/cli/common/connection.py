@@ -1,0 +1,89 @@
+"""How a command reaches its cluster: the flags that all of them share, and the client they open."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.cli.common.parameters import namespace_name
+from vacate.cli.common.remedies import not_accepted, unreachable
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import Clock, SystemClock
+from vacate.errors import ApiError, ConfigError, NotFound, TransportError, Unauthorized
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which cluster and namespace were asked for; empty means what the kubeconfig says."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An open way to a cluster, and the namespace that commands speak of."""
+
+    client: Client
+    namespace: str
+    clock: Clock
+
+
+def cluster_options(command: F) -> F:
+    """Add --kubeconfig, --context and -n; the command gets them as `reach`."""
+
+    @click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
+    @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+    @click.option(
+        "-n",
+        "--namespace",
+        type=namespace_name,
+        metavar="NAME",
+        help="Namespace; the context's by default.",
+    )
+    @functools.wraps(command)
+    def with_reach(*args: Any, kubeconfig: str, context: str, namespace: str | None, **kwargs: Any) -> Any:
+        return command(*args, reach=Reach(kubeconfig, context, namespace or ""), **kwargs)
+
+    return with_reach  # type: ignore[return-value]
+
+
+@contextlib.asynccontextmanager
+async def connected(reach: Reach) -> AsyncIterator[Cluster]:
+    """The cluster, for as long as the block runs."""
+    config = load_config(reach.kubeconfig, reach.context)
+    clock = SystemClock()
+    client = Client(HttpTransport(config, clock), user_agent="vacate/cli")
+    try:
+        yield Cluster(client, reach.namespace or config.namespace, clock)
+    except NotFound as error:
+        raise _not_served() if _is_path(error) else error from error
+    except Unauthorized as error:
+        raise ConfigError(not_accepted(config.server)) from error
+    except TransportError as error:
+        raise unreachable(error, config.server) from error
+    finally:
+        await client.aclose()
+
+
+def _is_path(error: ApiError) -> bool:
+    """Whether the path as such is unknown, and not only an object of that name."""
+    return not error.details.get("name") and not error.details.get("kind")
+
+
+def _not_served() -> ConfigError:
+    return ConfigError(
+        f"this cluster serves no EvictionRequests ({EVICTIONREQUESTS.api_version}): install Vacate's CRD, "
+        "or open the feature gate EvictionRequestAPI"
+    )

@@ -1,0 +1,123 @@
+"""What the commands read: a pod, its request, the budgets over it, and when an eviction was last refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shlex
+from dataclasses import dataclass
+
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj, dig
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.core import Event
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.remedies import not_found_in
+from vacate.client.codec import codec_for, identity_of
+from vacate.errors import Forbidden, NotFound, UnreadableObject
+
+REFUSED = "EvictionRefused"
+"""The reason of the controller's event about a refused eviction."""
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pod and the request about it, each as far as there is one."""
+
+    pod: Obj | None
+    request: Obj | None
+
+    @property
+    def typed_pod(self) -> Pod | None:
+        """The pod as a projection; UnreadableObject where it cannot be decoded."""
+        return codec_for(Pod).convert(self.pod) if self.pod is not None else None
+
+    @property
+    def typed_request(self) -> EvictionRequest | None:
+        """The request as a projection; UnreadableObject where it cannot be decoded."""
+        return typed_request(self.request) if self.request is not None else None
+
+
+def typed_request(request: Obj) -> EvictionRequest:
+    """The request as a projection; UnreadableObject, with a way out, where it cannot be decoded."""
+    try:
+        return codec_for(EvictionRequest).convert(request)
+    except UnreadableObject as error:
+        meta = identity_of(request)
+        where = f"{EVICTIONREQUESTS.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
+        raise UnreadableObject(
+            f"{error}. It is left alone until it changes. Put that field right with `kubectl edit {where} "
+            f"--subresource=status`, or remove the request with `kubectl delete {where}`"
+        ) from error
+
+
+async def find(cluster: Cluster, pod_name: str) -> Found:
+    """The pod of that name and its request; of a pod that is gone, the newest request about it.
+
+    NotFound where there is neither.
+    """
+    pod, missing = await _pod(cluster, pod_name)
+    if pod is not None:
+        return Found(pod, await _request(cluster, str(dig(pod, "metadata", "uid"))))
+    request = await _newest_about(cluster, pod_name)
+    if request is None and missing is not None:
+        raise missing
+    return Found(None, request)
+
+
+async def list_requests(cluster: Cluster, namespace: str, selector: str = "") -> list[Obj]:
+    """Every request of a namespace, or of all of them, with these labels, page by page."""
+    found: list[Obj] = []
+    token = ""
+    while True:
+        page = await cluster.client.list(
+            EVICTIONREQUESTS, namespace, label_selector=selector, limit=_PAGE, continue_token=token
+        )
+        found += page.items
+        token = page.continue_token
+        if not token:
+            return found
+
+
+async def list_budgets(cluster: Cluster, namespace: str) -> list[PodDisruptionBudget] | None:
+    """The budgets of a namespace, or of all; None for those who may not read them."""
+    try:
+        found = await cluster.client.list(PODDISRUPTIONBUDGETS, namespace, into=PodDisruptionBudget)
+    except Forbidden:
+        return None
+    return list(found.items)
+
+
+async def last_refusal(cluster: Cluster, request: EvictionRequest) -> dt.datetime | None:
+    """When an eviction was last refused, where the events are readable and still kept."""
+    meta = request.metadata
+    selector = f"involvedObject.name={meta.name},reason={REFUSED}"
+    try:
+        found = await cluster.client.list(EVENTS, meta.namespace, field_selector=selector, into=Event)
+    except Forbidden:
+        return None
+    return max((one.last_timestamp for one in found.items if one.last_timestamp), default=None)
+
+
+async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None]:
+    try:
+        return await cluster.client.get(PODS, name, cluster.namespace), None
+    except NotFound as error:
+        return None, not_found_in(error, cluster.namespace)
+
+
+async def _request(cluster: Cluster, uid: str) -> Obj | None:
+    try:
+        return await cluster.client.get(EVICTIONREQUESTS, uid, cluster.namespace)
+    except NotFound as error:
+        if not error.details.get("name"):
+            raise  # the kind as such is not served
+        return None
+
+
+async def _newest_about(cluster: Cluster, pod_name: str) -> Obj | None:
+    requests = await list_requests(cluster, cluster.namespace)
+    about = [one for one in requests if dig(one, "spec", "target", "podRef", "name") == pod_name]
+    return max(about, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)

@@ -1,0 +1,117 @@
+"""Options that commands which stay have in common, and how they log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from vacate.api.names import dns1123_subdomain
+from vacate.cli.common import terminal
+from vacate.cli.common.parameters import subdomain
+from vacate.embedded.apiserver.auth.rbacsubjects import service_account_user, split_service_account
+from vacate.features import FeatureGates, parse_feature_gates
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PORT = click.IntRange(0, 65535)
+
+
+def kubeconfig_options(command: F) -> F:
+    """Add --kubeconfig and --context: which cluster, where it is not the one around the process."""
+    command = click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")(
+        command
+    )
+    return click.option(
+        "--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG."
+    )(command)
+
+
+def health_options(port: int) -> Callable[[F], F]:
+    """Add --metrics-port and --metrics-address, for health and metrics over plain HTTP."""
+
+    def add(command: F) -> F:
+        command = click.option(
+            "--metrics-address",
+            default="127.0.0.1",
+            show_default=True,
+            metavar="ADDRESS",
+            help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
+        )(command)
+        return click.option(
+            "--metrics-port",
+            type=PORT,
+            default=port,
+            show_default=True,
+            help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
+        )(command)
+
+    return add
+
+
+def gates_option(command: F) -> F:
+    """Add --feature-gates; the command gets them as `gates`."""
+    return click.option(
+        "--feature-gates",
+        "gates",
+        default="",
+        callback=_gates,
+        metavar="NAME=BOOL,…",
+        help="Open or close features.",
+    )(command)
+
+
+def allowed_option(command: F) -> F:
+    """Add --allow-interceptor; the command gets the names as `allowed`."""
+    return click.option(
+        "--allow-interceptor",
+        "allowed",
+        type=subdomain,
+        multiple=True,
+        metavar="NAME",
+        help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
+    )(command)
+
+
+def interceptor_accounts_option(command: F) -> F:
+    """Add --interceptor; the command gets user names by interceptor as `interceptors`."""
+    return click.option(
+        "--interceptor",
+        "interceptors",
+        multiple=True,
+        callback=_interceptor_accounts,
+        metavar="NAME=NAMESPACE/SERVICEACCOUNT",
+        help="Let only this service account report while the interceptor is active. May be given several "
+        "times, also for one interceptor.",
+    )(command)
+
+
+def _interceptor_accounts(
+    _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for one in given:
+        name, _, account = one.partition("=")
+        namespace, _, short = account.partition("/")
+        user = service_account_user(namespace, short)
+        if dns1123_subdomain(name) or split_service_account(user) is None:
+            raise click.BadParameter(
+                f"{one!r} binds no interceptor; write NAME=NAMESPACE/SERVICEACCOUNT, such as "
+                "backup.example.com=shop/backup"
+            )
+        found[name] = (*found.get(name, ()), user)
+    return found
+
+
+def log_to_stderr(*, verbose: bool) -> None:
+    """Warnings, and what happens in between where someone wants to know."""
+    level = logging.INFO if verbose else logging.WARNING
+    handler = logging.StreamHandler()
+    handler.setFormatter(terminal.SafeFormatter("%(asctime)s %(levelname).1s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
+    return parse_feature_gates(value)

@@ -1,0 +1,185 @@
+"""`vacate demo`: a node is drained, its pods leave through their interceptors, for everyone to watch."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common import terminal
+from vacate.cli.common.changes import Changes
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.demo import workloads as app
+from vacate.cli.demo.report import Summary, print_report
+from vacate.cli.demo.timeline import Timeline
+from vacate.cli.demo.view import Screen, View
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.client.kubeconfig import load_cluster
+from vacate.clock import SystemClock
+from vacate.embedded.cluster.local import LocalCluster, LocalSettings
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
+from vacate.entropy import system_entropy
+from vacate.errors import VacateError
+from vacate.runtime.dependencies import InformerFactory
+from vacate.sdk import Requester, serve_interceptors
+
+NAMESPACE = "default"
+REQUESTER = "drain.example.com"
+_PATIENCE_SECONDS = 120.0
+
+
+@click.command()
+def demo() -> None:
+    """Drain a node of a throw-away cluster, live, and clean up.
+
+    Its pods are evicted through EvictionRequests: interceptors prepare some of them, a disruption budget
+    holds others back, and a timeline at the end shows whose turn it was when.
+    """
+    run_until_signalled(_in_temporary_folder)
+
+
+async def _in_temporary_folder() -> None:
+    with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
+        behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.6, stop=1.5))
+        cluster = LocalCluster(LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour))
+        terminal.echo("Starting a throw-away cluster of three nodes; this takes a few seconds")
+        await cluster.start()
+        try:
+            await cluster.wait_ready()
+            transport = HttpTransport(load_cluster([cluster.folder.kubeconfig]), SystemClock())
+            try:
+                async with asyncio.timeout(_PATIENCE_SECONDS):
+                    await Demo(Client(transport, user_agent="vacate/demo")).play()
+            except TimeoutError:
+                raise VacateError(f"the demo did not end within {_PATIENCE_SECONDS:.0f} seconds") from None
+            finally:
+                await transport.aclose()
+        finally:
+            await cluster.stop()
+
+
+class Demo:
+    """The play: it speaks to the cluster over HTTPS, as any client would."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._clock = SystemClock()
+        self._requester = Requester(client, REQUESTER, clock=self._clock, entropy=system_entropy())
+        informers = InformerFactory(client, self._clock, system_entropy())
+        self._pods = informers.informer(PODS, Pod, namespace=NAMESPACE)
+        self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=NAMESPACE)
+        self._requests = informers.informer(EVICTIONREQUESTS, EvictionRequest, namespace=NAMESPACE)
+        self._informers = informers
+        self._changes = Changes()
+        self._screen = Screen(self._view)
+        self._timeline = Timeline(self._screen.say)
+        self._summary = Summary(app.WEB_REPLICAS, app.WEB_AT_LEAST)
+        self._cordoned = ""
+        self._began = 0.0  # of the drain; 0 before and after it
+
+    async def play(self) -> None:
+        """From an empty cluster to a drained node, a timeline and a summary of how it went."""
+        self._requests.subscribe(self._see_request)
+        self._pods.subscribe(self._see_pod)
+        self._budgets.subscribe(lambda _old, _new: self._changes.tell())
+        async with asyncio.TaskGroup() as group:
+            around = [group.create_task(informer.run()) for informer in self._informers.all()]
+            around.append(group.create_task(serve_interceptors(self._client, app.INTERCEPTORS)))
+            with self._screen:
+                around.append(group.create_task(self._draw()))
+                node = await self._deploy()
+                await self._drain(node)
+            for task in around:
+                task.cancel()
+        print_report(self._summary, node, self._timeline)
+
+    async def _deploy(self) -> str:
+        say = self._screen.say
+        kept = f"{app.WEB_AT_LEAST} of {app.WEB_REPLICAS} must stay available"
+        chain = f"{app.REPLICATE}, then {app.BACKUP}"
+        say(f"Deploying {app.WEB} ({kept}), {app.CART} (prepared by {app.CHECKPOINT}), {app.DB} (by {chain})")
+        for budget in app.BUDGETS:
+            await self._client.create(PODDISRUPTIONBUDGETS, budget, NAMESPACE)
+        for deployment in app.DEPLOYMENTS:
+            await self._client.create(DEPLOYMENTS, deployment, NAMESPACE)
+        await self._until(lambda: len(self._ready()) == app.REPLICAS and self._allowed(app.WEB) > 0)
+        node = self._fullest()
+        say(f"All {app.REPLICAS} pods are ready; {len(self._on(node))} of them run on {node}")
+        return node
+
+    async def _drain(self, node: str) -> None:
+        await self._client.patch(NODES, node, {"spec": {"unschedulable": True}})
+        self._cordoned = node
+        self._screen.say(f"Cordoned {node}: no new pod goes there")
+        leaving = sorted(self._on(node), key=lambda pod: pod.metadata.name)
+        self._began = self._clock.monotonic()
+        self._screen.say(f"{REQUESTER} requests the eviction of the {len(leaving)} pods of {node}")
+        async with asyncio.TaskGroup() as group:
+            for pod in leaving:
+                group.create_task(self._leave(pod))
+        await self._until(lambda: not self._on(node) and len(self._ready()) == app.REPLICAS)
+        self._summary.seconds, self._began = self._now(), 0.0
+        self._screen.say(f"{node} is empty, and all {app.REPLICAS} pods are ready elsewhere")
+
+    async def _leave(self, pod: Pod) -> None:
+        request = await self._requester.request(pod, reason="the node is drained")
+        await self._requester.wait(request)
+
+    async def _draw(self) -> None:
+        while True:
+            await self._changes.wait()
+            if self._began:
+                ready = [pod for pod in self._ready() if pod.metadata.labels.get("app") == app.WEB]
+                self._summary.lowest = min(self._summary.lowest, len(ready))
+            self._screen.refresh()
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await self._changes.wait()
+
+    def _see_request(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        if new is not None:
+            self._timeline.see_request(new, self._now())
+        self._changes.tell()
+
+    def _see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        seen = new or old
+        if seen is not None:
+            self._timeline.see_pod(seen, self._now(), gone=new is None)
+        self._changes.tell()
+
+    def _now(self) -> float:
+        return self._clock.monotonic() - self._began if self._began else 0.0
+
+    def _view(self) -> View:
+        budget = self._budgets.reader.get(NAMESPACE, app.WEB)
+        pods, requests = self._pods.reader.list(NAMESPACE), self._requests.reader.list(NAMESPACE)
+        return View(pods, requests, budget, self._clock.now(), self._cordoned)
+
+    def _ready(self) -> list[Pod]:
+        return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.ready and not pod.terminating]
+
+    def _on(self, node: str) -> list[Pod]:
+        return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.spec.node_name == node]
+
+    def _fullest(self) -> str:
+        """The node whose pods show most: of the most applications, and then the most pods."""
+        pods = self._ready()
+        count = Counter(pod.spec.node_name for pod in pods)
+        apps = Counter(
+            node for node, _ in {(pod.spec.node_name, pod.metadata.labels.get("app")) for pod in pods}
+        )
+        return max(sorted(count), key=lambda node: (apps[node], count[node]))
+
+    def _allowed(self, name: str) -> int:
+        budget = self._budgets.reader.get(NAMESPACE, name)
+        return budget.status.disruptions_allowed if budget else 0

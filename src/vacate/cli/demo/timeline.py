@@ -1,0 +1,136 @@
+"""Who had their turn when: the courses of the pods that leave, gathered from what is watched. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.model import Stage
+from vacate.views.budgets import budgets_named_in
+from vacate.views.statusrows import pod_of
+
+LEAVING, EVICTING, BLOCKED = "terminating", "evicting", "waiting for budget"
+_FILLS = "▒▓▒▓"
+_WAITS, _LEAVES = "·", "█"
+LEGEND = "▒▓ interceptor   · waiting   █ terminating"
+"""What the strips consist of."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What went on with a pod from one moment to another, in seconds."""
+
+    label: str
+    began: float
+    ended: float = 0.0
+
+
+@dataclass(slots=True)
+class Course:
+    """One pod's way out."""
+
+    pod: str
+    steps: list[Step] = field(default_factory=list)
+    gone: bool = False
+
+    @property
+    def label(self) -> str:
+        """What goes on with the pod now."""
+        return self.steps[-1].label if self.steps else ""
+
+    def turn(self, label: str, now: float) -> bool:
+        """Something else begins; False where it is no news. A pod that leaves does not come back."""
+        if self.gone or self.label in (label, LEAVING):
+            return False
+        if self.steps:
+            self.steps[-1].ended = now
+        self.steps.append(Step(label, now))
+        return True
+
+    def end(self, now: float) -> bool:
+        """The pod is gone."""
+        if self.gone:
+            return False
+        if self.steps:
+            self.steps[-1].ended = now
+        self.gone = True
+        return True
+
+
+class Timeline:
+    """The courses of all pods that were asked to leave."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.courses: dict[str, Course] = {}
+        self.refusals: dict[str, int] = {}
+        self._say = say
+
+    @property
+    def length(self) -> float:
+        """When the last step ended."""
+        return max((step.ended for one in self.courses.values() for step in one.steps), default=0.0)
+
+    def see_request(self, request: EvictionRequest, now: float) -> None:
+        """A request is there, or has changed."""
+        pod = pod_of(request)
+        course = self.courses.setdefault(pod, Course(pod))
+        counted = request.status.pod_eviction_status
+        if counted is not None:
+            self.refusals[pod] = counted.failed_api_eviction_counter
+        label = _label(request)
+        if label and course.turn(label, now):
+            self._say(_line(pod, label, request))
+
+    def see_pod(self, pod: Pod, now: float, *, gone: bool) -> None:
+        """A pod has changed or is gone; those that nobody asked do not count."""
+        course = self.courses.get(pod.metadata.name)
+        if course is None:
+            return
+        if gone:
+            if course.end(now):
+                self._say(f"{course.pod} is gone")
+        elif pod.terminating and course.turn(LEAVING, now):
+            self._say(f"{course.pod} is terminating")
+
+
+def bar(course: Course, length: float, width: int) -> str:
+    """The course as a strip: interceptors in turn light and dark, waiting as dots, leaving solid."""
+    strip = [" "] * width
+    turns = 0
+    for step in course.steps:
+        fill = _LEAVES if step.label == LEAVING else _WAITS
+        if step.label not in (LEAVING, EVICTING) and not step.label.startswith(BLOCKED):
+            fill, turns = _FILLS[turns % len(_FILLS)], turns + 1
+        first, last = (int(moment / length * width) if length else 0 for moment in (step.began, step.ended))
+        for place in range(first, min(max(last, first + 1), width)):
+            strip[place] = fill
+    return "".join(strip)
+
+
+def steps_of(course: Course) -> list[str]:
+    """Each step with its beginning and its end; to be evicted takes but a moment."""
+    return [
+        f"{step.label} {step.began:.1f}-{step.ended:.1f} s"
+        for step in course.steps
+        if step.label != EVICTING or step.ended - step.began >= 0.5
+    ]
+
+
+def _label(request: EvictionRequest) -> str:
+    stage = shown_stage(request)
+    if stage is Stage.INTERCEPTING:
+        return request.status.active_interceptor_name or ""
+    if stage is Stage.BLOCKED:
+        return f"{BLOCKED} {', '.join(budgets_named_in(request.status.message)) or 'unknown'}"
+    return {Stage.EVICTING: EVICTING, Stage.TERMINATING: LEAVING}.get(stage, "")
+
+
+def _line(pod: str, label: str, request: EvictionRequest) -> str:
+    if label.startswith(BLOCKED):
+        return f"{pod} is blocked: {request.status.message.rpartition('. ')[2]}"
+    if label == EVICTING:
+        return f"{pod} is being evicted"
+    return f"{pod} is terminating" if label == LEAVING else f"{pod}: interceptor {label} has its turn"

@@ -1,0 +1,124 @@
+"""What `vacate evict --wait` shows: a live table on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.status.outage import Outage
+from vacate.entropy import system_entropy
+from vacate.errors import VacateError
+from vacate.eviction.model import Stage
+from vacate.views.statusrows import NOTHING, Row, row_of
+
+_TICK_SECONDS = 1.0
+
+
+def progress_text(row: Row) -> str:
+    """How it stands, as the rest of a sentence that begins with the pod."""
+    said = f": {row.message}" if row.message != NOTHING else ""
+    match row.stage:
+        case Stage.INTERCEPTING.value if row.active != NOTHING:
+            eta = f" (ETA {row.eta})" if row.eta != NOTHING else ""
+            return f"waits for interceptor {row.active}{eta}{said}"
+        case Stage.INTERCEPTING.value:
+            return f"waits for its first interceptor to be asked{said}"
+        case Stage.BLOCKED.value:
+            return f"is blocked by {row.blocked_by}{said}"
+        case Stage.EVICTING.value:
+            return f"is being evicted{said}"
+        case Stage.TERMINATING.value:
+            return f"is terminating{said}"
+    return f"is {row.stage}{said}"
+
+
+class Progress:
+    """The requests that are waited for, by their names, and how they stand."""
+
+    def __init__(self, cluster: Cluster, pods: Mapping[str, str]) -> None:
+        self._cluster = cluster
+        self._pods = pods  # by the request's name
+        self._said: dict[str, tuple[str, ...]] = {}
+        self._outage = Outage(cluster.clock)
+        self._informer = Informer(
+            cluster.client,
+            EVICTIONREQUESTS,
+            EvictionRequest,
+            clock=cluster.clock,
+            entropy=system_entropy(),
+            namespace=cluster.namespace,
+        )
+
+    async def run(self) -> None:
+        """Show each change until cancelled."""
+        live = terminal.is_terminal()
+        if not live:
+            self._informer.subscribe(self._line)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._informer.run())
+            await (self._draw() if live else self._report())
+
+    def _line(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        if new is None or new.complete or new.metadata.name not in self._pods:
+            return
+        row = row_of(new, [], self._cluster.clock.now())
+        news = (row.stage, row.active, row.blocked_by, row.message)
+        if self._said.get(row.request) != news:
+            self._said[row.request] = news
+            terminal.echo(f"pod/{row.pod} {progress_text(row)}")
+
+    async def _report(self) -> None:
+        while True:
+            await self._cluster.clock.sleep(_TICK_SECONDS)
+            self._outage.report([self._informer])
+
+    async def _draw(self) -> None:
+        from rich.live import Live  # noqa: PLC0415  only where there is a terminal
+        from rich.text import Text  # noqa: PLC0415
+
+        from vacate.cli.status.table import live_table  # noqa: PLC0415
+
+        console = terminal.console()
+        # Lines are written above the table by `drawing`, and not by what Live could put in place of stdout.
+        live = Live(
+            Text(""),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        with live, terminal.drawing(console):
+            while True:
+                self._outage.check([self._informer])
+                rows, note = self._rows(), terminal.safe(self._outage.text)
+                size = (console.width, console.height)
+                live.update(live_table(rows, size, note=note) if rows else Text(note), refresh=True)
+                await self._cluster.clock.sleep(_TICK_SECONDS)
+
+    def _rows(self) -> list[Row]:
+        now = self._cluster.clock.now()
+        found = [self._informer.reader.get(self._cluster.namespace, name) for name in self._pods]
+        return [row_of(one, [], now) for one in found if one is not None and not one.complete]
+
+
+@contextlib.asynccontextmanager
+async def shown_progress(cluster: Cluster, pods: Mapping[str, str]) -> AsyncIterator[None]:
+    """Show how the requests go on, for the length of the block; those who may not list them see nothing."""
+    try:
+        await cluster.client.list(EVICTIONREQUESTS, cluster.namespace, limit=1)
+    except VacateError:
+        yield
+        return
+    task = asyncio.get_running_loop().create_task(Progress(cluster, pods).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

@@ -1,0 +1,82 @@
+"""`vacate explain`: how a pod's leave stands, in sentences."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from vacate.api.types import PodDisruptionBudget
+from vacate.cli.common import terminal
+from vacate.cli.common.completing import complete_pods
+from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.output import output_option, print_object
+from vacate.cli.common.parameters import pod_name
+from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import Found, find, last_refusal, list_budgets
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.explain.text import as_lines, as_object
+from vacate.eviction.registration import resolve
+from vacate.views.explanation import Story, tell
+from vacate.views.sections.unrequested import tell_unasked
+
+
+@click.command()
+@click.argument("pod", type=pod_name, shell_complete=complete_pods, metavar="POD")
+@cluster_options
+@output_option()
+def explain(pod: str, reach: Reach, output: str) -> None:
+    """Tell how a pod's leave stands.
+
+    Every interceptor in order and what became of it, what has happened, what is awaited, what will happen
+    next and when, and what you can do about it. POD is NAME or pod/NAME.
+
+    Exit codes: 0 done, 1 refused or failed, also without such a pod, 2 usage, 130 interrupted.
+    """
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            story, readable = await _story(cluster, pod)
+        if output:
+            print_object(as_object(story), output)
+            return
+        terminal.echo_lines(as_lines(story, _width()))
+        if not readable:
+            terminal.echo("You may not read disruption budgets here; what they say is left out.", err=True)
+
+    if run_until_signalled(work):
+        interrupted()
+
+
+async def _story(cluster: Cluster, pod: str) -> tuple[Story, bool]:
+    found = await find(cluster, pod)
+    budgets = await list_budgets(cluster, cluster.namespace)
+    request, now = found.typed_request, cluster.clock.now()
+    if request is None:
+        return _unasked(found, cluster, budgets or []), budgets is not None
+    refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
+    story = tell(
+        request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
+    )
+    return story, budgets is not None
+
+
+def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Story:
+    pod = found.typed_pod
+    assert found.pod is not None
+    assert pod is not None
+    registered = resolve(found.pod)
+    return tell_unasked(
+        pod,
+        registered.interceptors[::-1],
+        budgets,
+        faults=[f"{fault.path}: {fault.detail}" for fault in registered.faults],
+        now=cluster.clock.now(),
+        program=program_name(),
+    )
+
+
+def _width() -> int:
+    """How wide a line may be; without a terminal sentences stay whole."""
+    return shutil.get_terminal_size().columns if terminal.is_terminal() else 0

@@ -1,0 +1,93 @@
+"""A story on the screen, and as an object for programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time
+from vacate.cli.common.terminal import safe
+from vacate.views.explanation import Story, ToldTurn
+
+
+def as_text(story: Story, width: int = 0) -> str:
+    """The story with its headings; lines are broken at the width, where there is one."""
+    return "\n".join(as_lines(story, width))
+
+
+def as_lines(story: Story, width: int = 0) -> list[str]:
+    """The same, line by line: a break within what others wrote does not begin a new one."""
+    parts = [
+        ("", [story.headline, *story.asked]),
+        ("Interceptors, in the order of turns:", _numbered(story.turns)),
+        ("What has happened:", story.happened),
+        ("What is awaited:", story.awaited),
+        ("What happens next:", story.next),
+    ]
+    blocks = [_block(title, texts, width) for title, texts in parts if texts]
+    if story.remedies:
+        blocks.append(["What you can do:", *_remedies(story, width)])
+    return [line for block in blocks for line in ("", *block)][1:]
+
+
+def as_object(story: Story) -> Obj:
+    """The story for programs: the same sentences, and the moments as times."""
+    return {
+        "namespace": story.namespace,
+        "pod": story.pod,
+        "evictionRequest": story.request,
+        "stage": story.stage.value if story.stage else "",
+        "headline": story.headline,
+        "asked": list(story.asked),
+        "interceptors": [_turn(turn) for turn in story.turns],
+        "happened": list(story.happened),
+        "awaited": list(story.awaited),
+        "next": list(story.next),
+        "nextAt": format_exact_time(story.next_at) if story.next_at else None,
+        "remedies": [{"text": one.text, "command": one.command} for one in story.remedies],
+    }
+
+
+def _turn(turn: ToldTurn) -> Obj:
+    return {
+        "name": turn.interceptor,
+        "state": turn.state.value,
+        "text": str(turn),
+        "began": format_exact_time(turn.began) if turn.began else None,
+        "ended": format_exact_time(turn.ended) if turn.ended else None,
+    }
+
+
+def _numbered(turns: Iterable[ToldTurn]) -> list[str]:
+    return [f"{number}. {turn}" for number, turn in enumerate(turns, 1)]
+
+
+def _block(title: str, texts: Iterable[str], width: int) -> list[str]:
+    indent = "  " if title else ""
+    lines = [line for text in texts for line in _broken(text, width, indent)]
+    return [title, *lines] if title else lines
+
+
+def _remedies(story: Story, width: int) -> list[str]:
+    lines: list[str] = []
+    for remedy in story.remedies:
+        lines += _broken(f"- {remedy.text}", width, "  ")
+        if remedy.command:
+            lines.append(f"      {safe(remedy.command)}")  # never broken: it is there to be copied
+    return lines
+
+
+def _broken(text: str, width: int, indent: str) -> list[str]:
+    text = safe(text)
+    if not width:
+        return [indent + text]
+    hanging = indent + " " * (3 if text[:1].isdigit() else 2 if text.startswith("- ") else 0)
+    return textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=indent,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

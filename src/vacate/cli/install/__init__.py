@@ -1,0 +1,1 @@
+"""`vacate install` and `vacate uninstall`."""

@@ -1,0 +1,250 @@
+"""The options of `vacate install`, each checked before anything is rendered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from cryptography import x509
+
+from vacate.admission.pods.registrationrules import read_rules
+from vacate.cli.common.parameters import namespace_name, span_between, subdomain
+from vacate.cli.common.serveroptions import interceptor_accounts_option
+from vacate.errors import ConfigError
+from vacate.features import parse_feature_gates
+from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
+from vacate.install.settings import (
+    DEFAULT_IMAGE,
+    DEFAULT_NAMESPACE,
+    Certificates,
+    FailurePolicy,
+    Monitoring,
+    Settings,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_IMAGE = re.compile(
+    r"[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?"
+)
+_ADDRESS = re.compile(
+    r"https://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)(:(?P<port>[0-9]{1,5}))?/?"
+)
+_LONGEST_FILE = 900_000  # what fits into a ConfigMap, with room for the rest of it
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_POLICY = click.Choice([policy.value for policy in FailurePolicy])
+_REPLICAS = click.IntRange(1, 20)
+
+
+def own_namespace(text: str) -> str:
+    """A namespace that Vacate has for itself."""
+    name = namespace_name(text)
+    if name in (*SYSTEM_NAMESPACES, "default"):
+        raise click.BadParameter(f"{name!r} belongs to the cluster; Vacate needs a namespace of its own")
+    return name
+
+
+def image_reference(text: str) -> str:
+    """NAME:TAG or NAME@sha256:DIGEST."""
+    if len(text) > 1024 or not _IMAGE.fullmatch(text):
+        raise click.BadParameter(f"{text[:80]!r} is no image; write [HOST/]NAME:TAG")
+    return text
+
+
+def base_url(text: str) -> str:
+    """https://HOST:PORT and nothing behind it."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found["port"] or 443) < 65536:
+        raise click.BadParameter(f"{text[:80]!r} is no address of a webhook; write https://HOST:PORT")
+    return text.rstrip("/")
+
+
+def address_range(text: str) -> str:
+    """10.0.0.0/24 or fd00::/64, as network policies write it."""
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text[:80]!r} is no range of addresses: {error}; write 10.0.0.0/24"
+        ) from None
+
+
+def install_options(command: F) -> F:
+    """Add all of them; the command gets them by name."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--namespace", "-n", type=own_namespace, default=DEFAULT_NAMESPACE, show_default=True,
+                 metavar="NAME", help="A namespace of its own; made where it is missing."),
+    click.option("--image", type=image_reference, default=DEFAULT_IMAGE, show_default=True, metavar="IMAGE",
+                 help="Image of manager and webhook."),
+    click.option("--pull-secret", "pull_secrets", type=subdomain, multiple=True, metavar="NAME",
+                 help="Secret for pulling the image. May be given several times."),
+    click.option("--replicas", type=_REPLICAS, default=2, show_default=True, metavar="N",
+                 help="Copies of manager and of webhook."),
+    click.option("--certificates", type=click.Choice([one.value for one in Certificates]),
+                 default=Certificates.SELF.value, show_default=True,
+                 help="Who makes the webhook's certificate."),
+    click.option("--webhook-url", type=base_url, metavar="URL",
+                 help="Send reviews to a webhook outside of the cluster, and deploy none."),
+    click.option("--ca-file", type=_FILE, metavar="FILE",
+                 help="Authority of the webhook's certificate, PEM; by default it is filled in later."),
+    click.option("--allow-interceptor", "allowed", type=subdomain, multiple=True, metavar="NAME",
+                 help="Let interceptors have this name, although it ends in k8s.io. May be given often."),
+    interceptor_accounts_option,
+    click.option("--manager-user", "manager_users", multiple=True, metavar="USER",
+                 help="User name of a manager outside of the cluster, which then writes the progress of "
+                      "requests. May be given several times."),
+    click.option("--max-interceptors", type=click.IntRange(min=0), metavar="N",
+                 help="Ask at most so many of a pod's interceptors, then evict. By default all of them."),
+    click.option("--max-request-duration", type=span_between(1.0, 365 * 86_400.0), metavar="SPAN",
+                 help="Evict a pod so long after its request was created, whatever its interceptors do. "
+                      "By default they have all the time that they need."),
+    click.option("--pod-rules", type=_FILE, metavar="FILE",
+                 help="Rules by which new pods register interceptors."),
+    click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Open or close features."),
+    click.option("--request-failure-policy", type=_POLICY, default="Fail", show_default=True,
+                 help="Writes of requests while the webhook is away."),
+    click.option("--status-failure-policy", type=_POLICY, default="Ignore", show_default=True,
+                 help="Heartbeats and progress while the webhook is away."),
+    click.option("--pod-failure-policy", type=_POLICY, default="Ignore", show_default=True,
+                 help="Writes of pods while the webhook is away. Fail can keep pods from starting."),
+    click.option("--pod-webhooks/--no-pod-webhooks", default=True, show_default=True,
+                 help="Check the annotations of pods that register interceptors."),
+    click.option("--network-policy/--no-network-policy", default=True, show_default=True,
+                 help="Narrow down what reaches the pods, and what they reach."),
+    click.option("--webhook-from", "webhook_sources", type=address_range, multiple=True, metavar="CIDR",
+                 help="Addresses of API servers; the network policy lets nobody else send reviews."),
+    click.option("--metrics-from", "metrics_sources", type=address_range, multiple=True, metavar="CIDR",
+                 help="Addresses of Prometheus and of nodes; nobody else reads metrics and health."),
+    click.option("--webhook-client-ca", "client_ca", type=_FILE, metavar="FILE",
+                 help="CA of the client certificate that API servers must show to the webhook, PEM."),
+    click.option("--webhook-client-name", "client_names", multiple=True, metavar="NAME",
+                 help="Name that must stand in it. May be given several times."),
+    click.option("--metrics-per-request", "per_request", is_flag=True,
+                 help="Let the manager show series that name single requests and their pods."),
+    click.option("--manager/--no-manager", "deploy_manager", default=True, show_default=True,
+                 help="Run the manager in the cluster."),
+    click.option("--crds/--no-crds", "definitions", default=True, show_default=True,
+                 help="Install the definition of EvictionRequests."),
+    click.option("--monitoring", is_flag=True,
+                 help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
+)  # fmt: skip
+
+
+def settings_of(
+    *,
+    namespace: str,
+    image: str,
+    pull_secrets: tuple[str, ...],
+    replicas: int,
+    certificates: str,
+    webhook_url: str | None,
+    ca_file: Path | None,
+    allowed: tuple[str, ...],
+    interceptors: Mapping[str, tuple[str, ...]],
+    manager_users: tuple[str, ...],
+    max_interceptors: int | None,
+    max_request_duration: dt.timedelta | None,
+    pod_rules: Path | None,
+    feature_gates: str,
+    request_failure_policy: str,
+    status_failure_policy: str,
+    pod_failure_policy: str,
+    pod_webhooks: bool,
+    network_policy: bool,
+    webhook_sources: tuple[str, ...],
+    metrics_sources: tuple[str, ...],
+    client_ca: Path | None,
+    client_names: tuple[str, ...],
+    per_request: bool,
+    deploy_manager: bool,
+    definitions: bool,
+    monitoring: bool,
+) -> Settings:
+    """The settings that were asked for; a ConfigError says which option cannot be used."""
+    parse_feature_gates(feature_gates)
+    if webhook_url and certificates == Certificates.CERT_MANAGER:
+        raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
+    if client_names and client_ca is None:
+        raise click.UsageError(
+            "--webhook-client-name: names are looked for in certificates of "
+            "--webhook-client-ca; give it as well"
+        )
+    if (webhook_sources or metrics_sources) and not network_policy:
+        raise click.UsageError(
+            "--webhook-from and --metrics-from stand in network policies; leave --no-network-policy out"
+        )
+    return Settings(
+        image=image,
+        pull_secrets=pull_secrets,
+        namespace=namespace,
+        manager_replicas=replicas,
+        webhook_replicas=replicas,
+        webhook_url=webhook_url or "",
+        ca_bundle=_authority(ca_file, "--ca-file"),
+        certificates=Certificates(certificates),
+        allowed_interceptors=allowed,
+        interceptor_accounts=interceptors,
+        manager_users=manager_users,
+        max_interceptors=max_interceptors,
+        max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
+        feature_gates=",".join(filter(None, map(str.strip, feature_gates.split(",")))),
+        request_failure_policy=FailurePolicy(request_failure_policy),
+        status_failure_policy=FailurePolicy(status_failure_policy),
+        pod_failure_policy=FailurePolicy(pod_failure_policy),
+        pod_webhooks=pod_webhooks,
+        pod_rules=_rules(pod_rules, allowed),
+        deploy_manager=deploy_manager,
+        network_policy=network_policy,
+        webhook_sources=webhook_sources,
+        metrics_sources=metrics_sources,
+        client_ca=_authority(client_ca, "--webhook-client-ca").decode(),
+        client_names=client_names,
+        definitions=definitions,
+        monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
+    )
+
+
+def _authority(file: Path | None, option: str) -> bytes:
+    if file is None:
+        return b""
+    found = _bytes(file)
+    try:
+        x509.load_pem_x509_certificates(found)
+    except ValueError:
+        raise ConfigError(f"{option}: {file} holds no certificate in PEM form") from None
+    return found
+
+
+def _rules(file: Path | None, allowed: tuple[str, ...]) -> str:
+    if file is None:
+        return ""
+    try:
+        text = _bytes(file).decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"--pod-rules: {file} is no text") from None
+    if not read_rules(text, f"--pod-rules: {file}", allowed):
+        raise ConfigError(f"--pod-rules: {file} has no rules")
+    return text
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            found = opened.read(_LONGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    if len(found) > _LONGEST_FILE:
+        raise ConfigError(f"{file}: larger than {_LONGEST_FILE} bytes")
+    return found

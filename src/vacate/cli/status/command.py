@@ -1,0 +1,102 @@
+"""`vacate status`: which pods are requested to be evicted, and how far that is."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from vacate.api.objects import Obj, dig
+from vacate.api.types.readable import decodes, readable_part
+from vacate.cli.common import terminal
+from vacate.cli.common.completing import complete_pods
+from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
+from vacate.cli.common.parameters import pod_name
+from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import list_budgets, list_requests
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.status.layout import layout
+from vacate.cli.status.order import KEYS, in_order
+from vacate.cli.status.view import View
+from vacate.client.codec import identity_of
+from vacate.views.statusrows import row_of, unreadable_row
+
+
+@click.command()
+@click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
+@selector_option("Only requests for pods with these labels.")
+@click.option("-w", "--watch", "follow", is_flag=True, help="Stay and show each change.")
+@click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
+@cluster_options
+@output_option(WIDE, NAME)
+def status(
+    pods: tuple[str, ...],
+    everywhere: bool,
+    selector: str,
+    follow: bool,
+    sort_by: str | None,
+    reach: Reach,
+    output: str,
+) -> None:
+    """Show which pods are asked to leave.
+
+    With -w it stays until Ctrl-C, or until all of the named pods have left; it follows the cluster's own
+    changes and asks nothing while there are none. Into a pipe each change is a line with its time; with
+    -o json a line that holds a watch event, {"type": …, "object": …}.
+
+    Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
+    """
+    if everywhere and reach.namespace:
+        raise click.UsageError("-A and -n do not go together")
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            namespace = "" if everywhere else cluster.namespace
+            view = View(namespace, pods, selector, sort_by or "", output)
+            if follow:
+                from vacate.cli.status.follow import Follower  # noqa: PLC0415  one look needs no live table
+
+                await Follower(cluster, view).run()
+            else:
+                await _show(cluster, view)
+
+    if run_until_signalled(work) and not follow:
+        interrupted()
+
+
+async def _show(cluster: Cluster, view: View) -> None:
+    namespace, pods = view.namespace, view.pods
+    listed = await list_requests(cluster, namespace, view.selector)
+    found = [one for one in listed if not pods or _pod(one) in pods]
+    if view.output not in ("", WIDE):
+        print_objects(found, view.output, name=lambda one: f"pod/{_pod(one)}")
+        return
+    if found:
+        requests = in_order([readable_part(one) for one in found if decodes(one)], view.sort_by)
+        unreadable = [one for one in found if not decodes(one)]
+        budgets = await list_budgets(cluster, namespace) or []
+        rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
+        rows += [unreadable_row(identity_of(one), _pod(one)) for one in unreadable]
+        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
+        wide = view.output == WIDE
+        terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
+        _say_unreadable(len(unreadable))
+    present = [_pod(one) for one in found]
+    for missing in [pod for pod in pods if pod not in present] if pods else []:
+        terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
+    if not found and not pods:
+        terminal.echo(f"No eviction requests{view.where}.", err=True)
+
+
+def _say_unreadable(count: int) -> None:
+    if count:
+        told = f"Requests that cannot be decoded are left alone: {count}."
+        terminal.echo(f"{told} `{program_name()} explain POD` says why.", err=True)
+
+
+def _pod(request: Obj) -> str:
+    return str(dig(request, "spec", "target", "podRef", "name"))

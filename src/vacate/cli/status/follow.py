@@ -1,0 +1,153 @@
+"""`vacate status -w`: a live table on a terminal, a line or an object for each change elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+from rich.live import Live
+from rich.text import Text
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.types import PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
+from vacate.cache.store import key_of
+from vacate.cli.common import terminal
+from vacate.cli.common.changes import Changes
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.output import WIDE
+from vacate.cli.common.queries import list_budgets
+from vacate.cli.status.lines import ChangeLines, WatchEvents
+from vacate.cli.status.order import in_order
+from vacate.cli.status.outage import Outage
+from vacate.cli.status.table import live_table
+from vacate.cli.status.view import View
+from vacate.client.codec import Unreadable
+from vacate.entropy import system_entropy
+from vacate.runtime.dependencies import InformerFactory
+from vacate.views.statusrows import NOTHING, Row, pod_of, row_of, unreadable_row
+
+_TICK_SECONDS = 1.0
+DELETED = "Deleted"
+
+
+class Follower:
+    """Follows the requests of a namespace, or of all; ends when all of the named pods have left."""
+
+    def __init__(self, cluster: Cluster, view: View) -> None:
+        self._cluster = cluster
+        self._view = view
+        self._console = terminal.console()
+        self._informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
+        self._requests = self._informers.informer(
+            EVICTIONREQUESTS, EvictionRequest, namespace=view.namespace, label_selector=view.selector
+        )
+        self._budgets: Informer[PodDisruptionBudget] | None = None
+        self._changes = Changes()
+        self._lines: ChangeLines | None = None
+        self._outage = Outage(cluster.clock)
+        self._seen: dict[str, bool] = {}  # by pod: whether its request is over
+        self._gone: dict[
+            str, Row
+        ] = {}  # of named pods, whose end is worth a look: what the request last said
+
+    async def run(self) -> None:
+        """Show until cancelled, or until there is nothing more to wait for."""
+        # Asked once beforehand, so that what is forbidden or not there is said and not tried for ever.
+        await self._cluster.client.list(
+            EVICTIONREQUESTS, self._view.namespace, label_selector=self._view.selector, limit=1
+        )
+        if self._view.output not in ("", WIDE):
+            await WatchEvents(self._cluster, self._view).run()
+            return
+        if await list_budgets(self._cluster, self._view.namespace) is not None:
+            self._budgets = self._informers.informer(
+                PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=self._view.namespace
+            )
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(informer.run()) for informer in self._informers.all()]
+            for informer in self._informers.all():
+                await informer.wait_synced()
+            await (self._draw() if self._console.is_terminal else self._print())
+            for task in tasks:
+                task.cancel()
+
+    async def _draw(self) -> None:
+        """A table that is drawn anew at each change, and each second for the times in it."""
+        for informer in self._informers.all():
+            informer.subscribe(lambda _old, _new: self._changes.tell())
+        self._requests.subscribe(self._note)
+        self._requests.subscribe_unreadable(self._note_unreadable)
+        with Live(self._table(), console=self._console, auto_refresh=False) as live:
+            while not self._done():
+                await self._tick()
+                live.update(self._table(), refresh=True)
+
+    async def _print(self) -> None:
+        self._lines = ChangeLines(self._view, self._rows(), self._cluster.clock)
+        self._requests.subscribe(self._note)
+        self._requests.subscribe_unreadable(self._note_unreadable)
+        while not self._done():
+            await self._tick()
+
+    async def _tick(self) -> None:
+        """Wait for a change, no longer than a moment, and see whether changes still arrive."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TICK_SECONDS):
+                await self._changes.wait()
+        if self._lines is None:
+            self._outage.check(self._informers.all())
+        else:
+            self._outage.report(self._informers.all())
+
+    def _note(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
+        request, pods = new or old, self._view.pods
+        if request is None or (pods and pod_of(request) not in pods):
+            return
+        pod, row = pod_of(request), row_of(request, self._known_budgets(), self._cluster.clock.now())
+        self._seen[pod] = new is None or new.complete
+        if new is None:
+            row = replace(row, stage=row.stage if request.complete else DELETED, active=NOTHING)
+            self._gone |= {pod: row} if pods else {}
+        else:
+            self._gone.pop(pod, None)
+        if self._lines is not None and old != new:
+            self._lines.show(row)
+        self._changes.tell()
+
+    def _done(self) -> bool:
+        return bool(self._view.pods) and all(self._seen.get(pod, False) for pod in self._view.pods)
+
+    def _rows(self) -> list[Row]:
+        pods, now = self._view.pods, self._cluster.clock.now()
+        reader = self._requests.reader
+        wanted = [one for one in reader.list() if not pods or pod_of(one) in pods]
+        wanted = [one for one in wanted if reader.unreadable(*key_of(one)) is None]
+        rows = [row_of(one, self._known_budgets(), now) for one in in_order(wanted, self._view.sort_by)]
+        unreadable = [self._unreadable_row(one) for one in reader.list_unreadable()]
+        rows += [row for row in unreadable if not pods or row.pod in pods]
+        return [*rows, *self._gone.values()]
+
+    def _note_unreadable(self, one: Unreadable) -> None:
+        row = self._unreadable_row(one)
+        if self._lines is not None and (not self._view.pods or row.pod in self._view.pods):
+            self._lines.show(row)
+        self._changes.tell()
+
+    def _unreadable_row(self, one: Unreadable) -> Row:
+        """Under the pod's name where an earlier state told it, else under the request's."""
+        place = one.identity
+        known = self._requests.reader.get(place.namespace, place.name)
+        return unreadable_row(place, pod_of(known) if known else place.name)
+
+    def _known_budgets(self) -> list[PodDisruptionBudget]:
+        return list(self._budgets.reader.list()) if self._budgets is not None else []
+
+    def _table(self) -> Text:
+        rows, note = self._rows(), terminal.safe(self._outage.text)
+        if not rows:
+            return Text(note or f"No eviction requests yet{self._view.where}; waiting for one.")
+        size = (self._console.width, self._console.height)
+        return live_table(rows, size, namespace=not self._view.namespace, wide=self._view.wide, note=note)

@@ -1,0 +1,96 @@
+"""Rows of requests as lines: all columns where there is room, and never without a pod's whole name. Pure.
+
+A terminal that is too narrow for all columns gets four of them, and a very narrow one a block for each pod.
+In none of them is a pod's or a namespace's name cut, broken or left out: it is what one needs to go on.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from vacate.cli.common.columns import columns_of, cut, padded
+from vacate.cli.common.output import aligned
+from vacate.cli.common.terminal import safe
+from vacate.views.statusrows import NAMESPACE, NOTHING, Row, header_of
+
+_GAP = "  "
+_SHORTEST_DETAIL = 24
+_INDENT = "  "
+
+
+def layout(rows: Sequence[Row], *, namespace: bool, width: int = 0, wide: bool = False) -> list[str]:
+    """The lines below a header. Without a width nothing is cut, however long it is."""
+    if not width or wide:
+        return aligned([header_of(namespace=namespace, wide=wide), *_cells(rows, namespace, wide=wide)])
+    return (
+        _full(rows, width, namespace) or _compact(rows, width, namespace) or _blocks(rows, width, namespace)
+    )
+
+
+def _cells(rows: Sequence[Row], namespace: bool, *, wide: bool = False) -> list[tuple[str, ...]]:
+    return [row.cells(namespace=namespace, wide=wide) for row in rows]
+
+
+def _full(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
+    """Every column, where all but the message fit and the message has room."""
+    return _fitted([header_of(namespace=namespace), *_cells(rows, namespace)], width)
+
+
+def _compact(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
+    """Which pod, how it stands, for how long, and the rest in a few words."""
+    names = (NAMESPACE,) if namespace else ()
+    table = [(*names, "POD", "STAGE", "SINCE", "DETAIL")]
+    for row in rows:
+        own = (row.namespace,) if namespace else ()
+        table.append((*own, row.pod, row.stage, row.since, detail(row)))
+    return _fitted(table, width)
+
+
+def _fitted(table: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The table with its last column cut to the width; nothing where that would be too short."""
+    cells = [[*map(safe, row)] for row in table]
+    first = [max(map(columns_of, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
+    left = width - sum(first) - len(_GAP) * len(first)
+    if left < min(_SHORTEST_DETAIL, max(columns_of(row[-1]) for row in cells)):
+        return []
+    return [
+        _GAP.join(
+            [*(padded(cell, size) for cell, size in zip(row[:-1], first, strict=True)), cut(row[-1], left)]
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _blocks(rows: Sequence[Row], width: int, namespace: bool) -> list[str]:
+    """Each pod on a line of its own, and what there is to say about it below."""
+    lines: list[str] = []
+    for row in rows:
+        lines.append(safe(f"{row.namespace}/{row.pod}" if namespace else row.pod))
+        lines += _wrapped(f"{row.stage} for {row.since}" if row.since != NOTHING else row.stage, width)
+        lines += _wrapped(safe(detail(row)), width) if detail(row) else []
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, 20),
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT * 2,
+        break_on_hyphens=False,
+    )
+
+
+def detail(row: Row) -> str:
+    """What the columns beside pod, stage and time say, as one phrase; empty where there is nothing to say."""
+    reported = "no heartbeat yet" if row.heartbeat == "none yet" else f"heartbeat {row.heartbeat}"
+    parts = [
+        row.active if row.active != NOTHING else "",
+        f"blocked by {row.blocked_by}" if row.blocked_by != NOTHING else "",
+        f"ETA {row.eta}" if row.eta != NOTHING else "",
+        row.message if row.message != NOTHING else "",
+        reported if row.heartbeat != NOTHING else "",
+        f"requested by {row.requesters}" if row.requesters != NOTHING else "",
+    ]
+    return "; ".join(part.rstrip(".") for part in parts if part)

@@ -1,0 +1,112 @@
+"""Changes of requests as they go into a pipe: lines with a time, or watch events for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import Obj, dig
+from vacate.api.times import format_time
+from vacate.api.types.evictionrequest import COMPLETE
+from vacate.cache.informer import Informer
+from vacate.cli.common import terminal
+from vacate.cli.common.changes import Changes
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
+from vacate.cli.status.outage import Outage
+from vacate.cli.status.view import View
+from vacate.clock import Clock
+from vacate.entropy import system_entropy
+from vacate.views.statusrows import Row, header_of
+
+_TICK_SECONDS = 1.0
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+
+class ChangeLines:
+    """Rows as lines of fixed columns, one for each change; each begins with the time of the change."""
+
+    def __init__(self, view: View, rows: Sequence[Row], clock: Clock) -> None:
+        self._view, self._clock = view, clock
+        header = ("TIME", *header_of(namespace=not view.namespace, wide=view.wide))
+        cells = [self._cells(row)[:-1] for row in rows]
+        self._columns = [*widths([header[:-1], *cells]), 0]  # the message is as long as it is
+        self._show(header)
+
+    def show(self, row: Row) -> None:
+        """Print the row as of now."""
+        self._show(self._cells(row))
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        own = row.cells(namespace=not self._view.namespace, wide=self._view.wide)
+        return (format_time(self._clock.now()), *own)
+
+    def _show(self, cells: Sequence[str]) -> None:
+        terminal.echo(aligned_to(self._columns, [cells])[0])
+
+
+class WatchEvents:
+    """Every change as an object; ends when the requests of all named pods are over."""
+
+    def __init__(self, cluster: Cluster, view: View) -> None:
+        self._view = view
+        self._over: dict[str, bool] = {}
+        self._changes = Changes()
+        self._outage = Outage(cluster.clock)
+        self._informer: Informer[Obj] = Informer(
+            cluster.client,
+            EVICTIONREQUESTS,
+            dict,
+            clock=cluster.clock,
+            entropy=system_entropy(),
+            namespace=view.namespace,
+            label_selector=view.selector,
+        )
+
+    async def run(self) -> None:
+        """Print until cancelled, or until there is nothing more to wait for."""
+        self._informer.subscribe(self._see)
+        running = asyncio.get_running_loop().create_task(self._informer.run())
+        try:
+            while not self._done():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_TICK_SECONDS):
+                        await self._changes.wait()
+                self._outage.report([self._informer])
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    def _see(self, old: Obj | None, new: Obj | None) -> None:
+        request = new or old or {}
+        pod = str(dig(request, "spec", "target", "podRef", "name"))
+        if self._view.pods and pod not in self._view.pods:
+            return
+        self._over[pod] = new is None or _is_over(new)
+        if old != new:
+            self._print(DELETED if new is None else ADDED if old is None else MODIFIED, request, pod)
+        self._changes.tell()
+
+    def _print(self, kind: str, request: Obj, pod: str) -> None:
+        named = {"apiVersion": EVICTIONREQUESTS.api_version, "kind": EVICTIONREQUESTS.kind}
+        event = {"type": kind, "object": {**named, **request}}
+        if self._view.output == NAME:
+            terminal.echo(f"pod/{pod}")
+        elif self._view.output == JSON:
+            terminal.echo(json_text(event, indent=False))
+        else:
+            terminal.echo_document("---\n" + yaml_text(event))
+
+    def _done(self) -> bool:
+        return bool(self._view.pods) and all(self._over.get(pod, False) for pod in self._view.pods)
+
+
+def _is_over(request: Obj) -> bool:
+    conditions = dig(request, "status", "conditions")
+    return any(
+        one.get("type") == COMPLETE and one.get("status") == "True"
+        for one in (conditions if isinstance(conditions, list) else [])
+        if isinstance(one, dict)
+    )

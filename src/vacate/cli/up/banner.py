@@ -1,0 +1,40 @@
+"""What `vacate up` says on one screen: what runs, and the next command to type."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from vacate.cli.common import terminal
+from vacate.embedded.cluster.local import PROCESS, SIMULATED, LocalCluster
+
+_NODES = {
+    SIMULATED: "simulated: pods run on paper",
+    PROCESS: "pods are processes of this machine, without images and isolation",
+}
+
+
+def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
+    """Print the screen."""
+    console = console or terminal.console()
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    facts.add_column(overflow="fold")
+    facts.add_row("API server", cluster.address)
+    facts.add_row("storage", str(cluster.folder.database))
+    facts.add_row("kubeconfig", str(cluster.folder.kubeconfig))
+    facts.add_row("controllers", _controllers(cluster))
+    facts.add_row("nodes", f"{cluster.settings.nodes}, {_NODES[cluster.settings.runtime]}")
+    console.print(Panel(facts, title="Vacate is up", title_align="left", expand=False))
+    console.print("In another terminal:\n")
+    console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)
+    console.print("  kubectl get nodes\n")
+    console.print("Ctrl-C stops it; the same command goes on where it was.")
+
+
+def _controllers(cluster: LocalCluster) -> str:
+    names = "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes"
+    return f"{names}, eviction requests" if cluster.evictions else names

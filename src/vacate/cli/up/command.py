@@ -1,0 +1,141 @@
+"""`vacate up`: a small Kubernetes in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import (
+    allowed_option,
+    gates_option,
+    interceptor_accounts_option,
+    log_to_stderr,
+)
+from vacate.cli.up.banner import show_up
+from vacate.embedded.cluster.local import RUNTIMES, SIMULATED, LocalCluster, LocalSettings
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.timings import PodTimings
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+
+DEFAULT_FOLDER = "~/.vacate"
+
+
+class _Seconds(click.FloatRange):
+    """So many seconds, up to a day; a number that is none is no time either."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=86400)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a refusal."""
+        seconds = float(super().convert(value, param, ctx))
+        return seconds if math.isfinite(seconds) else self.fail(f"{value} is no time", param, ctx)
+
+
+_SECONDS = _Seconds()
+
+
+def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
+    # An empty text, as an unset variable of a shell gives, would be the folder that one stands in.
+    if value == Path():
+        raise ConfigError(
+            "--dir: name a folder, such as ./cluster; the current one would be filled with files"
+        )
+    return value.expanduser()
+
+
+@click.command()
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_FOLDER,
+    callback=_folder,
+    show_default=True,
+    help="Where the cluster lives: objects, certificates, kubeconfig. The same folder goes on where it was.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6443,
+    show_default=True,
+    help="Port of the API server on loopback; 0 takes any free one.",
+)
+@click.option("--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many nodes.")
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default=SIMULATED,
+    show_default=True,
+    help="What pods are: simulated, or processes of this machine, without images and isolation.",
+)
+@gates_option
+@click.option("--pod-start", type=_SECONDS, default=1.0, show_default=True, help="Seconds until a pod runs.")
+@click.option(
+    "--pod-ready", type=_SECONDS, default=0.0, show_default=True, help="Seconds from then until ready."
+)
+@click.option(
+    "--pod-stop", type=_SECONDS, default=1.0, show_default=True, help="Seconds that a pod takes to stop."
+)
+@click.option(
+    "--evictions/--no-evictions",
+    default=True,
+    show_default=True,
+    help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
+)
+@allowed_option
+@interceptor_accounts_option
+@click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
+def up(
+    folder: Path,
+    port: int,
+    nodes: int,
+    runtime: str,
+    gates: FeatureGates,
+    pod_start: float,
+    pod_ready: float,
+    pod_stop: float,
+    evictions: bool,
+    allowed: tuple[str, ...],
+    interceptors: Mapping[str, tuple[str, ...]],
+    verbose: bool,
+) -> None:
+    """Run a small Kubernetes until Ctrl-C.
+
+    API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
+    process. For laptops, tests and demonstrations: it has no containers and no network between pods. With
+    --runtime process pods are processes of this machine, which end with it.
+    """
+    log_to_stderr(verbose=verbose)
+    behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
+    settings = LocalSettings(
+        folder,
+        port,
+        nodes,
+        gates,
+        behaviour,
+        evictions=evictions,
+        allowed_interceptors=allowed,
+        runtime=runtime,
+        interceptor_accounts=interceptors,
+    )
+    run_until_signalled(lambda: _serve(LocalCluster(settings)))
+
+
+async def _serve(cluster: LocalCluster) -> None:
+    await cluster.start()
+    try:
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(cluster.run())
+            await cluster.wait_ready()
+            show_up(cluster)
+            await serving
+    finally:
+        await cluster.stop()

@@ -1,0 +1,116 @@
+"""Disruption budgets that open: who waits for them tries at once, the oldest first, as many as allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vacate.api.selectors.labels import Selector, selector_of
+from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.reader import Reader
+from vacate.controllers.eviction.attempts import Attempts
+from vacate.eviction.retryorder import Waiting, first_in_line
+from vacate.runtime.reconcile import Key
+
+
+class Waker:
+    """Follows budgets and wakes requests."""
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        requests: Reader[EvictionRequest],
+        pods: Reader[Pod],
+        budgets: Reader[PodDisruptionBudget],
+        enqueue: Callable[[Key], None],
+    ) -> None:
+        self._attempts = attempts
+        self._requests = requests
+        self._pods = pods
+        self._budgets = budgets
+        self._enqueue = enqueue
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod's labels changed: where it has left the budget that held it, its request tries at once."""
+        if old is None or new is None or old.metadata.labels == new.metadata.labels:
+            return
+        meta = new.metadata
+        key = Key(meta.namespace, meta.uid)
+        if not self._attempts.waits(key):
+            return
+        holding = [
+            one
+            for one in self._budgets.list(meta.namespace)
+            if selector_of(one.spec.selector).matches(meta.labels)
+        ]
+        if not holding or (len(holding) == 1 and (allowed(holding[0]) or _always_allows(holding[0]))):
+            self._wake(key)
+
+    def see_budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        """A budget changed: wake whom that lets go."""
+        affected = _affected(old, new)
+        namespace = (old or new or PodDisruptionBudget()).metadata.namespace
+        if not affected or not self._attempts.waiting(namespace):
+            return
+        for one in self._let_go(namespace, affected):
+            self._wake(Key(one.namespace, one.name))
+
+    def _wake(self, key: Key) -> None:
+        self._attempts.wake(key)
+        self._enqueue(key)
+
+    def _let_go(self, namespace: str, affected: list[Selector]) -> list[Waiting]:
+        """Those whom no budget holds any more, and of those whom one budget holds as many as it allows."""
+        candidates = [
+            (one, labels)
+            for one in self._attempts.waiting(namespace)
+            if (labels := self._labels(one)) is not None and any(each.matches(labels) for each in affected)
+        ]
+        if not candidates:
+            return []
+        budgets = [(one, selector_of(one.spec.selector)) for one in self._budgets.list(namespace)]
+        free: list[Waiting] = []
+        lines: dict[str, tuple[int, list[Waiting]]] = {}
+        for one, labels in candidates:
+            holding = [budget for budget, selector in budgets if selector.matches(labels)]
+            if not holding:
+                free.append(one)
+            elif len(holding) == 1:  # where several hold a pod, its eviction is refused in any case
+                # Which pods are unhealthy only the server knows: all that wait may try once.
+                name, most = holding[0].metadata.name, allowed(holding[0])
+                most = len(candidates) if _always_allows(holding[0]) else most
+                lines.setdefault(name, (most, []))[1].append(one)
+        return sorted(free) + [one for number, line in lines.values() for one in first_in_line(line, number)]
+
+    def _labels(self, one: Waiting) -> dict[str, str] | None:
+        request = self._requests.get(one.namespace, one.name)
+        ref = request.spec.target.pod_ref if request else None
+        pod = self._pods.get(one.namespace, ref.name) if ref else None
+        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+            return None
+        return pod.metadata.labels
+
+
+def allowed(budget: PodDisruptionBudget | None) -> int:
+    """How many evictions the budget lets through now: none while its status is older than its spec."""
+    if budget is None or budget.status.observed_generation < budget.metadata.generation:
+        return 0
+    return max(budget.status.disruptions_allowed, 0)
+
+
+def _always_allows(budget: PodDisruptionBudget | None) -> bool:
+    """Whether the budget lets unhealthy pods go whatever it allows otherwise."""
+    return budget is not None and budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+
+
+def _affected(old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> list[Selector]:
+    """Whose pods may be better off: those that a budget let go, and those of one that opened."""
+    before = old.spec.selector if old else None
+    after = new.spec.selector if new else None
+    found: list[LabelSelector | None] = []
+    if old is not None and (new is None or before != after):
+        found.append(before)
+    opened = allowed(new) > allowed(old) or (_always_allows(new) and not _always_allows(old))
+    if new is not None and (opened or before != after):
+        found.append(after)
+    return [selector_of(one) for one in found]

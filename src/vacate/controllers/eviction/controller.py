@@ -1,0 +1,293 @@
+"""The eviction request controller: looks at a request and its pod, asks what is next, and does it.
+
+Everything that must outlast the process is in the request itself, and every write of it names the version
+that the decision was made upon. Two controllers at once, or one that starts in the middle, thus do no harm:
+whoever is late gets a conflict and looks again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vacate.api.events import EventNote
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.controllers.eviction.attempts import PATIENCE, Attempts, key_of
+from vacate.controllers.eviction.budgetwatcher import Waker
+from vacate.controllers.eviction.connectivity import Listening
+from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
+from vacate.controllers.eviction.metrics import OpenRequests
+from vacate.controllers.eviction.totals import RequestTotals
+from vacate.errors import Conflict, NotFound
+from vacate.eviction.dialects.evictionrequest import events
+from vacate.eviction.dialects.evictionrequest.patches import (
+    assign_patch,
+    finish_patch,
+    heartbeat_patch,
+    hold_patch,
+    last_turn_patch,
+    limit_patch,
+    registration_patch,
+    unadmitted_patch,
+)
+from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.dialects.turn_conditions import result_of_turn
+from vacate.eviction.engine import decide
+from vacate.eviction.model import (
+    Action,
+    Assign,
+    CorrectHeartbeat,
+    Evict,
+    Finish,
+    Hold,
+    LookForTarget,
+    Moment,
+    Presence,
+    Settled,
+    Stage,
+    Target,
+    Unadmitted,
+)
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUEUE = "evictionrequests"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the controller works."""
+
+    workers: int = 16  # requests that are looked at side by side
+    longest_pause: float = 60.0  # seconds between two attempts when the server does not answer
+
+
+def build(deps: Deps, settings: Settings | None = None) -> Controller:
+    """The controller, woken by requests, by their pods, and by budgets that open."""
+    chosen = settings or Settings()
+    requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+    pods = deps.informers.informer(PODS, Pod)
+    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    reconciler = EvictionRequests(deps)
+    pods.subscribe(reconciler.see_pod)
+    controller = Controller(
+        QUEUE,
+        reconciler,
+        (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
+        deps,
+        workers=chosen.workers,
+        backoff=Backoff(longest=chosen.longest_pause),
+    )
+    waker = Waker(reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add)
+    budgets.subscribe(waker.see_budget)
+    pods.subscribe(waker.see_pod)
+    deps.metrics.show(f"{QUEUE} in total", RequestTotals(requests.reader))
+    if deps.metrics.per_request:
+        deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
+    return controller
+
+
+def _matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether the process could go another way: most changes of a pod are about its containers."""
+    if old is None or new is None:
+        return True
+    return (
+        old.terminal != new.terminal
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.metadata.finalizers != new.metadata.finalizers
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
+class EvictionRequests:
+    """Reconciles a request with its pod."""
+
+    def __init__(self, deps: Deps) -> None:
+        self.attempts = Attempts(deps.entropy)
+        # From zero on: a series that begins with one would not look like an increase.
+        self._turns = {one: deps.metrics.turns.labels(one.value) for one in events.ENDED}
+        self._deps = deps
+        self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self._requests = self._informer.reader
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._evictor = Evictor(deps, self.attempts)
+        self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
+        self._listening = Listening(self._informer, deps.clock)
+
+    def request_of(self, pod: Pod) -> Iterable[Key]:
+        """The pod's request, if it has one: its name is the pod's uid."""
+        meta = pod.metadata
+        found = self._requests.get(meta.namespace, meta.uid)
+        return () if found is None else (Key(meta.namespace, meta.uid),)
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
+        if old is not None and new is None:
+            for key in self.request_of(old):
+                self._seen_gone[key] = None
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step of the process."""
+        request = self._requests.get(*key)
+        if request is None or request.complete:
+            self._forget(key)
+            return Done()
+        if self._requests.unreadable(*key) is not None:
+            return Done()  # what is known is not the newest; the informer will bring what can be read
+        try:
+            return await self._advance(request, self._target(request))
+        except NotFound:
+            # The request was removed meanwhile and its informer will say so. A server that has just started
+            # may also not know the kind yet.
+            return Later(self._deps.clock.now() + PATIENCE)
+
+    def _forget(self, key: Key) -> None:
+        self.attempts.forget(key)
+        self._seen_gone.pop(key, None)
+
+    # What is known
+
+    def _target(self, request: EvictionRequest) -> Target:
+        if key_of(request) in self._seen_gone:
+            return Target(Presence.GONE)
+        return target_of(request, self._cached_pod(request))
+
+    def _cached_pod(self, request: EvictionRequest) -> Pod | None:
+        ref = request.spec.target.pod_ref
+        return self._pods.get(request.metadata.namespace, ref.name) if ref else None
+
+    async def _live_target(self, request: EvictionRequest) -> Target:
+        ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
+        if ref is None:
+            return target_of(request, None, live=True)
+        reading = self._deps.client.get(PODS, ref.name, namespace, into=Pod)
+        try:
+            pod = await self._listening.ask(reading)
+        except NotFound:
+            return target_of(request, None, live=True)
+        return target_of(request, pod, live=True)
+
+    def _moment(self, request: EvictionRequest, now: dt.datetime) -> Moment:
+        attempt = self.attempts.next_of(request, now)
+        return Moment(now, self._listening.since(now), attempt, self._deps.limits)
+
+    # What is done
+
+    async def _advance(self, request: EvictionRequest, target: Target, *, fresh: bool = False) -> Outcome:
+        now = self._deps.clock.now()
+        ignored = registration_patch(request, now)
+        if ignored is not None:
+            await self._write(request, ignored)
+            self._deps.recorder.record(events.registration_ignored(request))
+            return Done()  # the informer brings what was written
+        action: Action = decide(process_of(request), target, self._moment(request, now))
+        match action:
+            case Settled():
+                return Done()
+            case Unadmitted():
+                return await self._reject(request, now)
+            case LookForTarget():
+                return await self._advance(request, await self._live_target(request), fresh=fresh)
+            case Finish():
+                return await self._finish(request, action, now)
+            case Assign():
+                return await self._assign(request, action, now)
+            case CorrectHeartbeat():
+                await self._write(request, heartbeat_patch(request, action))
+                self._deps.recorder.record(events.heartbeat_corrected(request))
+                return Done()
+            case Hold():
+                return await self._hold(request, action, now)
+            case Evict(look_again=True) if not fresh:
+                return await self._look_again(request)
+            case Evict():
+                if not action.limit and await self._end_last_turn(request, now):
+                    return Done()  # the informer brings the request as it is now
+                return await self._evict(request, action, now)
+
+    async def _reject(self, request: EvictionRequest, now: dt.datetime) -> Outcome:
+        patch = unadmitted_patch(request, now)
+        if patch is not None:
+            await self._write(request, patch)
+            self._note(events.unadmitted(request))
+        return Done()
+
+    async def _finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Outcome:
+        await self._write(request, finish_patch(request, action, now))
+        self._note(*events.finished(request, action))
+        return Done()
+
+    async def _assign(self, request: EvictionRequest, action: Assign, now: dt.datetime) -> Outcome:
+        await self._write(request, assign_patch(request, action, now))
+        self._note(*events.assigned(request, action))
+        if action.previous is not None:
+            self._count_turn(request)
+        return Done()
+
+    async def _end_last_turn(self, request: EvictionRequest, now: dt.datetime) -> bool:
+        """Before the pod is evicted, write down how the last turn ended; whether that was news."""
+        patch = last_turn_patch(request, now)
+        if patch is None:
+            return False
+        await self._write(request, patch)
+        self._note(*events.turn_ended(request))
+        self._count_turn(request)
+        return True
+
+    def _count_turn(self, request: EvictionRequest) -> None:
+        """The turn that was the active interceptor's is over."""
+        name = request.status.active_interceptor_name or ""
+        self._turns[result_of_turn(request, name)].inc()
+
+    def _note(self, *notes: EventNote) -> None:
+        for one in notes:
+            self._deps.recorder.record(one)
+
+    async def _hold(self, request: EvictionRequest, action: Hold, now: dt.datetime) -> Outcome:
+        if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
+            return Done()
+        patch = hold_patch(request, action, now)
+        if patch is not None:
+            await self._write(request, patch)
+            self._note(*events.held(request, action))
+        return Done() if action.until is None else Later(action.until)
+
+    async def _look_again(self, request: EvictionRequest) -> Outcome:
+        """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""
+        meta = request.metadata
+        reading = self._deps.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        found = await self._listening.ask(reading)
+        if found.metadata.uid != meta.uid or found.complete:
+            return Done()  # the informer will bring it
+        return await self._advance(found, self._target(found), fresh=True)
+
+    async def _evict(self, request: EvictionRequest, action: Evict, now: dt.datetime) -> Outcome:
+        """Evict only what the cache shows now: the server debits a budget before it compares uids."""
+        reached = limit_patch(request, action.limit, now) if action.limit else None
+        if reached is not None:
+            await self._write(request, reached)
+            self._deps.recorder.record(events.limit_reached(request, action.limit))
+            return Done()  # the informer brings what was written
+        pod, ref = self._cached_pod(request), request.spec.target.pod_ref
+        if pod is None or ref is None or pod.metadata.uid != ref.uid:
+            return Done()  # it is there, but the cache does not know yet, and will
+        outcome = await self._evictor.evict(request, pod)
+        if not isinstance(outcome, TargetUnclear):
+            return outcome
+        target = await self._live_target(request)
+        if target.presence is not Presence.GONE:
+            raise Conflict(f"the pod is just being changed: {outcome.error}")
+        return await self._advance(request, target)
+
+    async def _write(self, request: EvictionRequest, patch: Obj) -> None:
+        meta = request.metadata
+        writing = self._deps.client.patch(
+            EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status"
+        )
+        await self._listening.ask(writing)

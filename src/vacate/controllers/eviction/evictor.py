@@ -1,0 +1,102 @@
+"""Asks the server to evict a pod and takes the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.controllers.eviction.attempts import Attempts
+from vacate.errors import ApiError, Conflict, NotFound, TransportError
+from vacate.eviction.attempts import Answer, answer_of, why_refused
+from vacate.eviction.dialects.evictionrequest import events
+from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Later, Outcome
+
+_WRITES = 3
+"""How often a refusal is written anew when someone else was quicker: it happened and must be counted."""
+
+
+class Result(Enum):
+    """How an eviction was answered, as metrics name it."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    FAILED = "failed"  # no answer about the eviction as such
+
+
+@dataclass(frozen=True, slots=True)
+class TargetUnclear:
+    """The server knows no such pod, or another one under the name, or it is just being changed."""
+
+    error: ApiError
+
+
+class Evictor:
+    """Sends evictions and writes down refusals."""
+
+    def __init__(self, deps: Deps, attempts: Attempts) -> None:
+        self._deps = deps
+        self._attempts = attempts
+        self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
+
+    async def evict(self, request: EvictionRequest, pod: Pod) -> Outcome | TargetUnclear:
+        """Evict this very pod; errors that say nothing about the eviction are raised, to be tried again."""
+        meta = pod.metadata
+        try:
+            await self._deps.client.evict(meta.name, meta.namespace, uid=meta.uid)
+        except (ApiError, TransportError) as error:
+            return await self._failed(request, error)
+        self._count[Result.ACCEPTED].inc()
+        self._deps.recorder.record(events.evicted(request, pod))
+        return Later(self._attempts.accepted(request, self._deps.clock.now()))
+
+    async def _failed(
+        self, request: EvictionRequest, error: ApiError | TransportError
+    ) -> Outcome | TargetUnclear:
+        answer = answer_of(error) if isinstance(error, ApiError) else Answer.TRY_AGAIN
+        if answer is Answer.REFUSED and isinstance(error, ApiError):
+            return await self._refused(request, why_refused(error))
+        self._count[Result.FAILED].inc()
+        if answer is Answer.LOOK and isinstance(error, ApiError):
+            return TargetUnclear(error)
+        raise error
+
+    async def _refused(self, request: EvictionRequest, why: str) -> Outcome:
+        """Count, say why, and wait. The wait is remembered first: it holds even if nothing can be written."""
+        self._count[Result.REFUSED].inc()
+        at = self._attempts.refused(request, self._deps.clock.now())
+        for note in events.refused(request, why):
+            self._deps.recorder.record(note)
+        await self._write_down(request, why)
+        return Later(at)
+
+    async def _write_down(self, request: EvictionRequest, why: str) -> None:
+        meta, client = request.metadata, self._deps.client
+        for attempt in range(1, _WRITES + 1):
+            patch = refusal_patch(request, why, self._deps.clock.now())
+            try:
+                await client.patch(EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status")
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _WRITES:
+                    raise
+            found = await self._read_again(request)
+            if found is None or found.complete:
+                return
+            request = found
+
+    async def _read_again(self, request: EvictionRequest) -> EvictionRequest | None:
+        meta = request.metadata
+        try:
+            found = await self._deps.client.get(
+                EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest
+            )
+        except NotFound:
+            return None
+        return found if found.metadata.uid == meta.uid else None

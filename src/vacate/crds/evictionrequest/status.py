@@ -1,0 +1,220 @@
+"""Which steps a request's status may take: rules about the old and the new status together."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+from vacate.admission.checks import same
+from vacate.admission.conditions import condition_faults
+from vacate.admission.context import Context
+from vacate.admission.rules import table
+from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, not_supported, required
+from vacate.api.lenient import integer, mapping, maps, sequence
+from vacate.api.objects import Obj, dig, metadata, name_of
+from vacate.api.times import parse_time
+from vacate.api.types.evictionrequest import COMPLETE, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
+from vacate.api.types.readable import readable_part
+from vacate.crds.evictionrequest.authority import authority_faults
+from vacate.crds.evictionrequest.target import live_pod
+from vacate.crds.evictionrequest.turns import turn_faults
+from vacate.eviction.deadlines import CLOCK_TOLERANCE
+from vacate.eviction.model import Ending
+
+_POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
+_EVICTION, _COUNTER = "podEvictionStatus", "failedAPIEvictionCounter"
+_CONDITIONS = "status.conditions"
+_FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
+_SECONDS = int(CLOCK_TOLERANCE.total_seconds())
+TERMINAL = ("Succeeded", "Failed")
+
+RULES = table(
+    "EvictionRequest",
+    ("status", Fault.FORBIDDEN, "no change once the request is complete"),
+    ("status.message", Fault.TOO_LONG, "at most 32768 characters"),
+    ("status.activeInterceptorName#first", Fault.INVALID, "the last of the list has the first turn"),
+    ("status.activeInterceptorName#next", Fault.INVALID, "turns go down the list, one at a time"),
+    ("status.activeInterceptorName#none", Fault.INVALID, "only where the request has interceptors"),
+    ("status.activeInterceptorName#over", Fault.INVALID, "nobody comes after the first of the list"),
+    ("status.activeInterceptorName", Fault.FORBIDDEN, "a turn ends by completion or with its deadline"),
+    ("status.activeInterceptorName", Fault.REQUIRED, "not unset before the request is complete"),
+    ("status.activeInterceptorName#complete", Fault.FORBIDDEN, "unset once the request is complete"),
+    ("status.activeInterceptorName", Fault.TOO_LONG, "at most 253 characters"),
+    ("status.activeInterceptorCompleted", Fault.FORBIDDEN, "not before an interceptor has its turn"),
+    ("status.activeInterceptorCompleted#turn", Fault.INVALID, "false when a turn begins"),
+    ("status.activeInterceptorCompleted#back", Fault.INVALID, "not taken back within a turn"),
+    ("status.expectedInterceptorFinishTime", Fault.INVALID, "a time"),
+    ("status.heartbeatTime#time", Fault.INVALID, "a time"),
+    ("status.heartbeatTime#future", Fault.INVALID, "at most 10 s in the future"),
+    ("status.heartbeatTime#past", Fault.INVALID, "falls back by at most 10 s"),
+    ("status.heartbeatTime#turn", Fault.INVALID, "at most 60 s ago when a turn begins"),
+    ("status.heartbeatTime", Fault.REQUIRED, "not unset once it is set"),
+    ("status.heartbeatTime#begin", Fault.REQUIRED, "set when a turn begins"),
+    ("status.heartbeatTime", Fault.FORBIDDEN, "not before an interceptor has its turn"),
+    ("status.evictionRequestCancellationPolicy", Fault.NOT_SUPPORTED, "Allow or Forbid"),
+    ("status.evictionRequestCancellationPolicy#requesters", Fault.FORBIDDEN, "Forbid only with requesters"),
+    ("status.evictionRequestCancellationPolicy#deleted", Fault.FORBIDDEN, "Forbid not while being deleted"),
+    ("status.podEvictionStatus", Fault.REQUIRED, "not unset once it is set"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter", Fault.REQUIRED, "not empty"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#negative", Fault.INVALID, "not negative"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#most", Fault.INVALID, "at most 2147483647"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#less", Fault.INVALID, "only grows"),
+    ("status.conditions", Fault.TOO_MANY, "at most 100"),
+    ("status.conditions#others", Fault.TOO_MANY, "at most 96 beside the four of the controller"),
+    ("status.conditions[].type", Fault.DUPLICATE, "unique"),
+    ("status.conditions[].type", Fault.INVALID, "a qualified name"),
+    ("status.conditions[].status", Fault.NOT_SUPPORTED, "True, False or Unknown"),
+    ("status.conditions[].status#complete", Fault.NOT_SUPPORTED, "True for Complete"),
+    ("status.conditions[].observedGeneration", Fault.INVALID, "not negative"),
+    ("status.conditions[].lastTransitionTime", Fault.REQUIRED, "not empty"),
+    ("status.conditions[].reason", Fault.REQUIRED, "not empty"),
+    ("status.conditions[].reason", Fault.INVALID, "a word in CamelCase"),
+    ("status.conditions[].reason", Fault.NOT_SUPPORTED, "one of three for Complete"),
+    ("status.conditions[].reason", Fault.FORBIDDEN, "Complete is not Cancelled while the policy is Forbid"),
+    ("status.conditions[].reason#pod", Fault.FORBIDDEN, "the pod agrees that it was deleted or has ended"),
+    ("status.conditions[].message", Fault.REQUIRED, "may be empty, but must be there"),
+    ("status.conditions[].message", Fault.TOO_LONG, "at most 32768 characters"),
+)  # fmt: skip
+
+
+def is_complete(obj: Obj) -> bool:
+    """Whether the request has ended."""
+    return any(
+        one.get("type") == COMPLETE and one.get("status") == "True"
+        for one in maps(mapping(obj.get("status")).get("conditions"))
+    )
+
+
+def status_faults(new: Obj, old: Obj, schema_faults: Sequence[FieldError], ctx: Context) -> list[FieldError]:
+    """Faults of the status as such, and of the step to it where the status can be read."""
+    if is_complete(old):
+        if same(new.get("status"), old.get("status")):
+            return []
+        return [forbidden("status", "may not change once the request is complete")]
+    after = mapping(new.get("status"))
+    found = _of_conditions(after, schema_faults)
+    if any(fault.fault is Fault.TYPE_INVALID or fault.path.endswith("Time") for fault in schema_faults):
+        return found
+    foreign = authority_faults(new, old, ctx)
+    # Of what is the controller's nothing more is told than that; whoever writes a bit of it cannot be right.
+    told = {fault.path for fault in foreign}
+    for check in _OTHERS_STEPS if foreign else _STEPS:
+        found += [fault for fault in check(new, old, ctx) if not _under(fault.path, told)]
+    return [*(one for one in found if not _under(one.path, told)), *foreign]
+
+
+def _under(path: str, told: set[str]) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in told)
+
+
+def _of_conditions(status: Obj, schema_faults: Sequence[FieldError]) -> list[FieldError]:
+    """Conditions have words of their own in Kubernetes, which go before those of the schema."""
+    if any(one.fault is Fault.TYPE_INVALID and one.path.startswith(_CONDITIONS) for one in schema_faults):
+        return list(schema_faults)
+    # Characters are counted, as by the schema, and not bytes.
+    told = [one for one in condition_faults(status, _CONDITIONS) if one.fault is not Fault.TOO_LONG]
+    places = {fault.path for fault in told}
+    repeated = {path.removesuffix(".type") for path in places}
+    return [*(one for one in schema_faults if one.path not in places | repeated), *told]
+
+
+def _own_conditions(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+    """Complete only becomes True, and says in one of three words why. Four places are the controller's."""
+    status = mapping(new.get("status"))
+    found: list[FieldError] = []
+    others = 0
+    for index, one in enumerate(maps(status.get("conditions"))):
+        others += one.get("type") not in OWN_CONDITIONS
+        if one.get("type") == COMPLETE:
+            found += _completion_faults(one, f"status.conditions[{index}]", status)
+            found += _target_faults(one, f"status.conditions[{index}]", old, ctx)
+    if _FREE_CONDITIONS < others <= MAX_CONDITIONS:
+        detail = f"must have at most {_FREE_CONDITIONS} items beside {', '.join(OWN_CONDITIONS)}"
+        found.append(FieldError("status.conditions", Fault.TOO_MANY, detail, others))
+    return found
+
+
+def _completion_faults(one: Obj, path: str, status: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    if one.get("status") in ("False", "Unknown"):
+        found.append(not_supported(f"{path}.status", one["status"], ("True",)))
+    if one.get("reason") and one["reason"] not in [ending.value for ending in Ending]:
+        known = sorted(ending.value for ending in Ending)
+        found.append(not_supported(f"{path}.reason", one["reason"], known))
+    if one.get("reason") == Ending.CANCELLED and status.get(_POLICY) == FORBID:
+        detail = f"the request cannot be cancelled while status.{_POLICY} is Forbid"
+        found.append(forbidden(f"{path}.reason", detail))
+    return found
+
+
+def _target_faults(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldError]:
+    """An end of the pod is believed when the pod itself agrees."""
+    reason = one.get("reason")
+    if reason not in (Ending.POD_DELETED, Ending.POD_TERMINATED):
+        return []
+    pod = live_pod(old, ctx)
+    if pod is None or (reason == Ending.POD_TERMINATED and dig(pod, "status", "phase") in TERMINAL):
+        return []
+    state = "still exists" if reason == Ending.POD_DELETED else "has not ended"
+    detail = f'pod "{name_of(pod)}" with UID {metadata(pod).get("uid")} {state}'
+    return [forbidden(f"{path}.reason", detail)]
+
+
+def _heartbeat(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+    now = ctx.now
+    path = f"status.{_HEARTBEAT}"
+    said = mapping(new.get("status")).get(_HEARTBEAT)
+    before, after = _moment(mapping(old.get("status")).get(_HEARTBEAT)), _moment(said)
+    if before is not None and said is None:
+        return [required(path, "may not be unset once it is set")]
+    if after is None or after == before:
+        return []
+    if after - now > CLOCK_TOLERANCE:
+        return [invalid(path, said, f"may not be more than {_SECONDS} seconds in the future")]
+    if before is not None and before - now > CLOCK_TOLERANCE and ctx.authority.is_controller(ctx.user):
+        before = now  # one from the future, which was written while nobody looked, is set right
+    if before is not None and before - after > CLOCK_TOLERANCE:
+        return [invalid(path, said, f"may not fall back by more than {_SECONDS} seconds")]
+    return []
+
+
+def _moment(said: object) -> dt.datetime | None:
+    try:
+        return parse_time(said) if isinstance(said, str) else None
+    except (ValueError, OverflowError):
+        return None  # the schema's affair
+
+
+def _policy(new: Obj, old: Obj, _ctx: Context) -> list[FieldError]:
+    path = f"status.{_POLICY}"
+    after, before = (mapping(one.get("status")).get(_POLICY) for one in (new, old))
+    if after != FORBID or before == FORBID:
+        return []
+    found: list[FieldError] = []
+    if not sequence(mapping(old.get("spec")).get("requesters")):
+        found.append(forbidden(path, "may not become Forbid when nobody requests the eviction"))
+    if metadata(old).get("deletionTimestamp"):
+        found.append(forbidden(path, "may not become Forbid while the request is being deleted"))
+    return found
+
+
+def _counter(new: Obj, old: Obj, _ctx: Context) -> list[FieldError]:
+    after, before = (mapping(one.get("status")).get(_EVICTION) for one in (new, old))
+    if before is None:
+        return []
+    if after is None:
+        return [required(f"status.{_EVICTION}", "may not be unset once it is set")]
+    least, count = integer(mapping(before).get(_COUNTER)), mapping(after).get(_COUNTER)
+    if type(count) is int and 0 <= count < least:
+        return [invalid(f"status.{_EVICTION}.{_COUNTER}", count, f"may only grow, it was {least}")]
+    return []
+
+
+def _turns(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+    status = mapping(new.get("status"))
+    return turn_faults(status, readable_part(old), ctx.now, completes=is_complete(new))
+
+
+_Step = Callable[[Obj, Obj, Context], list[FieldError]]
+_OTHERS_STEPS: tuple[_Step, ...] = (_heartbeat, _policy)
+_STEPS: tuple[_Step, ...] = (_own_conditions, _turns, *_OTHERS_STEPS, _counter)

@@ -1,0 +1,156 @@
+"""The strategy of EvictionRequests."""
+
+from __future__ import annotations
+
+from vacate.admission.checks import same
+from vacate.admission.context import Context, Traits
+from vacate.admission.metadata import keep
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api import status as refusals
+from vacate.api.fielderrors import Fault, FieldError
+from vacate.api.lenient import child, mapping
+from vacate.api.objects import Obj, dig, metadata, name_of
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
+from vacate.crds.evictionrequest import authority, spec, status
+from vacate.crds.evictionrequest.target import (
+    live_pod,
+    named_pod,
+    registration_of,
+    require_right_to_delete,
+)
+from vacate.crds.schema import structure
+from vacate.eviction.registration import Registration
+
+_LONGEST_REASON = 4096
+_TRAITS = Traits(unconditional_update=False)
+
+RULES = table(
+    "EvictionRequest",
+    ("", Effect.REFUSED, "403 without the right to delete the pod, on create, update and delete"),
+    (
+        "#forbid",
+        Effect.REFUSED,
+        "403 on delete while the policy is Forbid, the request open and the pod there",
+    ),
+    ("metadata.labels", Effect.SET, "those of the pod win, until the request is complete"),
+    ("metadata.annotations[vacate.dev/admitted]", Effect.SET, "true on create"),
+    ("metadata.annotations[vacate.dev/admitted]", Effect.KEPT, "an update never changes it"),
+    (
+        "metadata.annotations[vacate.dev/ignored-registration]",
+        Effect.SET,
+        "on create, why a malformed registration of the pod counts as none",
+    ),
+    ("metadata.generation", Effect.SET, "one more where spec changes"),
+    ("status", Effect.SET, "an empty message and the policy Allow, and nothing else, on create"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("metadata", Effect.KEPT, "the status subresource does not change it"),
+    ("spec#type", Fault.INVALID, "every field has the type that the schema says"),
+)
+
+
+class EvictionRequestStrategy(KindStrategy):
+    """Answers for EvictionRequests and their status."""
+
+    rules = (*RULES, *spec.RULES, *status.RULES, *authority.RULES)
+    counts_generations = True
+    checks_finalizers = False
+
+    @property
+    def traits(self) -> Traits:
+        """Custom resources are never overwritten blindly."""
+        return _TRAITS
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """What the schema says where the author says nothing."""
+        structure(self.kind).fill_defaults(obj)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """Rights first; then everything that the pod decides."""
+        require_right_to_delete(obj, ctx)
+        obj["status"] = {"message": "", "evictionRequestCancellationPolicy": ALLOW}
+        self._refuse_given_interceptors(obj, ctx)
+        _take_labels(obj, ctx)
+        _set_annotation(obj, ADMITTED_STAMP, "true")
+        found = registration_of(obj, ctx)
+        _set_annotation(obj, IGNORED_REGISTRATION, _ignored(found))
+        if found.interceptors:
+            child(obj, "spec")["interceptors"] = [{"name": name} for name in found.interceptors]
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Rights first, those about the old target; status and stamp stay."""
+        require_right_to_delete(old, ctx)
+        keep(new, old, "status")
+        for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
+            _set_annotation(new, key, dig(old, "metadata", "annotations", key))
+        if not status.is_complete(old) and named_pod(new) == named_pod(old):
+            _take_labels(new, ctx)
+        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
+
+    def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Nothing but the status changes, as for all custom resources."""
+        version = metadata(new).get("resourceVersion")
+        keep(new, old, "spec", "metadata")
+        new["metadata"] = {**new["metadata"], "resourceVersion": version}
+        authority.keep_controller_conditions(new, old, ctx)
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The schema, then what it cannot say."""
+        return [*self._schema_faults(obj), *spec.creation_faults(obj, ctx)]
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again, and what must stay."""
+        found = [*step, *self._schema_faults(new), *spec.requester_faults(mapping(new.get("spec")))]
+        return found + spec.change_faults(new, old, complete=status.is_complete(old))
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The status by its schema, and then the step, if it can be read."""
+        found = structure(self.kind).status_faults(new.get("status"))
+        return [*step, *status.status_faults(new, old, found, ctx)]
+
+    def validate_delete(self, obj: Obj, ctx: Context) -> None:
+        """Whoever may delete the pod may cancel, unless an interceptor has forbidden it."""
+        require_right_to_delete(obj, ctx)
+        policy = mapping(obj.get("status")).get("evictionRequestCancellationPolicy")
+        if policy != FORBID or status.is_complete(obj):
+            return
+        pod = live_pod(obj, ctx)
+        if pod is not None and dig(pod, "status", "phase") not in status.TERMINAL:
+            why = (
+                "status.evictionRequestCancellationPolicy is Forbid and the eviction goes on as long as "
+                f'pod "{name_of(pod)}" has not ended'
+            )
+            raise refusals.forbidden(self.kind, name_of(obj), why)
+
+    def _schema_faults(self, obj: Obj) -> list[FieldError]:
+        return structure(self.kind).faults({**obj, "metadata": {}})
+
+    def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
+        """Once the field is filled in nobody can tell who did it: the one fault that is looked for here."""
+        if mapping(obj.get("spec")).get("interceptors"):
+            found = [*self.validate(obj, ctx), spec.interceptors_given()]
+            raise refusals.invalid(self.kind, name_of(obj), found)
+
+
+def _take_labels(obj: Obj, ctx: Context) -> None:
+    pod = live_pod(obj, ctx)
+    theirs = mapping(dig(pod, "metadata", "labels"))
+    if theirs:
+        metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
+
+
+def _ignored(found: Registration) -> str | None:
+    """Why there are no interceptors although the pod names some."""
+    return "; ".join(map(str, found.faults))[:_LONGEST_REASON] if found.faults else None
+
+
+def _set_annotation(obj: Obj, name: str, value: str | None) -> None:
+    """What a user writes there does not count."""
+    meta = metadata(obj)
+    annotations = {key: text for key, text in mapping(meta.get("annotations")).items() if key != name}
+    if value is not None:
+        annotations[name] = value
+    meta["annotations"] = annotations
+    if not annotations:
+        del meta["annotations"]

@@ -1,0 +1,71 @@
+"""The pod that a request is about: who may delete it, whether it is there, what it brings along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vacate.admission.context import Context
+from vacate.api import status
+from vacate.api.fielderrors import FieldError, invalid, not_found
+from vacate.api.identity import Access, denial
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.lenient import mapping, text
+from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.eviction.registration import Registration, resolve
+
+POD_REF = "spec.target.podRef"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The pod as the request names it."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def named_pod(obj: Obj) -> Named:
+    """Name and UID of the request's pod, empty where it does not say them."""
+    ref = mapping(dig(obj, "spec", "target", "podRef"))
+    return Named(namespace_of(obj), text(ref.get("name")), text(ref.get("uid")))
+
+
+def require_right_to_delete(obj: Obj, ctx: Context) -> None:
+    """Whoever touches a request must be allowed to delete its pod; nothing is looked up before that."""
+    pod = named_pod(obj)
+    if not pod.name:
+        return
+    access = Access(ctx.user, "delete", PODS.group, PODS.version, PODS.plural, "", pod.namespace, pod.name)
+    if not ctx.may(access):
+        raise status.forbidden(EVICTIONREQUESTS, name_of(obj), denial(access))
+
+
+def live_pod(obj: Obj, ctx: Context) -> Obj | None:
+    """The very pod that the request names, if it is there."""
+    pod = named_pod(obj)
+    found = ctx.lookup(PODS, pod.namespace, pod.name) if pod.name else None
+    return found if found is not None and dig(found, "metadata", "uid") == pod.uid else None
+
+
+def registration_of(obj: Obj, ctx: Context) -> Registration:
+    """The interceptors that the pod asks for: none where its registration is malformed.
+
+    Whoever can write a pod could otherwise keep everyone from evicting it.
+    """
+    pod = live_pod(obj, ctx)
+    found = resolve(pod, ctx.allowed_interceptors) if pod is not None else Registration()
+    return Registration((), found.faults) if found.faults else found
+
+
+def target_faults(obj: Obj, ctx: Context) -> list[FieldError]:
+    """The pod must be there, and be the one of that UID."""
+    pod = named_pod(obj)
+    if not pod.name or not pod.uid:
+        return []
+    found = ctx.lookup(PODS, pod.namespace, pod.name)
+    if found is None:
+        return [not_found(f"{POD_REF}.name", pod.name)]
+    if dig(found, "metadata", "uid") != pod.uid:
+        return [invalid(f"{POD_REF}.uid", pod.uid, f'must be the UID of pod "{pod.name}"')]
+    return []

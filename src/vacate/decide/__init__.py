@@ -1,1 +1,0 @@
-"""Pure decisions: given objects and now, what next? One module a question; no I/O, clock or randomness."""

@@ -1,0 +1,1 @@
+"""What a DELETE does: options, preconditions, grace, finalizers."""

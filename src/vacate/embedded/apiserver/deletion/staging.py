@@ -1,0 +1,90 @@
+"""Carrying a deletion out: the writes that a decision calls for, staged in one step and then waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
+from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion
+from vacate.embedded.apiserver.deletion.options import check_options, options_from_body, options_from_query
+from vacate.embedded.apiserver.request.body import read_body
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.registry.strategies import strategy_for
+from vacate.embedded.store.commit import Write
+from vacate.embedded.store.types import Entry
+from vacate.errors import BadRequest
+from vacate.wire.message import Request
+
+_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A deletion on its way to the disk, and the newest entry of the object."""
+
+    deletion: Deletion
+    entry: Entry
+    writes: Sequence[Write] = ()
+
+
+def read_delete_options(request: Request) -> DeleteOptions:
+    """The options of the body, or of the query where there is no body; checked."""
+    if request.body:
+        options = options_from_body(_options_object(request))
+    else:
+        options = options_from_query({name: request.query.getall(name) for name in request.query})
+    check_options(options)
+    return options
+
+
+def stage_deletion(
+    registry: Registry, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
+) -> Staged:
+    """Decide, and put what follows into the log; a dry run puts nothing."""
+    return _stage(registry, kind, current[0], decide_deletion(kind, current[1], options, now), options)
+
+
+def stage_requested_deletion(
+    registry: Registry, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
+) -> Staged:
+    """The same for a client, who is refused where the kind itself has something against it."""
+    deletion = decide_deletion(call.kind, current[1], options, call.now)
+    strategy_for(call.kind).validate_delete(current[1], registry.context(call.user))
+    return _stage(registry, call.kind, current[0], deletion, options)
+
+
+def _stage(
+    registry: Registry, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
+) -> Staged:
+    if options.is_dry_run:
+        return Staged(deletion, entry)
+    writes = []
+    if deletion.write:
+        write = registry.stage_update(kind, deletion.obj, entry)
+        if write is not None:
+            writes.append(write)
+            entry = write.entry
+    if deletion.remove:
+        writes.append(registry.stage_delete(kind, deletion.obj, entry))
+        entry = writes[-1].entry
+    return Staged(deletion, entry, writes)
+
+
+async def settle(writes: Sequence[Write]) -> None:
+    """Wait until the disk has all of them."""
+    for write in writes:
+        await write.done()
+
+
+def _options_object(request: Request) -> object:
+    body = read_body(request)
+    kind = body.get("kind") if isinstance(body, dict) else None
+    if kind and kind != "DeleteOptions":
+        version = body.get("apiVersion") or "v1"
+        raise BadRequest(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+    return body

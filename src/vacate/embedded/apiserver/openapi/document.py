@@ -1,0 +1,90 @@
+"""The OpenAPI document of one kind: its addresses, and the schema of its objects."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.crds.schema import structural_schema
+from vacate.embedded.apiserver.openapi.metadata import METADATA_SCHEMAS, OBJECT_META
+
+_IN_BODY = ("post", "put")
+_VERBS = {"get": "get", "put": "update", "patch": "patch", "delete": "delete", "post": "create"}
+_ONE, _MANY = ("get", "put", "patch", "delete"), ("get", "post", "delete")
+_PATCHES = ("application/json-patch+json", "application/merge-patch+json")
+_FIELD_VALIDATION: Obj = {
+    "name": "fieldValidation",
+    "in": "query",
+    "description": "What becomes of unknown fields: Ignore, Warn or Strict.",
+    "schema": {"type": "string", "uniqueItems": True},
+}
+
+
+def document(kind: Kind) -> Obj:
+    """Everything that a client can learn about the kind without asking for an object."""
+    name = _model(kind)
+    schema = copy.deepcopy(structural_schema(kind))
+    told = schema["properties"]["metadata"].get("description", "")
+    schema["properties"]["metadata"] = {"allOf": [_ref(OBJECT_META)], "description": told}
+    schema["x-kubernetes-group-version-kind"] = [_identity(kind)]
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
+        "paths": _paths(kind),
+        "components": {"schemas": {name: schema, **METADATA_SCHEMAS}},
+    }
+
+
+def _paths(kind: Kind) -> Obj:
+    place = ("namespace",) if kind.namespaced else ()
+    many = kind.collection_path("{namespace}" if kind.namespaced else None)
+    one = f"{many}/{{name}}"
+    paths = {kind.collection_path(): _operations(kind, ("get",), ())} if kind.namespaced else {}
+    paths[many] = _operations(kind, _MANY, place)
+    paths[one] = _operations(kind, _ONE, (*place, "name"))
+    for sub in kind.subresources:
+        served = tuple(method for method in _ONE if _VERBS[method] in sub.verbs)
+        paths[f"{one}/{sub.name}"] = _operations(kind, served, (*place, "name"))
+    return paths
+
+
+def _operations(kind: Kind, methods: tuple[str, ...], named: tuple[str, ...]) -> Obj:
+    item: Obj = {method: _operation(kind, method) for method in methods}
+    if named:
+        item["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "uniqueItems": True}}
+            for name in named
+        ]
+    return item
+
+
+def _operation(kind: Kind, method: str) -> Obj:
+    body = {"application/json": {"schema": _ref(_model(kind))}}
+    operation: Obj = {
+        "responses": {"200": {"description": "OK", "content": body}},
+        "x-kubernetes-action": method,
+        "x-kubernetes-group-version-kind": _identity(kind),
+    }
+    if method == "patch":
+        forms: dict[str, Any] = {form: {"schema": {"type": "object"}} for form in _PATCHES}
+        operation["requestBody"] = {"content": forms, "required": True}
+    elif method in _IN_BODY:
+        operation["requestBody"] = {"content": body, "required": True}
+    if "requestBody" in operation:
+        operation["parameters"] = [_FIELD_VALIDATION]
+    return operation
+
+
+def _identity(kind: Kind) -> Obj:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _model(kind: Kind) -> str:
+    """The kind's name with its domain turned round, as Kubernetes names models."""
+    return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
+
+
+def _ref(name: str) -> Obj:
+    return {"$ref": f"#/components/schemas/{name}"}

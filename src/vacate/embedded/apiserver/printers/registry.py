@@ -1,0 +1,43 @@
+"""Which kind is shown how. A kind without an entry shows its name and when it was created."""
+
+from __future__ import annotations
+
+from vacate.api import kinds
+from vacate.api.columns import NAME, Column, Printer
+from vacate.api.kinds import Kind
+from vacate.crds.evictionrequest import columns as evictionrequests
+from vacate.crds.nodemaintenance import NODEMAINTENANCE
+from vacate.embedded.apiserver.printers import cluster, events, nodes, pods, policy, rbac, workloads
+from vacate.embedded.apiserver.printers.declared import printer_of_declaration
+
+_CREATED_AT = Column("Created At", "When the object was created.", type="date")
+
+DEFAULT = Printer(
+    (NAME, _CREATED_AT),
+    lambda obj, _: [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")],
+)
+
+PRINTERS: dict[str, Printer] = {
+    kinds.PODS.resource: pods.PODS,
+    kinds.NODES.resource: nodes.NODES,
+    kinds.EVENTS.resource: events.EVENTS,
+    kinds.NAMESPACES.resource: cluster.NAMESPACES,
+    kinds.CONFIGMAPS.resource: cluster.CONFIGMAPS,
+    kinds.SERVICEACCOUNTS.resource: cluster.SERVICEACCOUNTS,
+    kinds.LEASES.resource: cluster.LEASES,
+    kinds.DEPLOYMENTS.resource: workloads.DEPLOYMENTS,
+    kinds.REPLICASETS.resource: workloads.REPLICASETS,
+    kinds.PODDISRUPTIONBUDGETS.resource: policy.PODDISRUPTIONBUDGETS,
+    kinds.PRIORITYCLASSES.resource: policy.PRIORITYCLASSES,
+    kinds.ROLES.resource: DEFAULT,
+    kinds.CLUSTERROLES.resource: DEFAULT,
+    kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
+    kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
+    kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
+    kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
+}
+
+
+def printer_of(kind: Kind) -> Printer:
+    """The printer of a kind."""
+    return PRINTERS.get(kind.resource, DEFAULT)

@@ -1,0 +1,74 @@
+"""Deployments and replica sets."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from vacate.api.ages import age
+from vacate.api.columns import AGE, CONTAINERS, IMAGES, NAME, Column, Printer, wide
+from vacate.api.objects import Obj, dig, name_of
+from vacate.api.selectors.labels import selector_of
+from vacate.errors import BadRequest
+
+
+def _deployment(obj: Obj, now: dt.datetime) -> list[Any]:
+    status = obj.get("status") or {}
+    ready = f"{status.get('readyReplicas', 0)}/{_desired(obj)}"
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    row = [name_of(obj), ready, updated, available, age(obj, now)]
+    return row + _containers(obj) + [_selector(obj, invalid="<invalid>")]
+
+
+def _replica_set(obj: Obj, now: dt.datetime) -> list[Any]:
+    status = obj.get("status") or {}
+    current, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    row = [name_of(obj), _desired(obj), current, ready, age(obj, now)]
+    return row + _containers(obj) + [_selector(obj, invalid="<error>") or "<none>"]
+
+
+def _desired(obj: Obj) -> Any:
+    replicas = dig(obj, "spec", "replicas")
+    return 1 if replicas is None else replicas
+
+
+def _containers(obj: Obj) -> list[Any]:
+    containers = dig(obj, "spec", "template", "spec", "containers") or ()
+    return [",".join(str(one.get(part, "")) for one in containers) for part in ("name", "image")]
+
+
+def _selector(obj: Obj, *, invalid: str) -> str:
+    try:
+        return str(selector_of(dig(obj, "spec", "selector")))
+    except BadRequest:
+        return invalid
+
+
+_SELECTOR = wide("Selector", "Which pods belong to it.")
+
+DEPLOYMENTS = Printer(
+    (
+        NAME,
+        Column("Ready", "How many of the wanted pods are ready."),
+        Column("Up-to-date", "How many pods have the newest template."),
+        Column("Available", "How many pods have been ready for long enough."),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        _SELECTOR,
+    ),
+    _deployment,
+)
+REPLICASETS = Printer(
+    (
+        NAME,
+        Column("Desired", "How many pods are wanted.", type="integer"),
+        Column("Current", "How many pods there are.", type="integer"),
+        Column("Ready", "How many pods are ready.", type="integer"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        _SELECTOR,
+    ),
+    _replica_set,
+)

@@ -1,0 +1,199 @@
+"""Options of list and watch, read from the query and checked as Kubernetes checks them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from vacate import errors
+from vacate.api import fielderrors as f
+from vacate.api import status
+from vacate.api.kinds import Kind
+from vacate.api.selectors.fields import FieldSelector, parse_field_selector
+from vacate.api.selectors.labels import Selector, parse_selector
+from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.limits import MAX_REQUIREMENTS, MAX_SELECTOR_CHARACTERS
+from vacate.embedded.apiserver.request.integers import parse_int64
+from vacate.embedded.apiserver.selectableattributes import selectable
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.store.types import Attributes
+from vacate.wire.message import Query
+
+_FRESH_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What list, watch and deletecollection take."""
+
+    labels: Selector
+    fields: FieldSelector
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int = 0
+    bookmarks: bool = False
+    send_initial_events: bool | None = None
+    everything: bool = True  # no selector narrows the list
+
+    def selects(self, attributes: Attributes) -> bool:
+        """Whether an object with these labels and fields is asked for."""
+        return self.everything or (
+            self.labels.matches(attributes.labels) and self.fields.matches(attributes.fields)
+        )
+
+
+def list_options(call: Call, *, watch: bool = False) -> ListOptions:
+    """Read the query; BadRequest for what cannot be read, Invalid for what does not fit together."""
+    query = call.request.query
+    limit, timeout_seconds = max(_number(query, "limit"), 0), _number(query, "timeoutSeconds")
+    labels, fields = selectors(call)
+    initial = query.get("sendInitialEvents")
+    options = ListOptions(
+        labels=labels,
+        fields=fields,
+        resource_version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        limit=limit,
+        continue_token=query.get("continue", ""),
+        timeout_seconds=timeout_seconds,
+        bookmarks=_boolean(query, "allowWatchBookmarks"),
+        send_initial_events=None if initial is None else _boolean(query, "sendInitialEvents"),
+        everything=not query.get("labelSelector") and not query.get("fieldSelector"),
+    )
+    faults = _watch_faults(options) if watch else _list_faults(options)
+    if faults:
+        raise _invalid_options(faults)
+    return options
+
+
+def selectors(call: Call) -> tuple[Selector, FieldSelector]:
+    """The label and field selectors of the query."""
+    texts = [call.request.query.get(name, "") for name in ("labelSelector", "fieldSelector")]
+    if max(map(len, texts)) > MAX_SELECTOR_CHARACTERS:
+        raise errors.BadRequest(f"a selector may have at most {MAX_SELECTOR_CHARACTERS} characters")
+    try:
+        labels = parse_selector(texts[0])
+    except ValueError as error:
+        raise errors.BadRequest(f"unable to parse requirement: {error}") from None
+    try:
+        fields = parse_field_selector(texts[1])
+    except ValueError as error:
+        raise errors.BadRequest(str(error)) from None
+    if max(len(labels.requirements), len(fields.requirements)) > MAX_REQUIREMENTS:
+        raise errors.BadRequest(
+            f"a selector may have at most {MAX_REQUIREMENTS} requirements; ask several times"
+        )
+    check_fields(call.kind, fields)
+    return labels, fields
+
+
+def check_fields(kind: Kind, fields: FieldSelector) -> None:
+    """Refuse a field that cannot be selected by."""
+    known = selectable(kind)
+    for requirement in fields.requirements:
+        if requirement.field in known:
+            continue
+        if kind.selectable_fields or kind.custom:
+            raise errors.BadRequest(f"field label not supported: {requirement.field}")
+        named = 'only "metadata.name", "metadata.namespace"'
+        raise errors.BadRequest(f'"{requirement.field}" is not a known field selector: {named}')
+
+
+def parse_revision(text: str) -> int:
+    """A resourceVersion as a number, or BadRequest."""
+    fault = _revision_fault(text)
+    if fault is not None:
+        raise errors.BadRequest(f"invalid resource version: {fault}")
+    return int(text)
+
+
+def check_stored_revision(text: str) -> None:
+    """As for lists, except that gets and watches are refused in the storage's own words."""
+    fault = _revision_fault(text) if text else None
+    if fault is not None:
+        raise errors.ApiError(str(fault), reason="", code=500)
+
+
+def _revision_fault(text: str) -> f.FieldError | None:
+    if text.isascii() and text.isdigit() and len(text) <= 19:
+        return None
+    shown = text[:64]
+    return f.invalid("resourceVersion", shown, f'strconv.ParseUint: parsing "{shown}": invalid syntax')
+
+
+async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
+    """Wait a little for a revision that has not come yet; Timeout, to be tried again, where it does not."""
+    wanted = parse_revision(resource_version)
+    if wanted <= registry.store.revision:
+        return
+    try:
+        async with asyncio.timeout(_FRESH_SECONDS):
+            await registry.store.wait_for(wanted)
+    except TimeoutError:
+        current = registry.store.revision
+        raise errors.Timeout(
+            f"Timeout: Too large resource version: {wanted}, current: {current}",
+            details={
+                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                "retryAfterSeconds": 1,
+            },
+        ) from None
+
+
+def _list_faults(options: ListOptions) -> list[f.FieldError]:
+    faults = []
+    if options.match:
+        if not options.resource_version:
+            faults.append(_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+        if options.match not in ("Exact", "NotOlderThan"):
+            known = ("Exact", "NotOlderThan", "")
+            faults.append(f.not_supported("resourceVersionMatch", options.match, known))
+        if options.match == "Exact" and options.resource_version == "0":
+            faults.append(_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        faults.append(f.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return faults
+
+
+def _watch_faults(options: ListOptions) -> list[f.FieldError]:
+    faults = []
+    asked = options.send_initial_events is not None
+    if asked and options.match != "NotOlderThan":
+        faults.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.match:
+        if not asked:
+            faults.append(
+                _match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if options.match != "NotOlderThan":
+            faults.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
+        if options.continue_token:
+            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+    return faults
+
+
+def _match(detail: str) -> f.FieldError:
+    return f.forbidden("resourceVersionMatch", detail)
+
+
+def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
+    return status.invalid_as("meta.k8s.io", "ListOptions", "", faults)
+
+
+def _number(query: Query, name: str) -> int:
+    text = query.get(name)
+    if text is None:
+        return 0
+    try:
+        return parse_int64(text)
+    except ValueError as error:
+        raise errors.BadRequest(str(error)) from None
+
+
+def _boolean(query: Query, name: str) -> bool:
+    """Everything is true that does not say otherwise."""
+    return query.get(name, "false").lower() not in ("false", "0")

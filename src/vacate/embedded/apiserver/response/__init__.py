@@ -1,0 +1,1 @@
+"""From stored objects to bytes: objects, lists, watch frames."""

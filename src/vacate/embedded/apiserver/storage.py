@@ -1,0 +1,128 @@
+"""What verbs touch the store with: decode, compare-and-swap on the tip, encode with the new revision.
+
+Everything from reading the tip to staging a write is synchronous, so that a read-modify-write inside the
+server meets no race. Only the wait for the disk is awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vacate import errors
+from vacate.admission.context import Context
+from vacate.api import status
+from vacate.api.identity import Access, StatusAuthority, User
+from vacate.api.kinds import PRIORITYCLASSES, Kind
+from vacate.api.objects import Obj
+from vacate.clock import Clock
+from vacate.embedded.apiserver.auth.authorization import Authorizer
+from vacate.embedded.apiserver.response.stored import decode, encoder, key_of, same_object
+from vacate.embedded.store.commit import Write
+from vacate.embedded.store.store import Store
+from vacate.embedded.store.types import Entry, Key
+from vacate.entropy import Entropy
+from vacate.features import FeatureGates
+
+LogFiles = Callable[[str, str, str], list[Path]]
+"""Of a node, a pod's uid and a container: the files that its runs printed to, the newest last."""
+
+
+@dataclass(slots=True)
+class Registry:
+    """The server's hands: store, clock, entropy and gates, and the few moves that all verbs share."""
+
+    store: Store
+    clock: Clock
+    entropy: Entropy
+    authorizer: Authorizer
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
+    logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
+    _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
+
+    def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
+        """The newest state, writes under way included, or NotFound."""
+        entry = self.store.tip(Key(kind.resource, namespace, name))
+        if entry is None:
+            raise status.not_found(kind, name)
+        return entry, decode(kind, entry)
+
+    def lookup(self, kind: Kind, namespace: str, name: str) -> Obj | None:
+        """Another object, for strategies that must look around."""
+        entry = self.store.tip(Key(kind.resource, namespace, name))
+        return None if entry is None else decode(kind, entry)
+
+    def context(self, user: User, subresource: str = "") -> Context:
+        """What a strategy may know beside the object."""
+        return Context(
+            user,
+            self.clock.now(),
+            self.gates,
+            self.lookup,
+            subresource,
+            self._default_priority_class,
+            self.allowed_interceptors,
+            self._may,
+            self.authority,
+        )
+
+    def _may(self, access: Access) -> bool:
+        return self.authorizer.authorize(access).allowed
+
+    def _default_priority_class(self) -> Obj | None:
+        """The class for pods that name none, found anew after a class has changed."""
+        changed = self.store.touched(PRIORITYCLASSES.resource)
+        if self._default_class is None or self._default_class[0] != changed:
+            self._default_class = (changed, self._find_default_class())
+        return self._default_class[1]
+
+    def _find_default_class(self) -> Obj | None:
+        """Of several the lowest, as Kubernetes chooses."""
+        page = self.store.list(PRIORITYCLASSES.resource)
+        classes = [decode(PRIORITYCLASSES, entry) for entry in page.entries]
+        defaults = [one for one in classes if one.get("globalDefault")]
+        return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+
+    def stage_create(self, kind: Kind, obj: Obj) -> Write:
+        """Put a new object into the log, or AlreadyExists."""
+        key = key_of(kind, obj)
+        try:
+            return self.store.put(key, encoder(obj), expect=0)
+        except errors.KeyExists:
+            raise status.already_exists(kind, key.name) from None
+
+    def stage_update(self, kind: Kind, obj: Obj, old: Entry) -> Write | None:
+        """Put the next state into the log; None where it equals the old one and nothing is written."""
+        if same_object(encoder(obj)(old.revision), old.value):
+            return None
+        try:
+            return self.store.put(old.key, encoder(obj), expect=old.revision)
+        except errors.KeyChanged:
+            raise status.modified(kind, old.key.name) from None
+
+    def stage_delete(self, kind: Kind, last: Obj, old: Entry) -> Write:
+        """Take the object out; `last` is the state that watchers see go."""
+        try:
+            return self.store.delete(old.key, encoder(last), expect=old.revision)
+        except errors.KeyChanged:
+            raise status.modified(kind, old.key.name) from None
+
+    async def write_create(self, kind: Kind, obj: Obj) -> Entry:
+        """Create and wait for the disk."""
+        return await self.stage_create(kind, obj).done()
+
+    async def write_update(self, kind: Kind, obj: Obj, old: Entry) -> Entry:
+        """Update and wait for the disk; an update that changes nothing returns the old entry."""
+        write = self.stage_update(kind, obj, old)
+        if write is not None:
+            return await write.done()
+        await self.store.wait_for(old.revision)
+        return old
+
+    async def write_delete(self, kind: Kind, last: Obj, old: Entry) -> Entry:
+        """Delete and wait for the disk; the entry holds the last state."""
+        return await self.stage_delete(kind, last, old).done()

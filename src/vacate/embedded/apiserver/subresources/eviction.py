@@ -1,0 +1,109 @@
+"""POST pods/NAME/eviction: delete a pod as far as its disruption budget allows.
+
+Between reading the pod and its budgets and staging the last write nothing is awaited, so that any number of
+evictions at once spend from a budget one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vacate.api import status
+from vacate.api.fielderrors import invalid
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
+from vacate.embedded import schema
+from vacate.embedded.apiserver.call import Call, dry_run_directives
+from vacate.embedded.apiserver.deletion.decision import check_preconditions
+from vacate.embedded.apiserver.deletion.options import options_from_body
+from vacate.embedded.apiserver.deletion.staging import settle, stage_deletion
+from vacate.embedded.apiserver.response import objects as respond
+from vacate.embedded.apiserver.response.stored import decode
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.subresources import evictiondecision as deciding
+from vacate.embedded.apiserver.subresources.body import read_posted
+from vacate.embedded.store.commit import Write
+from vacate.embedded.store.types import Entry
+from vacate.errors import ApiError, BadRequest
+from vacate.kube.eviction import bypasses_budgets, selects
+from vacate.wire.message import Response
+
+_EVICTION = Kind("policy", "v1", "Eviction", "evictions", "eviction", namespaced=True)
+_VERSIONS = ("policy/v1", "policy/v1beta1")
+_UNSAFE = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+async def evict(registry: Registry, call: Call) -> Response:
+    """Ask the budgets, spend, mark the pod, delete it."""
+    body = read_posted(registry, call, "Eviction", _VERSIONS)
+    options = _read_options(call, body)
+    writes: list[Write] = []
+    try:
+        newest = _stage(registry, call, options, writes)
+    finally:
+        # A deletion that is refused after the budget was spent leaves it spent, as watchers see.
+        await settle(writes)
+    await registry.store.wait_for(newest.revision)
+    return respond.success(201)
+
+
+def _read_options(call: Call, body: Obj) -> DeleteOptions:
+    if body["metadata"].get("name", "") != call.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    given = body.get("deleteOptions")
+    options = None if given is None else options_from_body(given)
+    if options is not None and options.unsafe:
+        detail = "can not be set for pod eviction, try after removing the option"
+        raise status.invalid(_EVICTION, call.name, [invalid(_UNSAFE, True, detail)])
+    return deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
+
+
+def _stage(registry: Registry, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
+    """Everything up to the disk, in one step; the pod's newest entry."""
+    entry, pod = registry.current(PODS, call.namespace, call.name)
+    budgets = [] if bypasses_budgets(pod) else _budgets_of(registry, pod)
+    decided = deciding.decide_eviction(pod, [budget for _, budget in budgets], asked, call.now)
+    if decided.budget is not None:
+        spent = registry.stage_update(PODDISRUPTIONBUDGETS, decided.budget, budgets[0][0])
+        writes += [] if spent is None else [spent]
+    try:
+        return _stage_pod(registry, call, decided.options, (entry, pod), writes)
+    except ApiError as error:
+        raise decided.explain(error, asked) from None
+
+
+def _budgets_of(registry: Registry, pod: Obj) -> list[tuple[Entry, Obj]]:
+    """The budgets of the pod's namespace that cover it, writes under way included."""
+    entries = registry.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
+    found = [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in entries]
+    return [(entry, budget) for entry, budget in found if selects(budget, pod)]
+
+
+def _stage_pod(
+    registry: Registry, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+) -> Entry:
+    if not options.is_dry_run:
+        current, options = _stage_mark(registry, call, options, current, writes)
+    staged = stage_deletion(registry, PODS, current, options, call.now)
+    writes += staged.writes
+    return staged.entry
+
+
+def _stage_mark(
+    registry: Registry, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+) -> tuple[tuple[Entry, Obj], DeleteOptions]:
+    """Say on the pod why it goes; preconditions hold for what it was before."""
+    entry, pod = current
+    wanted = options.preconditions
+    before = replace(wanted, uid=wanted.uid or None, resource_version=wanted.resource_version or None)
+    check_preconditions(PODS, pod, replace(options, preconditions=before))
+    pod = deciding.mark_for_eviction(pod, call.now)
+    schema.complete(PODS, pod)
+    write = registry.stage_update(PODS, pod, entry)
+    if write is not None:
+        writes.append(write)
+        entry = write.entry
+    # The mark itself has moved the resourceVersion; the one that was asked for has been met.
+    met = replace(options, preconditions=replace(wanted, resource_version=None))
+    return (entry, pod), met

@@ -1,0 +1,139 @@
+"""PUT an object, or its status."""
+
+from __future__ import annotations
+
+from vacate import errors
+from vacate.api import fielderrors, status
+from vacate.api.kinds import NODES
+from vacate.api.objects import Obj
+from vacate.embedded import schema
+from vacate.embedded.apiserver.auth.guard import guard, require
+from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.deletion.decision import removed_by_update
+from vacate.embedded.apiserver.request.body import read_object
+from vacate.embedded.apiserver.response import objects as respond
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.verbs import create as creating
+from vacate.embedded.registry.strategies import strategy_for
+from vacate.embedded.store.types import Entry, Key
+from vacate.wire.message import Response
+
+_BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+async def update(registry: Registry, call: Call) -> Response:
+    """Replace the object, if it is still the one that the client read."""
+    new = read_object(call.request, call.kind, call.validation)
+    check_address(new, call)
+    if _brings_into_being(registry, call):
+        return await _create(registry, call, new)
+    entry, old = registry.current(call.kind, call.namespace, call.name)
+    return await replace(registry, call, new, entry, old)
+
+
+def check_address(new: Obj, call: Call) -> None:
+    """The object keeps the name and namespace of its address."""
+    creating.match_namespace(new, call)
+    name = new["metadata"].get("name", "")
+    if not name:
+        raise unnamed(call)
+    if name != call.name:
+        raise errors.BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({call.name})"
+        )
+
+
+def unnamed(call: Call) -> errors.BadRequest:
+    """The refusal of an object that does not say its name."""
+    return errors.BadRequest(
+        f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+    )
+
+
+async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
+    """Admit and write the step from old to new; the last finalizer gone takes the object along."""
+    admit(registry, call, new, old)
+    if call.dry_run:
+        return respond.unstored(call, new)
+    if removed_by_update(new, old):
+        await registry.write_delete(call.kind, old, entry)
+        return respond.unstored(call, new)
+    return respond.stored(call, await registry.write_update(call.kind, new, entry))
+
+
+def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
+    """Everything that happens to a changed object before it is written."""
+    _check_preconditions(call, new, old)
+    strategy = strategy_for(call.kind)
+    context = registry.context(call.user, call.subresource)
+    strategy.default(new, context)
+    schema.complete(call.kind, new)
+    strategy.prepare_update(new, old, context)
+    schema.complete(call.kind, new)
+    faults = strategy.validate_update(new, old, context)
+    if faults:
+        raise status.invalid(call.kind, call.name, faults)
+    guard(registry, call, new, old)
+
+
+def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
+    """A uid and a resourceVersion in the body are conditions; where they are missing the old ones hold.
+
+    The uid that a patch names is no condition but a change, which validation refuses.
+    """
+    kind, meta, before = call.kind, new["metadata"], old["metadata"]
+    uid = meta.setdefault("uid", before["uid"])
+    if uid != before["uid"] and call.request.method != "PATCH":
+        raise _other_object(call, uid, before["uid"])
+    revision = _revision(new)
+    if revision in ("", "0"):
+        if not strategy_for(kind).traits.unconditional_update:
+            fault = fielderrors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise status.invalid_resource(kind, before["name"], [fault])
+        meta["resourceVersion"] = before["resourceVersion"]
+    elif revision != before["resourceVersion"]:
+        raise status.modified(kind, before["name"])
+
+
+def _revision(new: Obj) -> str:
+    """The revision that the client knows; an error of the server's own where it is none."""
+    revision: str = new["metadata"].get("resourceVersion", "")
+    if revision and not (revision.isascii() and revision.isdigit()):
+        message = f'strconv.ParseUint: parsing "{revision}": invalid syntax'
+        raise errors.ApiError(message, reason="", code=500)
+    return revision
+
+
+def _other_object(call: Call, wanted: str, found: str) -> errors.Conflict:
+    """The refusal comes from the storage, and says so."""
+    kind, root = call.kind, "" if call.dry_run else "/registry"
+    folder = "minions" if kind is NODES else kind.plural  # what nodes were once called
+    path = "/".join(part for part in (folder, call.namespace, call.name) if part)
+    return status.conflict(
+        kind,
+        call.name,
+        f"StorageError: invalid object, Code: 4, Key: {root}/{path}, ResourceVersion: 0, "
+        "AdditionalErrorMsg: Precondition failed: "
+        f"UID in precondition: {wanted}, UID in object meta: {found}",
+    )
+
+
+def _brings_into_being(registry: Registry, call: Call) -> bool:
+    if call.subresource or not strategy_for(call.kind).traits.create_on_update:
+        return False
+    return registry.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
+
+
+async def _create(registry: Registry, call: Call, new: Obj) -> Response:
+    if uid := new["metadata"].get("uid"):
+        raise _other_object(call, uid, "")
+    require(registry, call, "create")
+    creating.check_namespace(registry, call, new)
+    revision, said = _revision(new), dict(new["metadata"])
+    creating.admit(registry, call, new)
+    # What POST would forget is believed here: nobody looks twice at what comes by PUT.
+    new["metadata"] |= {key: said[key] for key in _BELIEVED if key in said}
+    if call.dry_run:
+        new["metadata"] |= {"resourceVersion": revision} if revision else {}
+        return respond.unstored(call, new, 201)
+    return respond.stored(call, await registry.stage_create(call.kind, new).done(), 201)

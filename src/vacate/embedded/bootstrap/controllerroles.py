@@ -1,0 +1,131 @@
+"""The roles of the controllers that run here.
+
+The `system:controller:` roles are those of Kubernetes, bound to service accounts in `kube-system`.
+Controllers here write patches where those of Kubernetes write whole objects, and share the informers of one
+identity; what they need beyond the defaults stands apart, in roles whose names begin with `vacate:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.objects import Obj
+from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
+
+CONTROLLER_PREFIX = "system:controller:"
+_PATCH_PREFIX = "vacate:controller:"
+EMBEDDED_CONTROLLERS = "vacate:embedded-controllers"
+_APPS = ("apps", "extensions")
+
+_CONTROLLERS: dict[str, tuple[Rule, ...]] = {
+    "deployment-controller": (
+        rule("get list update watch", _APPS, "deployments"),
+        rule("update", _APPS, "deployments/status"),
+        rule("update", _APPS, "deployments/finalizers"),
+        rule("create delete get list patch update watch", _APPS, "replicasets"),
+        rule("get list update watch", CORE, "pods"),
+        EVENTS,
+    ),
+    "disruption-controller": (
+        rule(READ, _APPS, "deployments"),
+        rule(READ, _APPS, "replicasets"),
+        rule(READ, CORE, "replicationcontrollers"),
+        rule(READ, "policy", "poddisruptionbudgets"),
+        rule(READ, "apps", "statefulsets"),
+        rule("update", "policy", "poddisruptionbudgets/status"),
+        rule("patch update", CORE, "pods/status"),
+        rule("get", "*", "*/scale"),
+        EVENTS,
+    ),
+    "generic-garbage-collector": (
+        rule("delete get list patch update watch", "*", "*"),
+        EVENTS,
+    ),
+    "namespace-controller": (
+        rule("delete get list watch", CORE, "namespaces"),
+        rule("update", CORE, "namespaces/finalize namespaces/status"),
+        rule("delete deletecollection get list watch", "*", "*"),
+    ),
+    "node-controller": (
+        rule("delete get list patch update watch", CORE, "nodes"),
+        rule("patch update", CORE, "nodes/status"),
+        rule("patch update", CORE, "pods/status"),
+        rule("delete get list watch", CORE, "pods"),
+        EVENTS,
+    ),
+    "pod-garbage-collector": (
+        rule("delete list watch", CORE, "pods"),
+        rule(READ, CORE, "nodes"),
+        rule("patch", CORE, "pods/status"),
+    ),
+    "replicaset-controller": (
+        rule("get list update watch", _APPS, "replicasets"),
+        rule("update", _APPS, "replicasets/status"),
+        rule("update", _APPS, "replicasets/finalizers"),
+        rule("create delete list patch watch", CORE, "pods"),
+        EVENTS,
+    ),
+    "service-account-controller": (
+        rule("create", CORE, "serviceaccounts"),
+        EVENTS,
+    ),
+}
+
+_PATCHES: dict[str, tuple[Rule, ...]] = {
+    "deployment-controller": (rule("patch", "apps", "deployments deployments/status"),),
+    "disruption-controller": (rule("patch", "policy", "poddisruptionbudgets/status"),),
+    "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
+    "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),
+    "replicaset-controller": (
+        rule("patch", "apps", "replicasets replicasets/status"),
+        rule("get", CORE, "pods"),
+    ),
+    "service-account-controller": (rule(READ, CORE, "namespaces serviceaccounts"),),
+}
+
+EVICTION_CONTROLLER = "evictionrequest-controller"
+_EVICTION_REQUESTS = EVICTIONREQUESTS.group
+# It decides who leaves, so it speaks under a name of its own and the controller manager does not share its
+# rights. It writes nothing but statuses, evictions and events.
+_EVICTION_RULES: tuple[Rule, ...] = (
+    rule(READ, CORE, "pods"),
+    rule("create", CORE, "pods/eviction"),
+    rule(READ, "policy", "poddisruptionbudgets"),
+    rule(READ, _EVICTION_REQUESTS, "evictionrequests"),
+    rule("patch", _EVICTION_REQUESTS, "evictionrequests/status"),
+    rule("create patch", ("", "events.k8s.io"), "events"),
+    # To drain nodes: cordon them, request evictions, and delete what a deadline or a DaemonSet leaves.
+    rule(f"{READ} patch", NODEMAINTENANCES.group, "nodemaintenances"),
+    rule("patch", NODEMAINTENANCES.group, "nodemaintenances/status"),
+    rule("list watch patch", CORE, "nodes"),
+    rule("patch", CORE, "nodes/status"),
+    rule("create patch delete", _EVICTION_REQUESTS, "evictionrequests"),
+    rule("delete", CORE, "pods"),
+)
+
+CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)
+"""The controllers that have an identity of their own, by the names of their service accounts."""
+
+
+def controller_roles() -> list[Obj]:
+    """A role for each controller, one for its patches, and one for an identity that runs them all."""
+    listed = (*_CONTROLLERS.items(), (EVICTION_CONTROLLER, _EVICTION_RULES))
+    own = [cluster_role(f"{CONTROLLER_PREFIX}{name}", *rules) for name, rules in listed]
+    patches = [cluster_role(f"{_PATCH_PREFIX}{name}", *rules) for name, rules in _PATCHES.items()]
+    return [*own, *patches, cluster_role(EMBEDDED_CONTROLLERS, *dict.fromkeys(_all_rules()))]
+
+
+def controller_bindings() -> list[Obj]:
+    """Each role to its service account; all of them to the controller manager."""
+    return [
+        *(cluster_binding(f"{CONTROLLER_PREFIX}{name}", service_account(name)) for name in CONTROLLERS),
+        *(cluster_binding(f"{_PATCH_PREFIX}{name}", service_account(name)) for name in _PATCHES),
+        cluster_binding(EMBEDDED_CONTROLLERS, user("system:kube-controller-manager")),
+    ]
+
+
+def _all_rules() -> Iterator[Rule]:
+    for rules in (*_CONTROLLERS.values(), *_PATCHES.values()):
+        yield from rules

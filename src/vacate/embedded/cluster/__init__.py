@@ -1,0 +1,1 @@
+"""The composition of an embedded cluster: folder, certificates, server, controllers, nodes."""

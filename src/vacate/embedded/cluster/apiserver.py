@@ -1,0 +1,102 @@
+"""An API server over a log: the store opened, the default objects in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from multidict import CIMultiDict
+
+from vacate.api.identity import StatusAuthority, User
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj, name_of, namespace_of
+from vacate.clock import Clock
+from vacate.embedded.apiserver.auth.authentication import Authenticator, with_authenticated
+from vacate.embedded.apiserver.auth.authorization import Authorizer
+from vacate.embedded.apiserver.auth.storedpolicy import StoredRbac
+from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.response.stored import key_of
+from vacate.embedded.apiserver.selectableattributes import project
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.verbs import create, update
+from vacate.embedded.bootstrap import bootstrap_objects, must_recreate, reconcile
+from vacate.embedded.bootstrap.identities import BOOTSTRAP
+from vacate.embedded.store.commit import Write
+from vacate.embedded.store.log import Log
+from vacate.embedded.store.store import Store
+from vacate.entropy import Entropy
+from vacate.features import FeatureGates
+from vacate.metrics import Metrics
+from vacate.wire.message import Request
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """What a server is made from."""
+
+    log: Log
+    clock: Clock
+    entropy: Entropy
+    metrics: Metrics = field(default_factory=Metrics)
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    tokens: Mapping[str, User] = field(default_factory=dict)
+    allowed_interceptors: tuple[str, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
+
+
+async def open_server(parts: ServerParts) -> ApiServer:
+    """Open the store and put the default objects in place. Close with `server.registry.store.aclose()`."""
+    store = Store(parts.log, project, metrics=parts.metrics)
+    await store.open()
+    authorizer = Authorizer(StoredRbac(store))
+    registry = Registry(
+        store,
+        parts.clock,
+        parts.entropy,
+        authorizer,
+        parts.gates,
+        parts.allowed_interceptors,
+        parts.authority,
+    )
+    try:
+        await _bootstrap(registry)
+    except BaseException:
+        await store.aclose()
+        raise
+    return ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
+
+
+async def _bootstrap(registry: Registry) -> None:
+    """Create what is missing and add what newer releases want; take nothing away.
+
+    All is staged before the first write is awaited, so that a disk syncs a few times and not once for each.
+    """
+    under_way = [write for kind, wanted in bootstrap_objects() for write in _stage(registry, kind, wanted)]
+    for write in under_way:
+        await write.done()
+
+
+def _stage(registry: Registry, kind: Kind, wanted: Obj) -> Iterator[Write]:
+    """The writes that put one default object in place."""
+    call = _call(registry, kind, wanted)
+    entry = registry.store.get(key_of(kind, wanted))
+    if entry is None:
+        yield create.stage(registry, call, wanted)
+        return
+    found, existing = registry.current(kind, call.namespace, call.name)
+    if must_recreate(existing, wanted):
+        yield registry.stage_delete(kind, existing, found)
+        yield create.stage(registry, call, wanted)
+        return
+    updated = reconcile(kind, existing, wanted)
+    if updated is not None:
+        update.admit(registry, call, updated, existing)
+        if write := registry.stage_update(kind, updated, found):
+            yield write
+
+
+def _call(registry: Registry, kind: Kind, obj: Obj) -> Call:
+    user = with_authenticated(User(BOOTSTRAP.name, BOOTSTRAP.groups))
+    request = Request("POST", kind.collection_path(namespace_of(obj)), headers=CIMultiDict())
+    return Call(request, user, kind, namespace_of(obj), name_of(obj), "", registry.clock.now())

@@ -1,0 +1,100 @@
+"""The scheduler, the workload controllers and the simulated nodes of an embedded cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, controller, node
+from vacate.embedded.controllers.deployment.controller import build as deployment
+from vacate.embedded.controllers.disruption.controller import build as disruption
+from vacate.embedded.controllers.disruption.stale import build as stale_disruption
+from vacate.embedded.controllers.eventexpiry.controller import build as event_expiry
+from vacate.embedded.controllers.garbagecollector.controller import build as garbage_collector
+from vacate.embedded.controllers.namespace.controller import build as namespace
+from vacate.embedded.controllers.nodelifecycle.controller import build as node_lifecycle
+from vacate.embedded.controllers.replicaset.controller import build as replicaset
+from vacate.embedded.controllers.scheduler.controller import build as scheduler
+from vacate.embedded.controllers.serviceaccount.controller import build as serviceaccount
+from vacate.embedded.controllers.tainteviction.controller import build as taint_eviction
+from vacate.embedded.nodes.nodeobjects import NodeShape
+from vacate.embedded.nodes.pool import NodePool
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.runtime.manager import Manager
+from vacate.wire.message import Peer
+from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
+from vacate.wiring.controllers import enabled
+
+SCHEDULERS: Sequence[ControllerDescriptor] = (ControllerDescriptor("default-scheduler", scheduler),)
+"""What kube-scheduler runs."""
+
+CONTROLLERS: Sequence[ControllerDescriptor] = (
+    ControllerDescriptor("namespace-controller", namespace),
+    ControllerDescriptor("service-account-controller", serviceaccount),
+    ControllerDescriptor("deployment-controller", deployment),
+    ControllerDescriptor("replicaset-controller", replicaset),
+    ControllerDescriptor("controllermanager", disruption),
+    ControllerDescriptor("controllermanager", stale_disruption),
+    ControllerDescriptor("garbage-collector-controller", garbage_collector),
+    ControllerDescriptor("node-controller", node_lifecycle),
+    ControllerDescriptor("taint-eviction-controller", taint_eviction),
+    ControllerDescriptor("event-expiry-controller", event_expiry),
+)
+"""What kube-controller-manager runs, as far as the embedded cluster has it."""
+
+EVICTION_CONTROLLER = controller("evictionrequest-controller")
+"""The identity of Vacate's own controllers."""
+
+TransportFor = Callable[[Peer], Transport]
+"""Makes a way to the server under an identity."""
+
+
+class ControlPlane:
+    """Everything that keeps pods moving, started and stopped as one."""
+
+    def __init__(
+        self,
+        transport_for: TransportFor,
+        around: Surroundings,
+        shapes: Sequence[NodeShape] = (),
+        settings: NodeSettings | None = None,
+        *,
+        evictions: bool = True,
+    ) -> None:
+        deps, recorder = part_deps(transport_for(node("simulated")), "kubelet", around)
+        self.nodes = NodePool(deps, shapes, settings)
+        self._managers: list[Manager] = [
+            part_manager(transport_for(SCHEDULER), "default-scheduler", SCHEDULERS, around),
+            part_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
+            self.nodes.manager(recorder),
+        ]
+        if evictions:
+            self._managers.append(
+                part_manager(
+                    transport_for(EVICTION_CONTROLLER),
+                    "vacate-manager",
+                    enabled(around.gates),
+                    around,
+                    PROJECTIONS,
+                )
+            )
+
+    async def wait_ready(self) -> None:
+        """Return when every part runs on synced caches."""
+        for manager in self._managers:
+            await manager.wait_ready()
+
+    def not_ready(self) -> str:
+        """What is still missing, or nothing: a health check."""
+        waiting = sum(1 for manager in self._managers if not manager.ready)
+        if waiting:
+            return f"{waiting} of {len(self._managers)} parts are still starting"
+        return "; ".join(filter(None, (manager.not_ready() for manager in self._managers)))
+
+    async def run(self) -> None:
+        """Run all parts until cancelled; the failure of one ends all and is raised."""
+        async with asyncio.TaskGroup() as group:
+            for manager in self._managers:
+                group.create_task(manager.run())

@@ -1,0 +1,214 @@
+"""A whole cluster in one process and one folder: what `vacate up` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vacate.api.identity import StatusAuthority
+from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
+from vacate.clock import SystemClock
+from vacate.embedded.apiserver.auth.authentication import read_token_file
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.apiserver.server import ApiServer
+from vacate.embedded.bootstrap.identities import ADMIN, node
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.cluster.certificates import Pki
+from vacate.embedded.cluster.controlplane import ControlPlane
+from vacate.embedded.cluster.directory import Folder, FolderLock
+from vacate.embedded.nodes.nodeobjects import shapes
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.store.compaction import Compactor, Retention
+from vacate.embedded.store.sqlite import SqliteLog
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.httpserver.listener import Edge
+from vacate.metrics import Metrics
+from vacate.nodeagent.agent import NodeAgent
+from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.volumes.storage import log_files
+from vacate.pki.tls import server_ssl_context
+from vacate.wiring.components import Surroundings
+from vacate.wiring.nodeagent import build_agent, container_environment
+
+HOST = "127.0.0.1"
+SIMULATED, PROCESS = "simulated", "process"
+RUNTIMES = (SIMULATED, PROCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """What a person may choose."""
+
+    folder: Path
+    port: int = 6443  # 0 takes any free one
+    nodes: int = 3
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    behaviour: NodeSettings = field(default_factory=NodeSettings)
+    controllers: bool = True  # without them only the API server runs
+    evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
+    allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
+    runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
+    # Accounts that interceptors are bound to, by the interceptors' names.
+    interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def authority(self) -> StatusAuthority:
+        """Who writes the status of requests. A manager beside the cluster uses our kubeconfig."""
+        beside = () if self.evictions else (ADMIN.name,)
+        return StatusAuthority((*StatusAuthority().controllers, *beside), self.interceptor_accounts)
+
+
+class LocalCluster:
+    """Started once, stopped once. Whatever `start` had begun when it failed is undone."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self.settings = settings
+        self.folder = Folder(settings.folder)
+        self.port = 0
+        self._clock = SystemClock()
+        self._metrics = Metrics(per_request=True)  # its readers have a name and a right
+        self._undo = contextlib.AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._plane: ControlPlane | None = None
+        self._agents: list[NodeAgent] = []
+
+    @property
+    def address(self) -> str:
+        """Where the API server listens."""
+        return f"https://{HOST}:{self.port}"
+
+    @property
+    def evictions(self) -> bool:
+        """Whether eviction requests are attended to in here."""
+        return self.settings.evictions and self.settings.gates.enabled("EvictionRequestAPI")
+
+    async def start(self) -> None:
+        """Bring everything up; return when the API is served. ConfigError names what is in the way."""
+        try:
+            await self._start()
+        except BaseException:
+            await self._undo.aclose()
+            raise
+
+    async def wait_ready(self) -> None:
+        """Return when controllers and nodes run."""
+        if self._plane is not None:
+            await self._plane.wait_ready()
+        for agent in self._agents:
+            await agent.wait_ready()
+
+    async def run(self) -> None:
+        """Run until cancelled; raise when a part fails."""
+        forever: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done, _ = await asyncio.wait([forever, *self._tasks], return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+
+    async def stop(self) -> None:
+        """Stop the parts, then the listener, then the store: nothing that was acknowledged is lost."""
+        await self._undo.aclose()
+
+    async def _start(self) -> None:
+        lock = FolderLock(self.folder)
+        lock.acquire()
+        self._undo.callback(lock.release)
+        server = await self._open_server()
+        await self._listen(server)
+        self._run_parts(server)
+
+    async def _open_server(self) -> ApiServer:
+        tokens = read_token_file(self.folder.tokens) if self.folder.tokens.exists() else {}
+        parts = ServerParts(
+            SqliteLog(self.folder.database),
+            self._clock,
+            system_entropy(),
+            self._metrics,
+            self.settings.gates,
+            tokens,
+            self.settings.allowed_interceptors,
+            self.settings.authority,
+        )
+        server = await open_server(parts)
+        store = server.registry.store
+        self._undo.push_async_callback(store.aclose)
+        self._in_background(Compactor(store, self._clock, Retention()).run())
+        return server
+
+    async def _listen(self, server: ApiServer) -> None:
+        pki = Pki(self.folder.pki, self._clock)
+        pki.server()
+        context = server_ssl_context(pki.file("server"), pki.authority.certificate_pem)
+        edge = Edge(server.handle, context)
+        self._undo.push_async_callback(edge.stop)
+        try:
+            await edge.start(HOST, self.settings.port)
+        except OSError as error:
+            raise _cannot_listen(self.settings.port, error) from error
+        self.port = edge.port
+        admin = pki.client("admin", ADMIN.name, ADMIN.groups)
+        entry = KubeconfigEntry(
+            self.address, pki.authority.certificate_pem, admin.certificate_pem, admin.key_pem
+        )
+        write_kubeconfig(self.folder.kubeconfig, entry)
+
+    def _run_parts(self, server: ApiServer) -> None:
+        if not self.settings.controllers:
+            return
+        around = Surroundings(self._clock, system_entropy(), self._metrics, self.settings.gates)
+        self._plane = ControlPlane(
+            lambda peer: InProcessTransport(server, peer),
+            around,
+            shapes(self.settings.nodes if self.settings.runtime == SIMULATED else 0),
+            self.settings.behaviour,
+            evictions=self.evictions,
+        )
+        server.health.add_ready("controllers", self._plane.not_ready)
+        self._in_background(self._plane.run())
+        if self.settings.runtime == PROCESS:
+            self._run_agents(server, around)
+
+    def _run_agents(self, server: ApiServer, around: Surroundings) -> None:
+        """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
+        nodes = self.folder.root.absolute() / "nodes"
+        server.registry.logs = lambda name, uid, container: log_files(nodes / name, uid, container)
+        for shape in shapes(self.settings.nodes):
+            settings = AgentSettings(
+                shape.name,
+                nodes / shape.name,
+                HOST,
+                loopback_pods=True,
+                taint=False,
+                stop_pods=True,
+                take_over=True,
+                labels={"topology.kubernetes.io/zone": shape.zone},
+                base_env=container_environment(self.address),
+            )
+            agent = build_agent(InProcessTransport(server, node(shape.name)), settings, around)
+            self._agents.append(agent)
+            self._in_background(agent.run())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.append(task)
+        self._undo.push_async_callback(_ended, task)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Cancel the task and wait until it is gone; its failure, if any, was raised by `run`."""
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def _cannot_listen(port: int, error: OSError) -> ConfigError:
+    if error.errno == errno.EADDRINUSE:
+        return ConfigError(
+            f"--port: {port} is taken by another program; choose another, or 0 for any free one"
+        )
+    return ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}")

@@ -1,0 +1,123 @@
+"""The disruption controller: how many pods of each budget may be disrupted now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
+from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet
+from vacate.cache.indexes import LABELLED, selected
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.disruption import events
+from vacate.embedded.controllers.disruption.budget import BudgetStatus, budget_status, expected_pods
+from vacate.embedded.controllers.disruption.scales import Scales
+from vacate.embedded.controllers.disruption.statuspatch import status_patch
+from vacate.embedded.controllers.selectors import Selectors
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.statuspatches import STRATEGIC
+
+Sized = Deployment | ReplicaSet
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by budgets, by pods, and by controllers that want another number of pods."""
+    pods = deps.informers.informer(PODS, Pod, indexes=LABELLED)
+    budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    deployments = deps.informers.informer(DEPLOYMENTS, Deployment)
+    replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet)
+    controller = DisruptionController(deps)
+    pods.subscribe(controller.see_pod)
+    sources = (
+        Source(budgets),
+        Source(pods, keys=controller.budgets_of, when=_counts_otherwise),
+        Source(deployments, keys=controller.budgets_near, when=_resized),
+        Source(replica_sets, keys=controller.budgets_near, when=_resized),
+    )
+    return Controller("disruption", controller, sources, deps, backoff=patience())
+
+
+def _resized(old: Sized | None, new: Sized | None) -> bool:
+    return old is None or new is None or old.spec.replicas != new.spec.replicas
+
+
+def _counts_otherwise(old: Pod | None, new: Pod | None) -> bool:
+    """Whether any budget could count the pod in another way than before."""
+    if old is None or new is None or old.metadata.uid != new.metadata.uid:
+        return True
+    return (
+        old.ready != new.ready
+        or old.terminating != new.terminating
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
+class DisruptionController:
+    """Counts pods for budgets."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._selectors = Selectors()
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget).reader
+        self._scales = Scales(
+            deps.client,
+            deps.informers.informer(REPLICASETS, ReplicaSet).reader,
+            deps.informers.informer(DEPLOYMENTS, Deployment).reader,
+        )
+
+    def budgets_of(self, pod: Pod) -> list[Key]:
+        """Every budget that selects the pod, not only one of them: each has its own count."""
+        return [
+            Key(one.metadata.namespace, one.metadata.name)
+            for one in self._budgets.list(pod.metadata.namespace)
+            if self._selectors.of(one.metadata, one.spec.selector).matches(pod.metadata.labels)
+        ]
+
+    def budgets_near(self, obj: Sized) -> Iterable[Key]:
+        """The budgets of the namespace."""
+        found = self._budgets.list(obj.metadata.namespace)
+        return [Key(one.metadata.namespace, one.metadata.name) for one in found]
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Warn once for each pod that several budgets claim."""
+        if old is None and new is not None:
+            budgets = self.budgets_of(new)
+            if len(budgets) > 1:
+                self._deps.recorder.record(events.several_budgets(new, budgets[0].name))
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Count anew, write what changed, and come back when a believed disruption runs out."""
+        budget = self._budgets.get(*key)
+        if budget is None:
+            self._selectors.forget(key)
+            return Done()
+        selector = self._selectors.of(budget.metadata, budget.spec.selector)
+        pods = selected(self._pods, key.namespace, selector)
+        scale_of = await self._scales.behind(pods)
+        now = self._deps.clock.now()
+        result = budget_status(budget, pods, expected_pods(budget, pods, scale_of), now)
+        await self._write(budget, result)
+        return Done() if result.recheck_at is None else Later(result.recheck_at)
+
+    async def _write(self, budget: PodDisruptionBudget, result: BudgetStatus) -> None:
+        """Events go with a change of the status: a count that says the same tells nothing new."""
+        if not result.changed:
+            return
+        for event in result.events:
+            self._deps.recorder.record(events.about(budget, event))
+        meta = budget.metadata
+        try:
+            await self._deps.client.patch(
+                PODDISRUPTIONBUDGETS,
+                meta.name,
+                status_patch(budget, result.status),
+                meta.namespace,
+                patch_type=STRATEGIC,
+                subresource="status",
+            )
+        except NotFound:
+            return

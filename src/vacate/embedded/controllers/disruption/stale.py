@@ -1,0 +1,60 @@
+"""Takes back the mark of a disruption that did not happen."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import PODS
+from vacate.api.times import format_time
+from vacate.api.types import Pod
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET, stale_at
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.statuspatches import STRATEGIC, guarded
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by pods that carry a mark."""
+    pods = deps.informers.informer(PODS, Pod)
+    return Controller(
+        "stale-disruption", StaleMarks(deps), (Source(pods, when=_marked),), deps, backoff=patience()
+    )
+
+
+def _marked(_: Pod | None, new: Pod | None) -> bool:
+    return new is not None and stale_at(new) is not None
+
+
+class StaleMarks:
+    """Sets DisruptionTarget to False on pods that outlived it."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._pods = deps.informers.informer(PODS, Pod).reader
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Wait until the mark is stale, then take it back."""
+        pod = self._pods.get(*key)
+        at = stale_at(pod) if pod is not None else None
+        if pod is None or at is None:
+            return Done()
+        now = self._deps.clock.now()
+        if now < at:
+            return Later(at)
+        mark = {
+            "type": DISRUPTION_TARGET,
+            "status": "False",
+            "reason": None,
+            "message": None,
+            "lastProbeTime": None,
+            "lastTransitionTime": format_time(now),
+        }
+        patch = guarded(pod.metadata, {"status": {"conditions": [mark]}})
+        try:
+            await self._deps.client.patch(
+                PODS, key.name, patch, key.namespace, patch_type=STRATEGIC, subresource="status"
+            )
+        except NotFound:
+            return Done()
+        return Done()

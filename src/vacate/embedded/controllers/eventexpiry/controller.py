@@ -1,0 +1,45 @@
+"""The expiry of events, which the real server leaves to leases of etcd, done through the API."""
+
+from __future__ import annotations
+
+import contextlib
+
+from vacate.api.kinds import EVENTS
+from vacate.api.types import Event
+from vacate.embedded.controllers.eventexpiry.expiry import expires_at
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by events and by the end of their hour."""
+    events = deps.informers.informer(EVENTS, Event)
+    return Controller("event-expiry", EventExpiry(deps), [Source(events)], deps)
+
+
+class EventExpiry:
+    """Deletes one event when its time has come."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._client = deps.client
+        self._clock = deps.clock
+        self._events = deps.informers.informer(EVENTS, Event).reader
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at one event."""
+        event = self._events.get(key.namespace, key.name)
+        now = self._clock.now()
+        end = None if event is None else expires_at(event, now)
+        if event is None or end is None:
+            return Done()
+        if now < end:
+            return Later(end)
+        meta = event.metadata
+        with contextlib.suppress(NotFound):
+            # One that was seen again in the meantime has another version, and another hour.
+            await self._client.delete(
+                EVENTS, key.name, key.namespace, uid=meta.uid, resource_version=meta.resource_version
+            )
+        return Done()

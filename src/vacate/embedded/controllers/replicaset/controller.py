@@ -1,0 +1,131 @@
+"""The ReplicaSet controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vacate.api.kinds import PODS, REPLICASETS
+from vacate.api.selectors.labels import selector_of
+from vacate.api.types import Pod, ReplicaSet
+from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.claims import Claims
+from vacate.embedded.controllers.replicaset.pods import PodHands
+from vacate.embedded.controllers.replicaset.replicas import (
+    Failure,
+    failure_of,
+    missing_replicas,
+    replica_set_status,
+)
+from vacate.embedded.controllers.status import write_status
+from vacate.errors import VacateError
+from vacate.kube.availability import next_check
+from vacate.kube.deletionorder import is_active, surplus
+from vacate.kube.ownership import Claim, claim
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.expectations import Expectations
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by replica sets and by the pods that are or could be theirs."""
+    pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
+    replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
+    controller = ReplicaSetController(deps)
+    sources = (
+        Source(replica_sets),
+        Source(pods, keys=owner_key),
+        Source(pods, keys=controller.possible_owners, when=_orphan_changed),
+    )
+    return Controller("replicaset", controller, sources, deps, workers=5, backoff=patience())
+
+
+def owner_key(pod: Pod) -> Iterable[Key]:
+    """The replica set that manages the pod."""
+    ref = pod.metadata.controller
+    return (Key(pod.metadata.namespace, ref.name),) if ref and ref.kind == REPLICASETS.kind else ()
+
+
+def _orphan_changed(old: Pod | None, new: Pod | None) -> bool:
+    if new is None or new.metadata.controller is not None:
+        return False
+    if old is None:
+        return True
+    before, after = old.metadata, new.metadata
+    return before.labels != after.labels or before.owner_references != after.owner_references
+
+
+class ReplicaSetController:
+    """Brings the number of pods to the wanted one and tells how many there are."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
+        self._expectations = Expectations(deps.clock)
+        self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
+        self._hands = PodHands(deps, self._expectations)
+
+    def possible_owners(self, pod: Pod) -> Iterable[Key]:
+        """The replica sets that would adopt the pod."""
+        if pod.metadata.controller is not None:
+            return ()
+        return [
+            Key(one.metadata.namespace, one.metadata.name)
+            for one in self._replica_sets.list(pod.metadata.namespace)
+            if claim(one.metadata, selector_of(one.spec.selector), pod.metadata) is Claim.ADOPT
+        ]
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Claim pods, make up the difference, write the status."""
+        replica_set = self._replica_sets.get(*key)
+        if replica_set is None:
+            self._expectations.forget(key)
+            return Done()
+        settled = self._expectations.satisfied(key, self._pods)
+        meta = replica_set.metadata
+        own = self._pods.by_index(CONTROLLER, meta.uid)
+        selector = selector_of(replica_set.spec.selector)
+        orphans = self._pods.by_index(CONTROLLER, orphans_of(meta.namespace))
+        active = await self._claims.claim(meta, selector, filter(is_active, [*own, *orphans]))
+        leaving = [pod for pod in own if pod.terminating and not pod.terminal]
+        terminating = sum(selector.matches(pod.metadata.labels) for pod in leaving)
+        error = None
+        if settled and meta.deletion_timestamp is None:
+            error = await self._make_up(replica_set, active)
+        failure = None if error is None else failure_of(replica_set, len(active), str(error))
+        await self._write_status(replica_set, active, terminating, failure)
+        if error is not None:
+            raise error
+        return self._outcome(key, replica_set, active, settled)
+
+    def _outcome(self, key: Key, replica_set: ReplicaSet, active: Sequence[Pod], settled: bool) -> Outcome:
+        moments = [next_check(active, replica_set.spec.min_ready_seconds, self._deps.clock.now())]
+        if not settled:
+            moments.append(self._expectations.expiry(key))
+        return Later(min(found)) if (found := [at for at in moments if at is not None]) else Done()
+
+    async def _make_up(self, replica_set: ReplicaSet, active: Sequence[Pod]) -> VacateError | None:
+        missing = missing_replicas(replica_set, len(active))
+        if missing > 0:
+            return await self._hands.make(replica_set, missing)
+        if missing < 0:
+            going = surplus(active, self._related(replica_set), -missing, self._deps.clock.now())
+            return await self._hands.delete(replica_set, going)
+        return None
+
+    def _related(self, replica_set: ReplicaSet) -> list[Pod]:
+        """The pods of all replica sets with the same owner, such as the older ones of a deployment."""
+        owner = replica_set.metadata.controller
+        if owner is None:
+            return []
+        siblings = self._replica_sets.by_index(CONTROLLER, owner.uid)
+        return [pod for one in siblings for pod in self._pods.by_index(CONTROLLER, one.metadata.uid)]
+
+    async def _write_status(
+        self, replica_set: ReplicaSet, active: Sequence[Pod], terminating: int, failure: Failure | None
+    ) -> None:
+        status = replica_set_status(replica_set, active, terminating, failure, self._deps.clock.now())
+        meta = replica_set.metadata
+        await write_status(self._deps.client, REPLICASETS, meta, replica_set.status, status)

@@ -1,0 +1,171 @@
+"""The scheduler: one pod at a time is given the best node, and the binding is written.
+
+Decisions are made one after the other on a view that counts promised places, so that several bindings may be
+under way at once without overcommitting a node. A pod that finds no node waits without cost until a node or
+another pod changes in a way that could help. There is no preemption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import NAMESPACES, NODES, PODS
+from vacate.api.times import format_time
+from vacate.api.types import Namespace, Node, Pod, condition
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.scheduler import changes, events
+from vacate.embedded.controllers.scheduler.pendingpods import WaitingRoom
+from vacate.errors import Conflict, Forbidden, NotFound
+from vacate.kube.scheduling.clusterview import ClusterView
+from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, place
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.statuspatches import STRATEGIC
+
+_BINDINGS_AT_ONCE = 8
+_NAMESPACE_LEAVES = "NamespaceTerminating"
+
+
+def build(deps: Deps) -> Controller:
+    """The scheduler as a controller."""
+    scheduler = Scheduler(deps)
+    pods = deps.informers.informer(PODS, Pod)
+    nodes = deps.informers.informer(NODES, Node)
+    namespaces = deps.informers.informer(NAMESPACES, Namespace)
+    # The view must know of a change before any key that it causes is worked on.
+    pods.subscribe(scheduler.see_pod)
+    nodes.subscribe(scheduler.see_node)
+    namespaces.subscribe(scheduler.see_namespace)
+    sources = (
+        Source(pods, when=lambda old, new: new is not None and changes.worth_trying(old, new)),
+        Source(pods, keys=scheduler.wake, when=changes.pod_makes_room),
+        Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
+        Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
+    )
+    return Controller("scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE, backoff=patience())
+
+
+class Scheduler:
+    """Reconciles pods without a node. Which key wakes it does not matter: the first in line is served."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._view = ClusterView()
+        self._room = WaitingRoom()
+        self._promised: dict[str, str] = {}
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Keep the view and the waiting room up to date."""
+        pod = new or old
+        assert pod is not None
+        key = Key(pod.metadata.namespace, pod.metadata.name)
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._forget(old.metadata.uid)
+        if new is None or not awaits_scheduling(new):
+            self._room.leave(key)
+        elif changes.worth_trying(old, new):
+            self._room.admit(key, new)
+        if new is not None:
+            self._note(new)
+
+    def _note(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if pod.spec.node_name:
+            self._promised.pop(uid, None)
+        self._view.set_pod(pod, self._promised.get(uid, ""))
+
+    def _forget(self, uid: str) -> None:
+        self._promised.pop(uid, None)
+        self._view.remove_pod(uid)
+
+    def see_node(self, old: Node | None, new: Node | None) -> None:
+        """Keep the view of nodes up to date."""
+        if new is not None:
+            self._view.set_node(new)
+        elif old is not None:
+            self._view.remove_node(old.metadata.name)
+
+    def see_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
+        """Affinity terms may select namespaces by their labels."""
+        if old is not None:
+            self._view.namespaces.pop(old.metadata.name, None)
+        if new is not None:
+            self._view.namespaces[new.metadata.name] = new.metadata.labels
+
+    def wake(self, _: object) -> Iterable[Key]:
+        """Everyone who found no node may try again."""
+        return self._readmit(self._room.stuck())
+
+    def wake_neighbourly(self, _: object) -> Iterable[Key]:
+        """Those may try again for whom it matters where other pods are."""
+        return self._readmit([(key, pod) for key, pod in self._room.stuck() if changes.minds_neighbours(pod)])
+
+    def _readmit(self, stuck: list[tuple[Key, Pod]]) -> list[Key]:
+        for key, pod in stuck:
+            self._room.admit(key, pod)
+        return [key for key, _ in stuck]
+
+    async def reconcile(self, _: Key) -> Outcome:
+        """Serve the first in line."""
+        key = self._room.next()
+        pod = self._pods.get(*key) if key is not None else None
+        if key is None or pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
+            return Done()
+        match place(pod, self._view):
+            case Placed(node):
+                await self._bind(key, pod, node)
+            case NoFit(message):
+                self._room.set_aside(key, pod)
+                await self._tell(pod, message)
+        return Done()
+
+    async def _bind(self, key: Key, pod: Pod, node: str) -> None:
+        meta = pod.metadata
+        self._promised[meta.uid] = node
+        self._view.set_pod(pod, node)
+        try:
+            await self._deps.client.bind(meta.name, meta.namespace, node, uid=meta.uid)
+        except (NotFound, Conflict):
+            # Gone, replaced, or bound by someone else: the cache will say which.
+            self._take_back(pod)
+        except Exception as error:
+            self._take_back(pod)
+            if isinstance(error, Forbidden) and error.has_cause(_NAMESPACE_LEAVES):
+                return  # and takes the pod along
+            self._room.admit(key, pod)
+            raise
+        else:
+            self._deps.recorder.record(events.scheduled(pod, node))
+
+    def _take_back(self, pod: Pod) -> None:
+        if self._promised.pop(pod.metadata.uid, None) is not None:
+            self._view.remove_pod(pod.metadata.uid)
+
+    async def _tell(self, pod: Pod, message: str) -> None:
+        known = condition(pod.status.conditions, "PodScheduled")
+        if known is not None and (known.status, known.reason, known.message) == (
+            "False",
+            "Unschedulable",
+            message,
+        ):
+            return
+        since = known.last_transition_time if known is not None and known.status == "False" else None
+        told = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "lastProbeTime": None,
+            "lastTransitionTime": format_time(since or self._deps.clock.now()),
+        }
+        meta = pod.metadata
+        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [told]}}
+        self._deps.recorder.record(events.failed(pod, message))
+        try:
+            await self._deps.client.patch(
+                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+            )
+        except NotFound:
+            return

@@ -1,0 +1,1 @@
+"""Deletes pods that do not tolerate a NoExecute taint."""

@@ -1,0 +1,124 @@
+"""Taint-based eviction: pods leave a node whose NoExecute taints they do not tolerate, or not any longer.
+
+Deletion is always graceful. A node that does not answer keeps its pods until it is back or removed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.times import format_time
+from vacate.api.types import Node, Pod, Taint, condition
+from vacate.cache.indexes import NODE, PLACED
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
+from vacate.embedded.controllers.nodelifecycle import events
+from vacate.embedded.controllers.tainteviction.deadline import (
+    DELETION_MESSAGE,
+    DELETION_REASON,
+    leave_at,
+    no_execute,
+)
+from vacate.errors import Conflict, NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.statuspatches import STRATEGIC
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by pods that come to a node and by nodes whose NoExecute taints change."""
+    pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
+    nodes = deps.informers.informer(NODES, Node)
+    controller = TaintEviction(deps)
+    nodes.subscribe(controller.see_node)
+    sources = (
+        Source(pods, when=_came),
+        Source(nodes, keys=controller.pods_on, when=_drives_out),
+    )
+    return Controller("taint-eviction", controller, sources, deps, workers=2, backoff=patience())
+
+
+def _came(old: Pod | None, new: Pod | None) -> bool:
+    if new is None or not new.spec.node_name:
+        return False
+    return old is None or old.spec != new.spec
+
+
+def _drives_out(old: Node | None, new: Node | None) -> bool:
+    before = no_execute(old.spec.taints) if old else []
+    after = no_execute(new.spec.taints) if new else []
+    return before != after
+
+
+class TaintEviction:
+    """Reconciles a pod with the taints of its node."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._nodes = deps.informers.informer(NODES, Node).reader
+        # Taints need not say since when they are there; then the moment counts at which they were seen.
+        self._seen: dict[str, dict[tuple[str, str], dt.datetime]] = {}
+
+    def see_node(self, old: Node | None, new: Node | None) -> None:
+        """Remember when each taint was first seen."""
+        if new is None:
+            if old is not None:
+                self._seen.pop(old.metadata.name, None)
+            return
+        before = self._seen.get(new.metadata.name, {})
+        now = self._deps.clock.now()
+        names = [(one.key, one.value) for one in no_execute(new.spec.taints)]
+        self._seen[new.metadata.name] = {name: before.get(name, now) for name in names}
+
+    def pods_on(self, node: Node) -> Iterable[Key]:
+        """The pods of the node."""
+        found = self._pods.by_index(NODE, node.metadata.name)
+        return [Key(pod.metadata.namespace, pod.metadata.name) for pod in found]
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Delete the pod if it is time, else come back when it is."""
+        pod = self._pods.get(*key)
+        node = self._nodes.get("", pod.spec.node_name) if pod is not None and pod.spec.node_name else None
+        if pod is None or node is None or pod.terminating:
+            return Done()
+        at = leave_at(pod, node.spec.taints, lambda taint: self._since(node, taint))
+        if at is None:
+            return Done()
+        if self._deps.clock.now() < at:
+            return Later(at)
+        await self._evict(pod)
+        return Done()
+
+    def _since(self, node: Node, taint: Taint) -> dt.datetime:
+        seen = self._seen.get(node.metadata.name, {}).get((taint.key, taint.value))
+        return taint.time_added or seen or self._deps.clock.now()
+
+    async def _evict(self, pod: Pod) -> None:
+        meta = pod.metadata
+        self._deps.recorder.record(events.evicted_by_taint(pod))
+        try:
+            await self._mark(pod)
+            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+        except (NotFound, Conflict):
+            return  # gone, or another pod has its name
+
+    async def _mark(self, pod: Pod) -> None:
+        known = condition(pod.status.conditions, DISRUPTION_TARGET)
+        if known is not None and known.status == "True" and known.reason == DELETION_REASON:
+            return
+        mark = {
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": DELETION_REASON,
+            "message": DELETION_MESSAGE,
+            "lastTransitionTime": format_time(self._deps.clock.now()),
+        }
+        meta = pod.metadata
+        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [mark]}}
+        await self._deps.client.patch(
+            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+        )

@@ -1,0 +1,92 @@
+"""PURE. A node process that starts finds pods already there: their life so far is read from their status.
+
+The containers of a pod outlive a restart of the node process, and end when the machine goes down. What the
+old process remembered and did not write is lost: a termination begins anew, and so does the back-off.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from vacate.api.objects import dig
+from vacate.api.times import parse_time
+from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, arrive, end_run
+from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.timings import PodTimings, after
+
+Survived = Callable[[dt.datetime | None], bool]
+"""Whether containers that started then are still there."""
+
+
+def adopt(
+    pod: PaperPod, timings: PodTimings, now: dt.datetime, *, survived: Survived = lambda _: True
+) -> Life:
+    """The life that the status tells of; one that never began where it tells of none."""
+    statuses = pod.status.get("containerStatuses")
+    if not isinstance(statuses, list) or not statuses:
+        return _without_containers(pod, timings, now)
+    told = statuses[0]
+    arrived = _time(pod.status.get("startTime")) or now
+    life = Life(
+        uid=pod.metadata.uid,
+        arrived=arrived,
+        exit_code=timings.exit_code,
+        restarts=_count(told.get("restartCount")),
+        last=_exit(dig(told, "lastState", "terminated"), now),
+    )
+    return _resume(life, pod, told.get("state") or {}, timings, now, survived=survived)
+
+
+def _without_containers(pod: PaperPod, timings: PodTimings, now: dt.datetime) -> Life:
+    life = arrive(pod, timings, _time(pod.status.get("startTime")) or now)
+    return replace(life, starts=None, ended=True) if pod.terminal else life
+
+
+def _resume(
+    life: Life,
+    pod: PaperPod,
+    state: dict[str, Any],
+    timings: PodTimings,
+    now: dt.datetime,
+    *,
+    survived: Survived,
+) -> Life:
+    if pod.terminal and not state.get("running"):
+        return replace(life, last=_exit(state.get("terminated"), now) or life.last, ended=True)
+    if began := _time(dig(state, "running", "startedAt")):
+        life = _running(life, pod, timings, began)
+        return life if survived(began) else end_run(life, pod, KILLED, now)
+    if finished := _exit(state.get("terminated"), now):
+        return end_run(replace(life, began=finished.started or now), pod, finished.code, finished.finished)
+    # Waiting: for the first start, or for a restart whose back-off is forgotten.
+    return replace(life, starts=now if life.last else after(life.arrived, timings.start))
+
+
+def _running(life: Life, pod: PaperPod, timings: PodTimings, began: dt.datetime) -> Life:
+    was_ready = any(
+        one.get("type") == "ContainersReady" and one.get("status") == "True"
+        for one in pod.status.get("conditions") or ()
+    )
+    ready_at = began if was_ready else after(began, timings.ready)
+    return replace(life, began=began, ready_at=ready_at, exits_at=after(began, timings.run))
+
+
+def _exit(terminated: Any, now: dt.datetime) -> Exit | None:
+    if not isinstance(terminated, dict):
+        return None
+    finished = _time(terminated.get("finishedAt")) or now
+    return Exit(_count(terminated.get("exitCode")), _time(terminated.get("startedAt")), finished)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _time(text: Any) -> dt.datetime | None:
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
+        return None

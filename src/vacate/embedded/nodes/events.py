@@ -1,0 +1,28 @@
+"""PURE. What people want to read of a pod's life, as events."""
+
+from __future__ import annotations
+
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
+from vacate.api.kinds import PODS
+from vacate.embedded.nodes.podlifecycle import Life
+from vacate.embedded.nodes.projections import PaperPod
+
+
+def happenings(before: Life | None, after: Life, pod: PaperPod) -> list[EventNote]:
+    """The events of a step, in the kubelet's words."""
+    if before is None:
+        return []
+    about = regarding(PODS, pod)
+    notes: list[EventNote] = []
+    for container in pod.spec.containers:
+        if after.running and after.began != before.began:
+            notes.append(EventNote(about, NORMAL, "Created", "Container created"))
+            notes.append(EventNote(about, NORMAL, "Started", "Container started"))
+        if after.stopping and not before.stopping and before.running:
+            notes.append(EventNote(about, NORMAL, "Killing", f"Stopping container {container.name}"))
+        if after.backoff > 0 and after.failures > before.failures:
+            meta = pod.metadata
+            where = f"{container.name} in pod {meta.name}_{meta.namespace}({meta.uid})"
+            message = f"Back-off restarting failed container {where}"
+            notes.append(EventNote(about, WARNING, "BackOff", message))
+    return notes

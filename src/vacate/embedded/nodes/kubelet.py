@@ -1,0 +1,128 @@
+"""Plays the kubelet for the pods of simulated nodes: looks at a pod, takes the steps that are due, writes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+import msgspec
+
+from vacate.api.kinds import PODS
+from vacate.cache.reader import Reader
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.nodes.adoption import adopt
+from vacate.embedded.nodes.events import happenings
+from vacate.embedded.nodes.podlifecycle import advance, next_moment
+from vacate.embedded.nodes.podstatus import Addresses, status_of
+from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.simulatednode import Machine, Resident
+from vacate.embedded.nodes.statuspatch import status_patch
+from vacate.embedded.nodes.timings import PodTimings, timings_for
+from vacate.errors import Conflict, NotFound
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+BY_NODE = "node"
+
+
+class PodReconciler:
+    """One pod at a time. The life goes on by the clock alone; the API sees it as differences."""
+
+    def __init__(
+        self, deps: Deps, pods: Reader[PaperPod], machines: Mapping[str, Machine], defaults: PodTimings
+    ) -> None:
+        self._client = deps.client
+        self._clock = deps.clock
+        self._recorder = deps.recorder
+        self._pods = pods
+        self._machines = machines
+        self._defaults = defaults
+        self._homes: dict[Key, Machine] = {}  # where each known pod lives
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Bring the pod's life and its status up to now."""
+        pod = self._pods.get(key.namespace, key.name)
+        machine = self._machines.get(pod.spec.node_name) if pod is not None else None
+        self._move(key, machine)
+        if pod is None or machine is None or not machine.active:
+            return Done()
+        now = self._clock.now()
+        resident = self._resident(machine, key, pod, now)
+        pod = _newer(resident.written, pod)
+        self._live_on(resident, pod, now)
+        await self._write_status(machine, resident, pod, now)
+        if resident.life.ended and pod.deleting and not resident.released:
+            await self._release(key, pod)
+            resident.released = True
+        moment = next_moment(resident.life, now)
+        return Done() if moment is None else Later(moment)
+
+    def _move(self, key: Key, machine: Machine | None) -> None:
+        """A pod that is gone, or came back under its name elsewhere, is forgotten where it was."""
+        home = self._homes.get(key)
+        if home is not None and home is not machine:
+            home.forget(key)
+            del self._homes[key]
+        if machine is not None:
+            self._homes[key] = machine
+
+    def _resident(self, machine: Machine, key: Key, pod: PaperPod, now: dt.datetime) -> Resident:
+        found = machine.residents.get(key)
+        if found is not None and found.life.uid == pod.metadata.uid:
+            return found
+        machine.forget(key)
+        self._survey(machine)
+        life = adopt(pod, self._timings(pod), now, survived=machine.survived)
+        address = -1
+        if not pod.spec.host_network:
+            address = machine.take_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
+        machine.residents[key] = Resident(life, address)
+        return machine.residents[key]
+
+    def _survey(self, machine: Machine) -> None:
+        """Before anyone gets an address: see which ones pods have that came before this process."""
+        if machine.surveyed:
+            return
+        machine.surveyed = True
+        for pod in self._pods.by_index(BY_NODE, machine.shape.name):
+            machine.reserve_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
+
+    def _live_on(self, resident: Resident, pod: PaperPod, now: dt.datetime) -> None:
+        before = resident.life
+        resident.life = advance(before, pod, self._timings(pod), now)
+        for note in happenings(before, resident.life, pod):
+            self._recorder.record(note)
+
+    async def _write_status(
+        self, machine: Machine, resident: Resident, pod: PaperPod, now: dt.datetime
+    ) -> None:
+        shape = machine.shape
+        own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)
+        wanted = status_of(resident.life, pod, Addresses(own, shape.host_address), now)
+        patch = status_patch(pod.status, wanted, pod.metadata.uid)
+        if patch is None:
+            return
+        meta = pod.metadata
+        answer = await self._client.patch(
+            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+        )
+        resident.written = msgspec.convert(answer, PaperPod)
+
+    async def _release(self, key: Key, pod: PaperPod) -> None:
+        """The containers are gone: let the API server remove the pod, if it still is this one."""
+        try:
+            await self._client.delete(
+                PODS, key.name, key.namespace, grace_period_seconds=0, uid=pod.metadata.uid
+            )
+        except (NotFound, Conflict):
+            return
+
+    def _timings(self, pod: PaperPod) -> PodTimings:
+        return timings_for(pod.metadata.annotations, self._defaults)
+
+
+def _newer(written: PaperPod | None, cached: PaperPod) -> PaperPod:
+    """What the last write returned, until the cache has caught up with it."""
+    if written is None or written.metadata.uid != cached.metadata.uid:
+        return cached
+    return max(cached, written, key=lambda pod: int(pod.metadata.resource_version or 0))

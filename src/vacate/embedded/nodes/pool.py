@@ -1,0 +1,118 @@
+"""Many simulated nodes in one process: one watch on pods, one timer queue, one heart each.
+
+They speak only the Kubernetes API, so they work against any server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.types import Node
+from vacate.embedded.nodes.kubelet import BY_NODE, PodReconciler
+from vacate.embedded.nodes.leases import Heartbeats
+from vacate.embedded.nodes.nodeobjects import NodeShape
+from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.registration import NodeReconciler
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.nodes.simulatednode import Machine
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.manager import Manager, Runnable
+from vacate.runtime.reconcile import Key
+
+_LONGEST_RETRY = 10.0  # a node never gives up on its server for longer
+
+
+class NodePool:
+    """The nodes, and what a manager needs to run them.
+
+    The informers of `deps` must be the pool's own: it reads pods and nodes in its own way.
+    """
+
+    def __init__(
+        self,
+        deps: Deps,
+        shapes: Iterable[NodeShape] = (),
+        settings: NodeSettings | None = None,
+        *,
+        only: str = "",
+    ) -> None:
+        settings = settings or NodeSettings()
+        self.machines: dict[str, Machine] = {}
+        self._clock = deps.clock
+        self._informers = deps.informers
+        pods = deps.informers.informer(
+            PODS,
+            PaperPod,
+            field_selector=f"spec.nodeName={only}" if only else "spec.nodeName!=",
+            indexes={BY_NODE: lambda pod: (pod.spec.node_name,)},
+        )
+        nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={only}" if only else "")
+        self.pods = pods.reader
+        self._pods = Controller(
+            "simulated-pods",
+            PodReconciler(deps, pods.reader, self.machines, settings.timings),
+            [Source(pods)],
+            deps,
+            workers=settings.workers,
+            backoff=Backoff(longest=_LONGEST_RETRY),
+        )
+        self._nodes = Controller(
+            "simulated-nodes",
+            NodeReconciler(deps, nodes.reader, self.machines, settings.lease_seconds),
+            [Source(nodes)],
+            deps,
+            workers=4,
+            backoff=Backoff(longest=_LONGEST_RETRY),
+        )
+        self._hearts = Heartbeats(deps, settings.heartbeat_seconds, self._look_after)
+        for shape in shapes:
+            self.add(shape)
+
+    def manager(self, *runnables: Runnable) -> Manager:
+        """What runs the pool until it is stopped, and others beside it, such as its recorder of events."""
+        return Manager(self._informers, [self._nodes, self._pods], runnables=[*runnables, self._hearts])
+
+    def add(self, shape: NodeShape) -> None:
+        """One more node; it registers itself as soon as the pool runs."""
+        machine = self.machines[shape.name] = Machine(shape)
+        self._hearts.add(machine)
+        self._look_after(machine)
+
+    def stop(self, name: str) -> None:
+        """End the node process. Its containers run on, unwatched."""
+        machine = self.machines[name]
+        machine.up = False
+        machine.lose_memory()
+
+    def crash(self, name: str) -> None:
+        """Pull the plug: the node process and all containers are gone."""
+        self.stop(name)
+        self.machines[name].booted = self._clock.now()
+
+    def start(self, name: str) -> None:
+        """Start the node process again; it finds its pods through the API."""
+        machine = self.machines[name]
+        if machine.booted is not None:
+            machine.booted = self._clock.now()
+        machine.up = True
+        self._look_after(machine)
+
+    def isolate(self, name: str) -> None:
+        """Cut the node off: it hears of nothing and reaches nobody, and its pods run on."""
+        self.machines[name].isolated = True
+
+    def rejoin(self, name: str) -> None:
+        """Undo `isolate`."""
+        machine = self.machines[name]
+        machine.isolated = False
+        machine.leased = False  # to be renewed at once
+        self._look_after(machine)
+
+    def _look_after(self, machine: Machine) -> None:
+        name = machine.shape.name
+        self._nodes.queue.add(Key("", name))
+        for pod in self.pods.by_index(BY_NODE, name):
+            self._pods.queue.add(Key(pod.metadata.namespace, pod.metadata.name))

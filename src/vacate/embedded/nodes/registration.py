@@ -1,0 +1,96 @@
+"""Registers simulated nodes, keeps their conditions good, and makes their leases."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from vacate.api.kinds import LEASES, NODES
+from vacate.api.objects import Obj, dig
+from vacate.api.times import format_micro_time
+from vacate.api.types import Node, condition
+from vacate.cache.reader import Reader
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.embedded.nodes.nodeobjects import (
+    GOOD_CONDITIONS,
+    LEASE_NAMESPACE,
+    NodeShape,
+    lease_object,
+    node_conditions,
+    node_object,
+    node_status,
+)
+from vacate.embedded.nodes.simulatednode import Machine
+from vacate.errors import AlreadyExists
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+
+
+class NodeReconciler:
+    """One node at a time: there, well, and holding its lease."""
+
+    def __init__(
+        self, deps: Deps, nodes: Reader[Node], machines: Mapping[str, Machine], lease_seconds: int
+    ) -> None:
+        self._client = deps.client
+        self._clock = deps.clock
+        self._nodes = nodes
+        self._machines = machines
+        self._lease_seconds = lease_seconds
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Register the node where it is missing; say that it is well where someone doubts it."""
+        machine = self._machines.get(key.name)
+        if machine is None or not machine.active:
+            return Done()
+        uid = await self._ensure_node(machine.shape, self._nodes.get("", key.name), self._clock.now())
+        if not machine.leased:
+            await self._ensure_lease(machine.shape, uid)
+            machine.leased = True
+        return Done()
+
+    async def _ensure_node(self, shape: NodeShape, node: Node | None, now: dt.datetime) -> str:
+        if node is None:
+            return await self._register(shape, now)
+        if patch := status_difference(shape, node, now):
+            await self._client.patch(
+                NODES, shape.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+        return node.metadata.uid
+
+    async def _register(self, shape: NodeShape, now: dt.datetime) -> str:
+        try:
+            made = await self._client.create(NODES, node_object(shape, now))
+        except AlreadyExists:
+            made = await self._client.get(NODES, shape.name)
+        return str(dig(made, "metadata", "uid"))
+
+    async def _ensure_lease(self, shape: NodeShape, uid: str) -> None:
+        now = self._clock.now()
+        try:
+            await self._client.create(LEASES, lease_object(shape, uid, now, self._lease_seconds))
+        except AlreadyExists:
+            await self._client.patch(LEASES, shape.name, renewal(now), LEASE_NAMESPACE)
+
+
+def renewal(now: dt.datetime) -> Obj:
+    """The patch that renews a lease: small, and needs no reading before."""
+    return {"spec": {"renewTime": format_micro_time(now)}}
+
+
+def status_difference(shape: NodeShape, node: Node, now: dt.datetime) -> Obj:
+    """What the node must say anew of itself: conditions that someone changed, room that differs."""
+    wrong = [
+        one
+        for one in node_conditions(now)
+        if (found := condition(node.status.conditions, one["type"])) is None
+        or found.status != GOOD_CONDITIONS[one["type"]]
+    ]
+    patch: Obj = {"conditions": wrong} if wrong else {}
+    wanted = node_status(shape, now)
+    for field, present in (("capacity", node.status.capacity), ("allocatable", node.status.allocatable)):
+        if any(present.get(resource) != amount for resource, amount in wanted[field].items()):
+            patch[field] = wanted[field]
+    if "capacity" in patch:
+        patch |= {key: wanted[key] for key in ("addresses", "daemonEndpoints", "nodeInfo")}
+    return patch

@@ -1,0 +1,1 @@
+"""What the embedded server knows about each kind it serves, one folder per API group."""

@@ -1,0 +1,165 @@
+"""Deployments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.checks import not_negative, same, unsupported
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.lenient import child, integer, mapping
+from vacate.api.objects import Obj, metadata
+from vacate.embedded.registry.apps import podtemplate
+from vacate.embedded.registry.apps.percentages import amount, int_or_percent_faults, over_hundred_faults
+from vacate.embedded.registry.apps.replicasets import count_faults
+
+_STRATEGY = "spec.strategy"
+_COUNTS = (
+    "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+    "unavailableReplicas", "terminatingReplicas", "collisionCount",
+)  # fmt: skip
+
+RULES = table(
+    "Deployment",
+    ("spec.replicas", Effect.DEFAULT, "1"),
+    ("spec.strategy", Effect.DEFAULT, "RollingUpdate, maxSurge 25%, maxUnavailable 25%"),
+    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
+    ("spec.progressDeadlineSeconds", Effect.DEFAULT, "600"),
+    ("status", Effect.DROPPED, "not settable on create"),
+    ("metadata.generation", Effect.SET, "one more where spec or annotations change"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("metadata.labels", Effect.KEPT, "the status subresource does not change them"),
+    ("spec.replicas", Fault.INVALID, "not negative"),
+    ("spec.strategy", Fault.NOT_SUPPORTED, "Recreate or RollingUpdate"),
+    ("spec.strategy.rollingUpdate", Fault.FORBIDDEN, "not with Recreate"),
+    ("spec.strategy.rollingUpdate.maxUnavailable", Fault.INVALID, "a number or a percentage, not negative"),
+    ("spec.strategy.rollingUpdate.maxSurge", Fault.INVALID, "a number or a percentage, not negative"),
+    ("spec.strategy.rollingUpdate.maxUnavailable#both", Fault.INVALID, "not 0 where maxSurge is 0"),
+    ("spec.strategy.rollingUpdate.maxUnavailable#hundred", Fault.INVALID, "at most 100%"),
+    ("spec.minReadySeconds", Fault.INVALID, "not negative"),
+    ("spec.revisionHistoryLimit", Fault.INVALID, "not negative"),
+    ("spec.progressDeadlineSeconds", Fault.INVALID, "not negative"),
+    ("spec.progressDeadlineSeconds#ready", Fault.INVALID, "greater than minReadySeconds"),
+    ("status.replicas", Fault.INVALID, "not negative; all counts of the status"),
+    ("status.updatedReplicas", Fault.INVALID, "at most replicas; readyReplicas and availableReplicas too"),
+    ("status.availableReplicas", Fault.INVALID, "at most readyReplicas"),
+    ("status.collisionCount", Fault.INVALID, "never decremented"),
+)
+
+
+class DeploymentStrategy(KindStrategy):
+    """Answers for Deployments."""
+
+    rules = RULES
+    counts_generations = True
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """One replica, rolled out a quarter at a time."""
+        spec = child(obj, "spec")
+        spec.setdefault("replicas", 1)
+        podtemplate.default_template(spec, self.kind)
+        strategy = child(spec, "strategy")
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = child(strategy, "rollingUpdate")
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The status is the controller's."""
+        obj["status"] = {}
+        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation, and so are new annotations."""
+        keep(new, old, "status")
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        podtemplate.drop_gated_fields(spec, before, ctx)
+        annotations = (metadata(each).get("annotations") for each in (new, old))
+        count_generation(new, old, not same(spec, before) or not same(*annotations))
+
+    def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Spec and labels stay."""
+        keep(new, old, "spec")
+        keep(metadata(new), metadata(old), "labels")
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The spec."""
+        spec = mapping(obj.get("spec"))
+        found = not_negative("spec", spec, "replicas")
+        found += podtemplate.selector_and_template_faults(spec, ctx)
+        found += _strategy_faults(mapping(spec.get("strategy")))
+        found += not_negative("spec", spec, "minReadySeconds")
+        found += not_negative("spec", spec, "revisionHistoryLimit")
+        return found + _deadline_faults(spec)
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The spec again, with the same selector."""
+        specs = (mapping(each.get("spec")) for each in (new, old))
+        ctx = podtemplate.tolerating_interceptors(ctx, old)
+        return step + self.faults(new, ctx) + podtemplate.selector_change_faults(*specs)
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """Counts that fit together."""
+        status, before = mapping(new.get("status")), mapping(old.get("status"))
+        found = list(step)
+        for key in _COUNTS:
+            found += not_negative("status", status, key)
+        found += count_faults(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        collisions = integer(status.get("collisionCount"))
+        if before.get("collisionCount") is not None and collisions < integer(before["collisionCount"]):
+            found.append(invalid("status.collisionCount", collisions, "cannot be decremented"))
+        return found
+
+
+def _strategy_faults(strategy: Obj) -> list[FieldError]:
+    sort, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    where = f"{_STRATEGY}.rollingUpdate"
+    if sort == "Recreate":
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        return [] if rolling is None else [forbidden(where, detail)]
+    if sort == "RollingUpdate":
+        if type(rolling) is not dict:
+            return [required(where, "this should be defaulted and never be nil")]
+        return _rolling_faults(rolling, where)
+    shown = {"Type": sort, "RollingUpdate": None if rolling is None else _shown_rolling(mapping(rolling))}
+    return [unsupported(_STRATEGY, shown, ("Recreate", "RollingUpdate"))]
+
+
+def _rolling_faults(rolling: Obj, path: str) -> list[FieldError]:
+    unavailable, surge = _amount_of(rolling, "maxUnavailable"), _amount_of(rolling, "maxSurge")
+    found = int_or_percent_faults(unavailable, f"{path}.maxUnavailable")
+    found += int_or_percent_faults(surge, f"{path}.maxSurge")
+    if amount(unavailable) == 0 and amount(surge) == 0:
+        detail = "may not be 0 when `maxSurge` is 0"
+        found.append(invalid(f"{path}.maxUnavailable", unavailable, detail))
+    return found + over_hundred_faults(unavailable, f"{path}.maxUnavailable")
+
+
+def _shown_rolling(rolling: Obj) -> Obj:
+    return {
+        "MaxUnavailable": _amount_of(rolling, "maxUnavailable"),
+        "MaxSurge": _amount_of(rolling, "maxSurge"),
+    }
+
+
+def _amount_of(rolling: Obj, key: str) -> Any:
+    return rolling.get(key, 0)
+
+
+def _deadline_faults(spec: Obj) -> list[FieldError]:
+    deadline = spec.get("progressDeadlineSeconds")
+    if type(deadline) is not int:
+        return []
+    found = not_negative("spec", spec, "progressDeadlineSeconds")
+    if deadline <= integer(spec.get("minReadySeconds")):
+        detail = "must be greater than minReadySeconds"
+        found.append(invalid("spec.progressDeadlineSeconds", deadline, detail))
+    return found

@@ -1,0 +1,112 @@
+"""Pod templates, and the selectors that must choose the pods made from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.checks import (
+    IMMUTABLE,
+    labels_faults,
+    readable_selector,
+    same,
+    selector_faults,
+    shown_selector,
+    sorted_map,
+    unsupported,
+)
+from vacate.admission.context import Context
+from vacate.admission.metadata import annotation_faults
+from vacate.admission.pods.interceptors import drop_where_gated, tolerating
+from vacate.admission.rules import Rule, table
+from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.kinds import Kind
+from vacate.api.lenient import child, mapping, sequence, text
+from vacate.api.objects import Obj
+from vacate.embedded.registry.core.pods.defaults.pod import default_spec
+from vacate.embedded.registry.core.pods.validation import spec as pod_spec
+
+_PATH = "spec.template"
+_ONLY_PODS = "activeDeadlineSeconds in ReplicaSet is not Supported"
+
+RULES: tuple[Rule, ...] = table(
+    "Deployment and ReplicaSet",
+    ("spec.selector", Fault.REQUIRED, "there is one"),
+    ("spec.selector.matchLabels", Fault.INVALID, "a valid selector"),
+    ("spec.selector#empty", Fault.INVALID, "not empty"),
+    ("spec.selector#unreadable", Fault.INVALID, "a selector that can be understood"),
+    ("spec.selector#fixed", Fault.INVALID, "an update never changes it"),
+    ("spec.template.metadata.labels", Fault.INVALID, "what the selector selects"),
+    ("spec.template.labels", Fault.INVALID, "valid labels (the path is the real server's)"),
+    ("spec.template.annotations", Fault.INVALID, "valid annotations (the path is the real server's)"),
+    ("spec.template.spec.containers", Fault.REQUIRED, "the spec by all rules of pods, below spec.template"),
+    ("spec.template.spec.ephemeralContainers", Fault.FORBIDDEN, "none in a template"),
+    ("spec.template.spec.restartPolicy", Fault.NOT_SUPPORTED, "Always"),
+    ("spec.template.spec.activeDeadlineSeconds", Fault.FORBIDDEN, "none in a template"),
+)
+
+
+def default_template(spec: Obj, kind: Kind) -> None:
+    """Defaults of the pods to come, as far as a template has them."""
+    default_spec(child(child(spec, "template"), "spec"), kind)
+
+
+def drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
+    """Fields of pods whose gate is off."""
+    old = None if before is None else mapping(mapping(before.get("template")).get("spec"))
+    drop_where_gated(mapping(mapping(spec.get("template")).get("spec")), old, ctx)
+
+
+def tolerating_interceptors(ctx: Context, old: Obj) -> Context:
+    """The context of an update, in which interceptors that the old template names are allowed."""
+    return tolerating(ctx, mapping(mapping(mapping(old.get("spec")).get("template")).get("spec")))
+
+
+def selector_and_template_faults(spec: Obj, ctx: Context) -> list[FieldError]:
+    """The selector as such, then the template against it."""
+    selector = spec.get("selector")
+    found: list[FieldError] = []
+    if selector is None:
+        found.append(required("spec.selector"))
+    else:
+        found += selector_faults(selector, "spec.selector")
+        if not any(mapping(selector).get(key) for key in ("matchLabels", "matchExpressions")):
+            found.append(
+                invalid("spec.selector", shown_selector(selector), "empty selector is invalid for deployment")
+            )
+    readable = readable_selector(selector)
+    if readable is None:
+        return [*found, invalid("spec.selector", shown_selector(selector), "invalid label selector")]
+    template = mapping(spec.get("template"))
+    labels = mapping(mapping(template.get("metadata")).get("labels"))
+    if not readable.everything and not readable.matches(_texts(labels)):
+        detail = "`selector` does not match template `labels`"
+        found.append(invalid(f"{_PATH}.metadata.labels", sorted_map(labels) or None, detail))
+    return found + _template_faults(template, labels, ctx)
+
+
+def selector_change_faults(spec: Obj, before: Obj) -> list[FieldError]:
+    """The selector stays as it is: other pods would be the object's otherwise."""
+    new, old = spec.get("selector"), before.get("selector")
+    return [] if same(new, old) else [invalid("spec.selector", shown_selector(new), IMMUTABLE)]
+
+
+def _template_faults(template: Obj, labels: Obj, ctx: Context) -> list[FieldError]:
+    meta, inner = mapping(template.get("metadata")), mapping(template.get("spec"))
+    found = labels_faults(labels, f"{_PATH}.labels")
+    found += annotation_faults(meta, f"{_PATH}.annotations")
+    annotations = mapping(meta.get("annotations"))
+    found += pod_spec.annotation_faults(annotations, inner, f"{_PATH}.annotations")
+    found += pod_spec.spec_faults(inner, f"{_PATH}.spec", ctx, is_pod=False)
+    if sequence(inner.get("ephemeralContainers")):
+        detail = "ephemeral containers not allowed in pod template"
+        found.append(forbidden(f"{_PATH}.spec.ephemeralContainers", detail))
+    if inner.get("restartPolicy") != "Always":
+        policy = text(inner.get("restartPolicy"))
+        found.append(unsupported(f"{_PATH}.spec.restartPolicy", policy, ("Always",)))
+    if inner.get("activeDeadlineSeconds") is not None:
+        found.append(forbidden(f"{_PATH}.spec.activeDeadlineSeconds", _ONLY_PODS))
+    return found
+
+
+def _texts(labels: Obj) -> dict[str, Any]:
+    return {key: value for key, value in labels.items() if type(value) is str}

@@ -1,0 +1,177 @@
+"""Nodes: taints, unschedulable and labels are the user's; the status is the node's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.checks import unsupported
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.nameformats import label_key, label_value
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.lenient import mapping, maps, sequence, text
+from vacate.api.objects import Obj
+from vacate.embedded.registry.core.podcidrs import range_faults, settle_ranges
+from vacate.embedded.registry.core.quantities import canonical_list, count_faults
+
+NOT_READY = "node.kubernetes.io/not-ready"
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# The real server reports taints below metadata, not below spec.
+_TAINTS = "metadata.taints"
+
+RULES = table(
+    "Node",
+    ("status.allocatable", Effect.DEFAULT, "the capacity"),
+    ("status.capacity.{}", Effect.DEFAULT, "quantities in canonical form, no finer than a thousandth"),
+    ("spec.podCIDRs", Effect.DEFAULT, "what podCIDR says, which is the first of them"),
+    ("spec.configSource", Effect.SET, "to nothing: it is out of use, and status.config too"),
+    ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("metadata.taints[].key", Fault.INVALID, "a qualified name (the path is the real server's)"),
+    ("metadata.taints[].value", Fault.INVALID, "a label value"),
+    ("metadata.taints[].effect", Fault.REQUIRED, "not empty"),
+    ("metadata.taints[].effect", Fault.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
+    ("metadata.taints[]", Fault.DUPLICATE, "unique by key and effect"),
+    ("status.capacity.{}#sign", Fault.INVALID, "not negative"),
+    ("status.capacity.{}#whole", Fault.INVALID, "whole numbers for pods and extended resources"),
+    ("status.allocatable.{}", Fault.INVALID, "as capacity"),
+    ("spec.podCIDRs[]", Fault.INVALID, "a range of addresses"),
+    ("spec.podCIDRs", Fault.INVALID, "one range of each family of addresses"),
+    ("status.addresses[]", Fault.DUPLICATE, "unique"),
+    ("spec.podCIDRs", Fault.FORBIDDEN, "not changed once set"),
+    ("spec.providerID", Fault.FORBIDDEN, "not changed once set"),
+    ("spec.externalID", Fault.FORBIDDEN, "not changed"),
+)
+
+
+class NodeStrategy(KindStrategy):
+    """Answers for nodes. A creator may give a status: nodes register themselves with it."""
+
+    rules = RULES
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """What can be allocated is all there is, where the node does not say."""
+        settle_ranges(mapping(obj.get("spec")))
+        status = obj.get("status")
+        if type(status) is not dict:
+            return
+        for key in ("capacity", "allocatable"):
+            canonical_list(status.get(key), self.kind)
+        if status.get("allocatable") is None and status.get("capacity") is not None:
+            status["allocatable"] = dict(mapping(status["capacity"]))
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """No pods until the node lifecycle controller has seen that the node is ready."""
+        _drop_configuration(obj)
+        spec = obj.setdefault("spec", {})
+        taints = sequence(mapping(spec).get("taints"))
+        if type(spec) is dict and not any(_is_not_ready(one) for one in maps(taints)):
+            spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays."""
+        keep(new, old, "status")
+        _drop_configuration(new)
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """Taints and amounts."""
+        spec = mapping(obj.get("spec"))
+        return taint_faults(spec.get("taints")) + _amount_faults(obj) + range_faults(spec)
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again, then the step."""
+        found = self.metadata_faults(new) + self.faults(new, ctx)
+        return found + self.status_faults(new, old, step, ctx)
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """What the real server checks on any update of a node, through whichever door."""
+        spec = mapping(new.get("spec"))
+        found = step + _amount_faults(new) + _address_faults(new)
+        found += _settled_faults(spec, mapping(old.get("spec")))
+        found += taint_faults(spec.get("taints"))
+        if text(spec.get("externalID")) != text(mapping(old.get("spec")).get("externalID")):
+            found.append(forbidden("spec.externalID", "may not be updated"))
+        return found
+
+
+def _drop_configuration(node: Obj) -> None:
+    mapping(node.get("spec")).pop("configSource", None)
+    mapping(node.get("status")).pop("config", None)
+
+
+def _is_not_ready(taint: Obj) -> bool:
+    return (taint.get("key"), taint.get("effect")) == (NOT_READY, "NoSchedule")
+
+
+def taint_faults(taints: Any) -> list[FieldError]:
+    """Faults of a node's taints."""
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(maps(taints)):
+        path = f"{_TAINTS}[{index}]"
+        key, effect = text(taint.get("key")), text(taint.get("effect"))
+        found += _one_taint_faults(taint, path)
+        if (effect, key) in seen:
+            detail = "taints must be unique by key and effect pair"
+            found.append(FieldError(path, Fault.DUPLICATE, detail, _shown_taint(taint)))
+        seen.add((effect, key))
+    return found
+
+
+def effect_faults(effect: str, path: str) -> list[FieldError]:
+    """The effect of a taint or of a toleration that names one."""
+    return [] if effect in TAINT_EFFECTS else [unsupported(path, effect, TAINT_EFFECTS)]
+
+
+def _one_taint_faults(taint: Obj, path: str) -> list[FieldError]:
+    key, value, effect = (text(taint.get(part)) for part in ("key", "value", "effect"))
+    found = complaints(f"{path}.key", key, label_key(key))
+    if wrong := label_value(value):
+        found.append(invalid(f"{path}.value", value, ";".join(wrong)))
+    where = f"{path}.effect"
+    return found + (effect_faults(effect, where) if effect else [required(where)])
+
+
+def _shown_taint(taint: Obj) -> Obj:
+    return {
+        "Key": text(taint.get("key")),
+        "Value": text(taint.get("value")),
+        "Effect": text(taint.get("effect")),
+        "TimeAdded": taint.get("timeAdded"),
+    }
+
+
+def _amount_faults(node: Obj) -> list[FieldError]:
+    status = mapping(node.get("status"))
+    found: list[FieldError] = []
+    for key in ("capacity", "allocatable"):
+        for resource, amount in mapping(status.get(key)).items():
+            found += count_faults(resource, amount, f"status.{key}.{resource}")
+    return found
+
+
+def _address_faults(node: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, address in enumerate(maps(mapping(node.get("status")).get("addresses"))):
+        pair = (text(address.get("type")), text(address.get("address")))
+        if pair in seen:
+            shown = {"Type": pair[0], "Address": pair[1]}
+            found.append(FieldError(f"status.addresses[{index}]", Fault.DUPLICATE, "", shown))
+        seen.add(pair)
+    return found
+
+
+def _settled_faults(spec: Obj, before: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    old_ranges, ranges = sequence(before.get("podCIDRs")), sequence(spec.get("podCIDRs"))
+    if old_ranges and old_ranges != ranges:
+        detail = 'node updates may not change podCIDR except from "" to valid'
+        found.append(forbidden("spec.podCIDRs", detail))
+    if before.get("providerID") and before["providerID"] != spec.get("providerID"):
+        detail = 'node updates may not change providerID except from "" to valid'
+        found.append(forbidden("spec.providerID", detail))
+    return found

@@ -1,0 +1,1 @@
+"""Pods: defaults, validation, updates, status."""

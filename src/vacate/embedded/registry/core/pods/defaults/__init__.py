@@ -1,0 +1,1 @@
+"""What a pod is given where its author says nothing."""

@@ -1,0 +1,140 @@
+"""The strategy of pods."""
+
+from __future__ import annotations
+
+from vacate.admission.checks import same
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.pods import annotations as interceptor_annotations
+from vacate.admission.pods import interceptors
+from vacate.admission.rules import Effect, Rule, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import Fault, FieldError, forbidden
+from vacate.api.lenient import child, mapping, sequence
+from vacate.api.objects import Obj, metadata
+from vacate.api.times import format_time
+from vacate.embedded.registry.core.pods import admissionplugins, matchlabelkeys, status, update
+from vacate.embedded.registry.core.pods.defaults import container, volume
+from vacate.embedded.registry.core.pods.defaults import pod as defaults
+from vacate.embedded.registry.core.pods.qosclass import quality_of
+from vacate.embedded.registry.core.pods.validation import (
+    affinity,
+    containers,
+    environment,
+    ephemeral,
+    mounts,
+    network,
+    placement,
+    ports,
+    probes,
+    resources,
+    restarts,
+    security,
+    spec,
+    volumes,
+    volumesources,
+)
+
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
+
+_OWN_RULES = table(
+    "Pod",
+    ("status", Effect.SET, "phase Pending and the class of service, and nothing else, on create"),
+    ("status.conditions", Effect.SET, "PodScheduled False, SchedulingGated, on create with scheduling gates"),
+    ("metadata.generation", Effect.SET, "one more where spec changes"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec.ephemeralContainers", Fault.FORBIDDEN, "not settable on create"),
+    ("spec.nodeName", Fault.FORBIDDEN, "not settable while there are scheduling gates"),
+    ("metadata.annotations[kubernetes.io/config.mirror]", Fault.FORBIDDEN, "an update never changes it"),
+)
+RULES: tuple[Rule, ...] = (
+    *defaults.RULES, *volume.RULES, *container.RULES, *admissionplugins.RULES, *_OWN_RULES,
+    *volumes.RULES, *volumesources.RULES, *mounts.RULES, *containers.RULES, *restarts.RULES,
+    *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
+    *security.RULES, *spec.RULES,
+    *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
+    *update.RULES, *status.RULES,
+)  # fmt: skip
+
+
+class PodStrategy(KindStrategy):
+    """Answers for pods and their status. Binding and eviction are verbs of the server."""
+
+    rules = RULES
+    counts_generations = True
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """Fill in what the author left out."""
+        defaults.default_pod(obj, self.kind)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """Admission's part first; then a fresh status."""
+        pod_spec = child(obj, "spec")
+        admissionplugins.admit_new(obj, pod_spec, ctx)
+        interceptors.drop_where_gated(pod_spec, None, ctx)
+        fresh: Obj = {"phase": "Pending"}
+        if sequence(pod_spec.get("schedulingGates")):
+            fresh["conditions"] = [_gated_condition(ctx)]
+        if "topologySpreadConstraints" in pod_spec or "affinity" in pod_spec:
+            matchlabelkeys.apply_label_keys(pod_spec, mapping(metadata(obj).get("labels")))
+        fresh["qosClass"] = quality_of(pod_spec)
+        obj["status"] = fresh
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation."""
+        keep(new, old, "status")
+        pod_spec, before = child(new, "spec"), mapping(old.get("spec"))
+        admissionplugins.admit_changed(pod_spec, before)
+        interceptors.drop_where_gated(pod_spec, before, ctx)
+        count_generation(new, old, not same(pod_spec, before))
+
+    def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Spec and owners stay."""
+        status.prepare_status(new, old)
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The whole pod, and what only holds for new ones."""
+        pod_spec = mapping(obj.get("spec"))
+        found = self._content(obj, pod_spec, ctx)
+        found += interceptor_annotations.registration_faults(obj, None, ctx)
+        if sequence(pod_spec.get("ephemeralContainers")):
+            found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
+            detail = "cannot be set until all schedulingGates have been cleared"
+            found.append(forbidden("spec.nodeName", detail))
+        return found
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole pod again, then the step."""
+        pod_spec = mapping(new.get("spec"))
+        ctx = interceptors.tolerating(ctx, mapping(old.get("spec")))
+        found = step + self.metadata_faults(new) + self._content(new, pod_spec, ctx)
+        found += interceptor_annotations.registration_faults(new, old, ctx)
+        found += self._annotation_step(new, old, pod_spec)
+        return found + update.change_of_spec_faults(pod_spec, mapping(old.get("spec")))
+
+    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The status; the spec is the old one."""
+        found = step + self._annotation_step(new, old, mapping(new.get("spec")))
+        return found + status.status_faults(new, old)
+
+    def _content(self, obj: Obj, pod_spec: Obj, ctx: Context) -> list[FieldError]:
+        annotations = mapping(metadata(obj).get("annotations"))
+        found = spec.annotation_faults(annotations, pod_spec, "metadata.annotations") if annotations else []
+        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True)
+        return found + containers.white_space_faults(pod_spec, "spec")
+
+    def _annotation_step(self, new: Obj, old: Obj, pod_spec: Obj) -> list[FieldError]:
+        after, before = (mapping(metadata(each).get("annotations")) for each in (new, old))
+        found = spec.annotation_change_faults(after, before, "metadata.annotations")
+        return found + spec.annotation_faults(after, pod_spec, "metadata.annotations")
+
+
+def _gated_condition(ctx: Context) -> Obj:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastTransitionTime": format_time(ctx.now),
+        "reason": "SchedulingGated",
+        "message": _GATED,
+    }

@@ -1,0 +1,1 @@
+"""What a pod may say, one part of its spec a file."""

@@ -1,0 +1,94 @@
+"""What containers ask for and are limited to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.nameformats import label_key
+from vacate.admission.rules import table
+from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.lenient import mapping
+from vacate.api.objects import Obj
+from vacate.embedded.registry.core.quantities import (
+    count_faults,
+    is_extended,
+    is_huge_pages,
+    is_native,
+    quantity_of,
+)
+
+_OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
+_STANDARD = frozenset({
+    "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage",
+    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services",
+    "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage",
+    "requests.storage", "services.nodeports", "services.loadbalancers",
+})  # fmt: skip
+
+RULES = table(
+    "Pod",
+    ("spec.containers[].resources.limits[]", Fault.INVALID, "a qualified name; requests too"),
+    ("spec.containers[].resources.limits[]#standard", Fault.INVALID, "standard or fully qualified"),
+    ("spec.containers[].resources.limits[]#container", Fault.INVALID, "a resource that containers have"),
+    ("spec.containers[].resources.limits[]#extended", Fault.INVALID, "no prefix requests."),
+    ("spec.containers[].resources.limits[]#sign", Fault.INVALID, "not negative; requests too"),
+    ("spec.containers[].resources.requests[]#whole", Fault.INVALID, "whole numbers of extended resources"),
+    ("spec.containers[].resources.requests#more", Fault.INVALID, "at most the limit"),
+    ("spec.containers[].resources.requests#equal", Fault.INVALID, "the limit, if not to overcommit"),
+    ("spec.containers[].resources.limits", Fault.REQUIRED, "where a request cannot be overcommitted"),
+    ("spec.containers[].resources", Fault.FORBIDDEN, "huge pages only beside cpu or memory"),
+)  # fmt: skip
+
+
+def resource_faults(resources: Any, path: str) -> list[FieldError]:
+    """Faults of one container's requests and limits."""
+    limits, requests = (mapping(mapping(resources).get(key)) for key in ("limits", "requests"))
+    found: list[FieldError] = []
+    for name, amount in limits.items():
+        found += _amount_faults(name, amount, f"{path}.limits[{name}]")
+    for name, amount in requests.items():
+        found += _amount_faults(name, amount, f"{path}.requests[{name}]")
+        found += _limit_faults(name, amount, limits, path)
+    return found + _huge_page_faults({**limits, **requests}, path)
+
+
+def _amount_faults(name: str, amount: Any, path: str) -> list[FieldError]:
+    if name in _OF_CONTAINERS:
+        return count_faults(name, amount, path)
+    found = _name_faults(name, path)
+    if "/" not in name:
+        if not is_huge_pages(name):
+            found.append(invalid(path, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        found.append(invalid(path, name, "doesn't follow extended resource name standard"))
+    return found + count_faults(name, amount, path)
+
+
+def _name_faults(name: str, path: str) -> list[FieldError]:
+    if found := complaints(path, name, label_key(name)):
+        return found
+    if "/" in name or name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-")):
+        return []
+    return [invalid(path, name, "must be a standard resource type or fully qualified")]
+
+
+def _limit_faults(name: str, amount: Any, limits: Obj, path: str) -> list[FieldError]:
+    overcommitted = is_native(name) and not is_huge_pages(name)
+    if name not in limits:
+        detail = "Limit must be set for non overcommitable resources"
+        return [] if overcommitted else [required(f"{path}.limits", detail)]
+    if amount == limits[name]:
+        return []
+    asked, limit = quantity_of(amount), quantity_of(limits[name])
+    if asked != limit and not overcommitted:
+        return [invalid(f"{path}.requests", str(asked), f"must be equal to {name} limit of {limit}")]
+    if asked > limit:
+        detail = f"must be less than or equal to {name} limit of {limit}"
+        return [invalid(f"{path}.requests", str(asked), detail)]
+    return []
+
+
+def _huge_page_faults(amounts: Obj, path: str) -> list[FieldError]:
+    if "cpu" in amounts or "memory" in amounts or not any(map(is_huge_pages, amounts)):
+        return []
+    return [forbidden(path, "HugePages require cpu or memory")]

@@ -1,0 +1,28 @@
+"""Security contexts: the users and groups under which a node runs processes. Nothing here reads the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.nameformats import in_range
+from vacate.admission.rules import table
+from vacate.api.fielderrors import Fault, FieldError, complaints
+from vacate.api.lenient import integer, mapping
+
+_MAX_ID = 2**31 - 1
+
+RULES = table(
+    "Pod",
+    ("spec.securityContext.runAsUser", Fault.INVALID, "0 to 2147483647; runAsGroup too"),
+    ("spec.containers[].securityContext.runAsUser", Fault.INVALID, "0 to 2147483647; runAsGroup too"),
+)  # fmt: skip
+
+
+def context_faults(context: Any, path: str) -> list[FieldError]:
+    """The security context of a pod or of a container."""
+    found: list[FieldError] = []
+    for key in ("runAsUser", "runAsGroup"):
+        number = mapping(context).get(key)
+        if number is not None:
+            found += complaints(f"{path}.{key}", number, in_range(integer(number), 0, _MAX_ID))
+    return found

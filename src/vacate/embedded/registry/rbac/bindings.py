@@ -1,0 +1,112 @@
+"""RoleBindings and ClusterRoleBindings: one role for good, given to users, groups and service accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.admission.checks import unsupported
+from vacate.admission.context import Context, Traits
+from vacate.admission.nameformats import name_is_role, name_is_subdomain
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import Fault, FieldError, complaints, invalid, required
+from vacate.api.lenient import mapping, maps, text
+from vacate.api.objects import Obj
+
+_TRAITS = Traits(create_on_update=True)
+_GROUP = "rbac.authorization.k8s.io"
+_SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
+
+RULES = table(
+    "RoleBinding and ClusterRoleBinding",
+    ("roleRef.apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io"),
+    ("subjects[].apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io for users and groups"),
+    ("roleRef.apiGroup", Fault.NOT_SUPPORTED, "rbac.authorization.k8s.io"),
+    ("roleRef.kind", Fault.NOT_SUPPORTED, "ClusterRole, and for RoleBindings Role"),
+    ("roleRef.name", Fault.REQUIRED, "not empty"),
+    ("roleRef.name", Fault.INVALID, "a path segment"),
+    ("roleRef", Fault.INVALID, "an update never changes it"),
+    ("subjects[].name", Fault.REQUIRED, "not empty"),
+    ("subjects[].name", Fault.INVALID, "a DNS subdomain for service accounts"),
+    ("subjects[].apiGroup#account", Fault.NOT_SUPPORTED, "empty for service accounts"),
+    ("subjects[].namespace", Fault.REQUIRED, "for service accounts in a ClusterRoleBinding"),
+    ("subjects[].apiGroup#user", Fault.NOT_SUPPORTED, "rbac.authorization.k8s.io for users and groups"),
+    ("subjects[].kind", Fault.NOT_SUPPORTED, "ServiceAccount, User or Group"),
+)
+
+
+class BindingStrategy(KindStrategy):
+    """Answers for bindings of either sort."""
+
+    rules = RULES
+
+    @property
+    def traits(self) -> Traits:
+        """Bindings may be created by PUT."""
+        return _TRAITS
+
+    def name_format(self, name: str, prefix: bool) -> Sequence[str]:
+        """A path segment."""
+        return name_is_role(name, prefix)
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """The group of roles, users and groups goes without saying."""
+        role = obj.get("roleRef")
+        if type(role) is dict and not role.get("apiGroup"):
+            role["apiGroup"] = _GROUP
+        for subject in maps(obj.get("subjects")):
+            if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
+                subject["apiGroup"] = _GROUP
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The role, then the subjects."""
+        kinds = ("Role", "ClusterRole") if self.kind.namespaced else ("ClusterRole",)
+        found = _role_faults(mapping(obj.get("roleRef")), kinds)
+        for index, subject in enumerate(maps(obj.get("subjects"))):
+            found += _subject_faults(subject, f"subjects[{index}]", self.kind.namespaced)
+        return found
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again, and the same role."""
+        found = self.metadata_faults(new) + self.faults(new, ctx) + step
+        role = _shown(mapping(new.get("roleRef")))
+        if role != _shown(mapping(old.get("roleRef"))):
+            found.append(invalid("roleRef", role, "cannot change roleRef"))
+        return found
+
+
+def _role_faults(role: Obj, kinds: tuple[str, ...]) -> list[FieldError]:
+    found: list[FieldError] = []
+    group, kind, name = (text(role.get(key)) for key in ("apiGroup", "kind", "name"))
+    if group != _GROUP:
+        found.append(unsupported("roleRef.apiGroup", group, (_GROUP,)))
+    if kind not in kinds:
+        found.append(unsupported("roleRef.kind", kind, kinds))
+    if not name:
+        return [*found, required("roleRef.name")]
+    return found + complaints("roleRef.name", name, name_is_role(name, False))
+
+
+def _subject_faults(subject: Obj, path: str, namespaced: bool) -> list[FieldError]:
+    kind, name, group = (text(subject.get(key)) for key in ("kind", "name", "apiGroup"))
+    found = [] if name else [required(f"{path}.name")]
+    if kind == "ServiceAccount":
+        if name:
+            found += complaints(f"{path}.name", name, name_is_subdomain(name, False))
+        if group:
+            found.append(unsupported(f"{path}.apiGroup", group, ("",)))
+        if not namespaced and not text(subject.get("namespace")):
+            found.append(required(f"{path}.namespace"))
+    elif kind in _SUBJECT_KINDS:
+        if group != _GROUP:
+            found.append(unsupported(f"{path}.apiGroup", group, (_GROUP,)))
+    else:
+        found.append(unsupported(f"{path}.kind", kind, _SUBJECT_KINDS))
+    return found
+
+
+def _shown(role: Obj) -> Obj:
+    return {shown: text(role.get(key)) for shown, key in _SHOWN_KEYS}
+
+
+_SHOWN_KEYS = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))

@@ -1,0 +1,93 @@
+"""Roles and ClusterRoles: rules about resources, or about paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.admission.checks import readable_selector, selector_faults
+from vacate.admission.context import Context, Traits
+from vacate.admission.nameformats import name_is_role
+from vacate.admission.rules import table
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import Fault, FieldError, invalid, required
+from vacate.api.lenient import mapping, maps, sequence
+from vacate.api.objects import Obj
+
+_TRAITS = Traits(create_on_update=True)
+_SELECTORS = "aggregationRule.clusterRoleSelectors"
+
+RULES = table(
+    "Role and ClusterRole",
+    ("rules[].verbs", Fault.REQUIRED, "at least one"),
+    ("rules[].nonResourceURLs", Fault.INVALID, "none in a Role"),
+    ("rules[].nonResourceURLs#both", Fault.INVALID, "none beside resources"),
+    ("rules[].apiGroups", Fault.REQUIRED, "at least one beside resources"),
+    ("rules[].resources", Fault.REQUIRED, "at least one where there are no nonResourceURLs"),
+    ("aggregationRule.clusterRoleSelectors", Fault.REQUIRED, "at least one"),
+    ("aggregationRule.clusterRoleSelectors[].matchLabels", Fault.INVALID, "a valid selector"),
+    ("aggregationRule.clusterRoleSelectors[]", Fault.INVALID, "a selector that can be understood"),
+)
+
+
+class RoleStrategy(KindStrategy):
+    """Answers for roles of either sort."""
+
+    rules = RULES
+
+    @property
+    def traits(self) -> Traits:
+        """Roles may be created by PUT."""
+        return _TRAITS
+
+    def name_format(self, name: str, prefix: bool) -> Sequence[str]:
+        """A path segment."""
+        return name_is_role(name, prefix)
+
+    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """Rules, and the selectors of those that gather other roles' rules."""
+        return self._faults(obj, lenient_values=False)
+
+    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The whole again; selector values that were wrong before may stay."""
+        lenient = bool(_aggregation_faults(old, lenient_values=False))
+        return self.metadata_faults(new) + self._faults(new, lenient_values=lenient) + step
+
+    def _faults(self, obj: Obj, *, lenient_values: bool) -> list[FieldError]:
+        found: list[FieldError] = []
+        for index, rule in enumerate(maps(obj.get("rules"))):
+            found += _rule_faults(rule, f"rules[{index}]", self.kind.namespaced)
+        if not self.kind.namespaced and obj.get("aggregationRule") is not None:
+            found += _aggregation_faults(obj, lenient_values=lenient_values)
+        return found
+
+
+def _rule_faults(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
+    found: list[FieldError] = []
+    if not sequence(rule.get("verbs")):
+        found.append(required(f"{path}.verbs", "verbs must contain at least one value"))
+    if urls := sequence(rule.get("nonResourceURLs")):
+        where = f"{path}.nonResourceURLs"
+        if namespaced:
+            found.append(invalid(where, urls, "namespaced rules cannot apply to non-resource URLs"))
+        if any(sequence(rule.get(key)) for key in ("apiGroups", "resources", "resourceNames")):
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            found.append(invalid(where, urls, detail))
+        return found
+    for key, what in (("apiGroups", "api group"), ("resources", "resource")):
+        if not sequence(rule.get(key)):
+            found.append(required(f"{path}.{key}", f"resource rules must supply at least one {what}"))
+    return found
+
+
+def _aggregation_faults(role: Obj, *, lenient_values: bool) -> list[FieldError]:
+    selectors = sequence(mapping(role.get("aggregationRule")).get("clusterRoleSelectors"))
+    found: list[FieldError] = []
+    if not selectors:
+        detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        found.append(required(_SELECTORS, detail))
+    for index, selector in enumerate(selectors):
+        path = f"{_SELECTORS}[{index}]"
+        found += selector_faults(selector, path, lenient_values=lenient_values)
+        if readable_selector(selector) is None:
+            found.append(invalid(path, None, "invalid label selector."))
+    return found

@@ -1,0 +1,1 @@
+"""The group scheduling.k8s.io."""

@@ -1,0 +1,58 @@
+"""Which strategy answers for which kind."""
+
+from __future__ import annotations
+
+from vacate.admission import metadata, ownerreferences
+from vacate.admission.context import Strategy
+from vacate.admission.rules import Rule
+from vacate.admission.strategy import KindStrategy
+from vacate.api import kinds
+from vacate.api.kinds import Kind
+from vacate.crds.catalogue import STRATEGIES
+from vacate.embedded.registry.apps import scale
+from vacate.embedded.registry.apps.deployments import DeploymentStrategy
+from vacate.embedded.registry.apps.replicasets import ReplicaSetStrategy
+from vacate.embedded.registry.coordination.leases import LeaseStrategy
+from vacate.embedded.registry.core.configmaps import ConfigMapStrategy
+from vacate.embedded.registry.core.events import EventStrategy
+from vacate.embedded.registry.core.namespaces import NamespaceStrategy
+from vacate.embedded.registry.core.nodes import NodeStrategy
+from vacate.embedded.registry.core.pods.strategy import PodStrategy
+from vacate.embedded.registry.core.serviceaccounts import ServiceAccountStrategy
+from vacate.embedded.registry.policy.budgets import BudgetStrategy
+from vacate.embedded.registry.rbac.bindings import BindingStrategy
+from vacate.embedded.registry.rbac.roles import RoleStrategy
+from vacate.embedded.registry.scheduling.priorityclasses import PriorityClassStrategy
+
+_CLASSES: dict[Kind, type[KindStrategy]] = {
+    kinds.NAMESPACES: NamespaceStrategy,
+    kinds.NODES: NodeStrategy,
+    kinds.PODS: PodStrategy,
+    kinds.EVENTS: EventStrategy,
+    kinds.CONFIGMAPS: ConfigMapStrategy,
+    kinds.SERVICEACCOUNTS: ServiceAccountStrategy,
+    kinds.DEPLOYMENTS: DeploymentStrategy,
+    kinds.REPLICASETS: ReplicaSetStrategy,
+    kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
+    kinds.LEASES: LeaseStrategy,
+    kinds.PRIORITYCLASSES: PriorityClassStrategy,
+    kinds.ROLES: RoleStrategy,
+    kinds.ROLEBINDINGS: BindingStrategy,
+    kinds.CLUSTERROLES: RoleStrategy,
+    kinds.CLUSTERROLEBINDINGS: BindingStrategy,
+}
+_STRATEGIES = {kind: family(kind) for kind, family in _CLASSES.items()}
+
+
+def strategy_for(kind: Kind) -> Strategy:
+    """The strategy of a stored kind; reviews have none and are a programming error here."""
+    return STRATEGIES.get(kind) or _STRATEGIES[kind]
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, in the order of the kinds."""
+    found = dict.fromkeys((*metadata.RULES, *ownerreferences.RULES))
+    for strategy in (*_STRATEGIES.values(), STRATEGIES[kinds.EVICTIONREQUESTS]):
+        found.update(dict.fromkeys(strategy.rules))
+    found.update(dict.fromkeys(scale.RULES))
+    return tuple(found)

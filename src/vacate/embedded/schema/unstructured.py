@@ -1,0 +1,162 @@
+"""From a map to a typed object without JSON in between, as kube-apiserver does it after a strategic merge.
+
+It is laxer than decoding: numbers too large for their field wrap around, and whole floats are numbers. What
+it refuses it refuses in other words, and it stops at the first fault, in the order of Go's fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from vacate.api.objects import Obj
+from vacate.api.quantity import FORMAT_WRONG, parse_quantity
+from vacate.embedded.schema import times
+from vacate.embedded.schema.omitempty import field_order, go_field
+from vacate.embedded.schema.scan import is_base64
+from vacate.embedded.schema.table import Field, Shape, Struct, TypeRef, table
+
+_KINDS: dict[type, str] = {dict: "map", list: "slice", str: "string", bool: "bool", float: "float64"}
+_BITS = {"int32": 32, "int64": 64}
+_GO_SCALARS = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64", "float": "float64"}
+_JSON_NAMES: dict[type, str] = {str: "string", list: "array", dict: "object", bool: "bool"}
+
+
+class Unrestorable(ValueError):
+    """A value of a wrong type, in the server's words."""
+
+
+def restore(kind: TypeRef, obj: Obj) -> None:
+    """Bring numbers into the range of their fields, in place; Unrestorable at the first wrong value."""
+    struct = table().struct_of(kind)
+    if struct is not None:
+        _struct(struct, obj)
+
+
+def _struct(struct: Struct, value: Any) -> Any:
+    if type(value) is not dict:
+        raise Unrestorable(f"cannot restore struct from: {_kind(value)}")
+    for field in _in_order(struct):
+        if value.get(field.name) is not None:
+            value[field.name] = _value(field.shape, value[field.name], _scalar_name(struct, field))
+    return value
+
+
+def _in_order(struct: Struct) -> Iterator[Field]:
+    known = [name for name in field_order(struct.name) if name in struct.fields]
+    for name in dict.fromkeys((*known, *struct.fields)):
+        yield struct.fields[name]
+
+
+def _scalar_name(struct: Struct, field: Field) -> str:
+    known = go_field(struct.name, field.name)
+    return known.go_type if known is not None else ""
+
+
+def _value(shape: Shape, value: Any, go_type: str) -> Any:
+    if value is None or shape.form == "any":
+        return value
+    if shape.form == "struct":
+        return _struct(table().structs[shape.type_name], value)
+    if shape.inner is not None:
+        return _items(shape, shape.inner, value, go_type)
+    if shape.form in _GO_SCALARS:
+        return _scalar(shape.form, value, go_type)
+    return _special(shape.form, value)
+
+
+def _items(shape: Shape, inner: Shape, value: Any, go_type: str) -> Any:
+    if type(value) is not (list if shape.form == "list" else dict):
+        raise Unrestorable(f"cannot restore {'slice' if shape.form == 'list' else 'map'} from {_kind(value)}")
+    if isinstance(value, dict):
+        return {key: _value(inner, item, go_type) for key, item in value.items()}
+    return [_value(inner, item, go_type) for item in value]
+
+
+def _scalar(form: str, value: Any, go_type: str) -> Any:
+    wanted = _GO_SCALARS[form]
+    if form in ("string", "bool"):
+        if type(value) is (str if form == "string" else bool):
+            return value
+        # Go could make a text of a number, a single character, which is not what anybody means.
+        if form == "string" and type(value) is int:
+            raise Unrestorable(f"cannot convert int64 to {go_type or wanted}")
+    elif type(value) in (int, float):
+        if form == "float":
+            return value
+        if value != int(value):
+            raise Unrestorable(f"cannot convert float64 to {go_type or wanted}")
+        # A float beyond all numbers becomes the least of them, as processors have it.
+        return _wrapped(int(value) if abs(value) < 2**63 or type(value) is int else -(2**63), _BITS[form])
+    raise Unrestorable(f"unrecognized type: {wanted}")
+
+
+def _wrapped(value: int, bits: int) -> int:
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+def _special(form: str, value: Any) -> Any:
+    """What decodes itself does so from JSON, and says what the decoder says of a value on its own."""
+    if form == "bytes":
+        _check_bytes(value)
+    elif form == "quantity":
+        _check_quantity(value)
+    elif form == "intorstring":
+        return _int_or_string(value)
+    elif type(value) is not str:
+        raise _unmarshal(value, "string")
+    else:
+        _check_moment(value, micro=form == "microtime")
+    return value
+
+
+def _int_or_string(value: Any) -> str | int:
+    if type(value) is str:
+        return value
+    if type(value) in (int, float) and -(2**31) <= value < 2**31 and value == int(value):
+        return int(value)
+    raise _unmarshal(value, "int32", number=True)
+
+
+def _check_bytes(value: Any) -> None:
+    if type(value) is not str:
+        raise Unrestorable(f"cannot restore slice from {_kind(value)}")
+    if not is_base64(value):
+        raise Unrestorable("error decoding from json: illegal base64 data at input byte 0")
+
+
+def _check_quantity(value: Any) -> None:
+    if type(value) not in (str, int, float):
+        raise Unrestorable(FORMAT_WRONG)
+    try:
+        parse_quantity(value.strip() if isinstance(value, str) else value)
+    except ValueError as error:
+        raise Unrestorable(str(error)) from None
+
+
+def _check_moment(value: str, *, micro: bool) -> None:
+    try:
+        times.canonical(value, micro=micro)
+    except ValueError as error:
+        raise Unrestorable(str(error)) from None
+
+
+def _unmarshal(value: Any, go_type: str, *, number: bool = False) -> Unrestorable:
+    name = _JSON_NAMES.get(type(value)) or (f"number {json_number(value)}" if number else "number")
+    return Unrestorable(f"json: cannot unmarshal {name} into Go value of type {go_type}")
+
+
+def json_number(value: float) -> str:
+    """A number as Go writes it in JSON: with an exponent only where it is very small or very large."""
+    if isinstance(value, int) or not value:
+        return f"{value:.0f}"
+    digits, _, exponent = repr(value).partition("e")
+    if 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value), "int64")

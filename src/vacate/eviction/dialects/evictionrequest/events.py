@@ -1,0 +1,172 @@
+"""What the controller tells people, in Events on the request and on the pod.
+
+Whoever looks at a pod that somebody wants evicted should see it there: who requested it, which interceptor is
+active, how each turn ended, what blocks the eviction. A plain eviction, accepted at once, has two Events in
+all: one on the pod and one on the request.
+"""
+
+from __future__ import annotations
+
+from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
+from vacate.eviction.dialects.evictionrequest.history import TurnResult
+from vacate.eviction.dialects.turn_conditions import last_message, result_of_turn
+from vacate.eviction.model import Assign, Ending, Finish, Hold, Stage
+
+MAX_MESSAGE = 1024
+"""Longer messages of events are refused by API servers."""
+
+Notes = tuple[EventNote, ...]
+
+ENDED = {
+    TurnResult.COMPLETED: (NORMAL, "InterceptorCompleted"),
+    TurnResult.DECLINED: (NORMAL, "InterceptorDeclined"),
+    TurnResult.FAILED: (WARNING, "InterceptorFailed"),
+    TurnResult.TIMED_OUT: (WARNING, "InterceptorTimedOut"),
+    TurnResult.NEVER_RESPONDED: (WARNING, "InterceptorTimedOut"),
+}
+
+
+def finished(request: EvictionRequest, action: Finish) -> Notes:
+    """The request is over, and how; on the pod only where it stays."""
+    pod = _pod_name(request)
+    message = {
+        Ending.POD_DELETED: f"Pod {pod} is gone.",
+        Ending.POD_TERMINATED: f"Pod {pod} has ended.",
+        Ending.CANCELLED: f"Nobody requests the eviction of pod {pod} any more.",
+    }[action.ending]
+    about = _about(request, NORMAL, action.ending.value, message)
+    if action.ending is not Ending.CANCELLED:
+        return (about,)
+    return about, _on_pod(request, NORMAL, "EvictionCancelled", "The eviction request is cancelled.")
+
+
+def assigned(request: EvictionRequest, action: Assign) -> Notes:
+    """Whose turn it is, and how the turn before ended."""
+    seconds = request.spec.heartbeat_deadline_seconds
+    asked = f"{action.interceptor} is asked to prepare the eviction of pod {_pod_name(request)}."
+    on_request = _about(request, NORMAL, "InterceptorAssigned", asked)
+    active = f"Interceptor {action.interceptor} is active (heartbeat deadline {seconds} s)."
+    if action.previous is None:
+        text = f"Eviction requested by {_requesters(request)}. {active}"
+        return on_request, _on_pod(request, NORMAL, "EvictionRequested", text)
+    on_pod = _on_pod(request, NORMAL, "InterceptorAssigned", active)
+    return *turn_ended(request, f"{action.interceptor} is asked next."), on_request, on_pod
+
+
+def turn_ended(request: EvictionRequest, then: str = "") -> Notes:
+    """How the active interceptor's turn ended, on request and pod; a warning where it did not do its part."""
+    name = request.status.active_interceptor_name or ""
+    result = result_of_turn(request, name)
+    kind, reason = ENDED[result]
+    said = last_message(request, name, result)
+    text = f"{name} {_how(result, request.spec.heartbeat_deadline_seconds)}"
+    text = f"{text}: {said.rstrip('.')}." if said else f"{text}."
+    if not then:
+        then = "The pod is evicted unprepared." if result.unprepared else "The pod is evicted next."
+    message = f"{text} {then}"
+    return _about(request, kind, reason, message), _on_pod(request, kind, reason, message)
+
+
+def refused(request: EvictionRequest, why: str) -> Notes:
+    """The eviction was refused, and why."""
+    return (
+        _about(request, WARNING, "EvictionRefused", why),
+        _on_pod(
+            request,
+            WARNING,
+            "EvictionBlocked",
+            f"Eviction requested by {_requesters(request)} is refused: {why}",
+        ),
+    )
+
+
+def evicted(request: EvictionRequest, pod: Pod) -> EventNote:
+    """The eviction was accepted; on the pod, where people look when it goes."""
+    text = f"The pod is evicted, requested by {_requesters(request)}."
+    return _note(regarding(PODS, pod), NORMAL, "EvictedByRequest", text)
+
+
+def held(request: EvictionRequest, action: Hold) -> Notes:
+    """Why nothing moves, where a person may have to do something about it."""
+    if action.message is None:
+        return ()
+    if action.stage is Stage.BLOCKED:
+        return (
+            _about(request, NORMAL, "NotEvictable", action.message),
+            _on_pod(request, NORMAL, "EvictionBlocked", action.message),
+        )
+    if action.stage is Stage.TERMINATING and action.until is None:
+        return (
+            _about(request, WARNING, "TerminationOverdue", action.message),
+            _on_pod(request, WARNING, "TerminationOverdue", action.message),
+        )
+    return ()
+
+
+def heartbeat_corrected(request: EvictionRequest) -> EventNote:
+    """Someone wrote a heartbeat from the future; the clock of that program is wrong, or it lies."""
+    name, said = request.status.active_interceptor_name, request.status.heartbeat_time
+    message = (
+        f"The heartbeat of interceptor {name} was {said} and lay in the future: it is set back to now. "
+        "Check the clock of the program that wrote it."
+    )
+    return _about(request, WARNING, "HeartbeatInFuture", message)
+
+
+def limit_reached(request: EvictionRequest, limit: str) -> EventNote:
+    """An administrator's limit ended the turns of interceptors."""
+    return _about(request, WARNING, "LimitReached", limit)
+
+
+def registration_ignored(request: EvictionRequest) -> EventNote:
+    """The pod names its interceptors in a way that nobody understands."""
+    why = request.metadata.annotations.get(IGNORED_REGISTRATION, "")
+    message = f"The registration of interceptors of pod {_pod_name(request)} is malformed and ignored: {why}"
+    return _about(request, WARNING, "RegistrationIgnored", message)
+
+
+def unadmitted(request: EvictionRequest) -> EventNote:
+    """The request is not processed."""
+    message = "The request did not pass Vacate's admission and is not processed."
+    return _about(request, WARNING, "NotAdmitted", message)
+
+
+def _how(result: TurnResult, deadline: int) -> str:
+    match result:
+        case TurnResult.FAILED:
+            return "failed"
+        case TurnResult.DECLINED:
+            return "has declined"
+        case TurnResult.TIMED_OUT:
+            return f"did not report within {deadline} s"
+        case TurnResult.NEVER_RESPONDED:
+            return f"did not report within {deadline} s, and never responded"
+        case _:
+            return "has completed"
+
+
+def _about(request: EvictionRequest, kind: str, reason: str, message: str) -> EventNote:
+    return _note(regarding(EVICTIONREQUESTS, request), kind, reason, message)
+
+
+def _on_pod(request: EvictionRequest, kind: str, reason: str, message: str) -> EventNote:
+    ref = request.spec.target.pod_ref
+    name, uid = (ref.name, ref.uid) if ref else ("", "")
+    about = Regarding(PODS.api_version, PODS.kind, name, request.metadata.namespace, uid)
+    return _note(about, kind, reason, message)
+
+
+def _note(about: Regarding, kind: str, reason: str, message: str) -> EventNote:
+    return EventNote(about, kind, reason, message[:MAX_MESSAGE])
+
+
+def _pod_name(request: EvictionRequest) -> str:
+    ref = request.spec.target.pod_ref
+    return ref.name if ref else ""
+
+
+def _requesters(request: EvictionRequest) -> str:
+    return ", ".join(one.name for one in request.spec.requesters) or "nobody any more"

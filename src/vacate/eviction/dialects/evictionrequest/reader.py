@@ -1,0 +1,125 @@
+"""EvictionRequests and pods as the engine's values."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import (
+    ADMITTED_STAMP,
+    INTERCEPTOR_ASSIGNED,
+    PROGRESSING,
+    EvictionRequest,
+    RequestCondition,
+)
+from vacate.api.types.meta import OwnerReference, condition
+from vacate.eviction.model import Departure, Presence, Process, Stage, Target
+
+MIRROR = "kubernetes.io/config.mirror"
+DAEMON_SET = "DaemonSet"
+
+
+def process_of(request: EvictionRequest) -> Process:
+    """The request as the engine sees it. The last of the list has the first turn."""
+    spec, status, meta = request.spec, request.status, request.metadata
+    failed = status.pod_eviction_status
+    return Process(
+        interceptors=tuple(one.name for one in reversed(spec.interceptors)),
+        requesters=tuple(one.name for one in spec.requesters),
+        deadline=spec.heartbeat_deadline,
+        created=meta.creation_timestamp or dt.datetime.min.replace(tzinfo=dt.UTC),
+        being_deleted=meta.deletion_timestamp is not None,
+        forbids_cancellation=request.forbids_cancellation,
+        complete=request.complete,
+        admitted=ADMITTED_STAMP in meta.annotations,
+        active=status.active_interceptor_name or None,
+        active_completed=status.active_interceptor_completed,
+        heartbeat=status.heartbeat_time,
+        failed_evictions=failed.failed_api_eviction_counter if failed else 0,
+        stage=recorded_stage(request),
+    )
+
+
+def recorded_stage(request: EvictionRequest) -> Stage | None:
+    """The stage that was last written into the request."""
+    found = condition(request.status.conditions, PROGRESSING)
+    try:
+        return Stage(found.reason) if found else None
+    except ValueError:
+        return None
+
+
+def shown_stage(request: EvictionRequest) -> Stage:
+    """The stage as the request alone tells it, also where none was written yet."""
+    recorded, interceptors = recorded_stage(request), request.spec.interceptors
+    if recorded is None:
+        return Stage.INTERCEPTING if interceptors else Stage.EVICTING
+    last = bool(interceptors) and request.status.active_interceptor_name == interceptors[0].name
+    if recorded is Stage.INTERCEPTING and last and request.status.active_interceptor_completed:
+        return Stage.EVICTING
+    return recorded
+
+
+def assigned(request: EvictionRequest) -> RequestCondition | None:
+    """The condition that tells since when the active interceptor has its turn."""
+    return condition(request.status.conditions, INTERCEPTOR_ASSIGNED)
+
+
+def has_responded(request: EvictionRequest) -> bool:
+    """Whether the active interceptor has reported since its turn began.
+
+    The controller writes the heartbeat and the condition of the same instant; as long as they are equal it
+    is the controller's.
+    """
+    began = assigned(request)
+    return began is not None and request.status.heartbeat_time != began.last_transition_time
+
+
+def target_of(request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
+    """The target, from a cache or, where `live`, from the server itself: only the latter proves absence."""
+    ref = request.spec.target.pod_ref
+    if pod is None or ref is None:
+        return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
+    if pod.metadata.uid != ref.uid:
+        # The name is taken by another: the server never has two pods of a name, so ours is gone. A cache
+        # may still show the one before ours.
+        return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
+    return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod), live)
+
+
+def is_daemon_set(owner: OwnerReference) -> bool:
+    """Whether a controlling owner is a DaemonSet of Kubernetes, and not of another group."""
+    return owner.kind == DAEMON_SET and owner.api_version.partition("/")[0] == "apps"
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether the pod mirrors a static pod: kubelets mark it so, and make their Node its controlling owner.
+
+    The mark alone is what any author of a pod can write; a static pod belongs to the node that it is on.
+    """
+    owner = pod.metadata.controller
+    if MIRROR not in pod.metadata.annotations or owner is None:
+        return False
+    return (owner.api_version, owner.kind, owner.name) == ("v1", "Node", pod.spec.node_name)
+
+
+def unevictable(pod: Pod) -> str:
+    """Why the eviction API is not for this pod; empty where it is."""
+    owner = pod.metadata.controller
+    if owner is not None and is_daemon_set(owner):
+        return (
+            f"The pod belongs to DaemonSet {owner.name} and is not evicted through the API: "
+            "it would come back at once. The request completes when the pod ends by other means."
+        )
+    if is_mirror(pod):
+        return (
+            "The pod mirrors a static pod of its node and is not evicted through the API: only the node can "
+            "end it. The request completes when the pod ends by other means."
+        )
+    return ""
+
+
+def _departure(pod: Pod) -> Departure | None:
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    return Departure(pod.metadata.deletion_timestamp, tuple(pod.metadata.finalizers), pod.spec.node_name)

@@ -1,0 +1,129 @@
+"""How an interceptor reports that its turn failed or was declined: a condition of its own.
+
+The API knows two ends of a turn only: completed, and silence. An interceptor that could not do its part
+completes its turn all the same, and in the same write sets a condition whose type begins with its own name:
+`backup.example.com/Failed` or `backup.example.com/Declined`. Any program may write them; the SDK does.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from vacate.api.text import plain
+from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest, RequestCondition
+from vacate.api.types.meta import condition
+from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of
+from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, read_history
+from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, process_of
+
+MESSAGE_LENGTH = 256
+"""How much of an interceptor's last message the history keeps."""
+
+_ATTEMPT = re.compile(r"Attempt (\d{1,6}) of (\d{1,6}) failed\b")
+
+
+class FailureReason(StrEnum):
+    """Why an interceptor has its condition `Failed`."""
+
+    HANDED_OVER = "HandedOver"  # True: it could not do its part, and the turn is over
+    HELD = "Held"  # True: it could not do its part, and keeps the turn until an administrator decides
+    RETRYING = "Retrying"  # False: an attempt failed; after the last one the turn is handed over
+    RETRYING_THEN_HOLD = "RetryingThenHold"  # False: an attempt failed; after the last one the turn is held
+    RECOVERED = "Recovered"  # False: a later attempt succeeded
+
+
+class Attempt(NamedTuple):
+    """A failed attempt, of how many."""
+
+    number: int
+    limit: int
+
+
+def failed_type(interceptor: str) -> str:
+    """The type of the condition that says that an interceptor has failed."""
+    return f"{interceptor}/Failed"
+
+
+def declined_type(interceptor: str) -> str:
+    """The type of the condition that says that an interceptor had nothing to do."""
+    return f"{interceptor}/Declined"
+
+
+def failure_of(request: EvictionRequest, interceptor: str) -> RequestCondition | None:
+    """What the interceptor says about a failure, final or not."""
+    return condition(request.status.conditions, failed_type(interceptor))
+
+
+def is_held(request: EvictionRequest, interceptor: str) -> bool:
+    """Whether the interceptor has failed and waits for an administrator."""
+    found = failure_of(request, interceptor)
+    return found is not None and found.status == "True" and found.reason == FailureReason.HELD
+
+
+def attempt_failed(attempt: int, limit: int, error: str) -> str:
+    """The message about one failed attempt."""
+    return f"Attempt {attempt} of {limit} failed: {error}"
+
+
+def failed_attempt(request: EvictionRequest, interceptor: str) -> Attempt | None:
+    """The attempt that failed last, while the interceptor tries again; None where none did."""
+    found = failure_of(request, interceptor)
+    if found is None or found.status != "False" or found.reason == FailureReason.RECOVERED:
+        return None
+    numbers = _ATTEMPT.match(found.message)
+    return Attempt(int(numbers[1]), int(numbers[2])) if numbers else None
+
+
+def result_of_turn(request: EvictionRequest, interceptor: str) -> TurnResult:
+    """How the active interceptor's turn ended, given that it has ended and the request goes on."""
+    if not request.status.active_interceptor_completed:
+        return TurnResult.TIMED_OUT if has_responded(request) else TurnResult.NEVER_RESPONDED
+    if _is_true(request, failed_type(interceptor)):
+        return TurnResult.FAILED
+    return TurnResult.DECLINED if _is_true(request, declined_type(interceptor)) else TurnResult.COMPLETED
+
+
+def last_message(request: EvictionRequest, interceptor: str, result: TurnResult) -> str:
+    """What the active interceptor said last, in one line; empty where it said nothing."""
+    types = {TurnResult.FAILED: failed_type, TurnResult.DECLINED: declined_type}
+    if result in types:
+        found = condition(request.status.conditions, types[result](interceptor))
+        return plain(found.message, MESSAGE_LENGTH) if found else ""
+    progress = condition(request.status.conditions, PROGRESSING)
+    said = request.status.message
+    by_controller = progress is not None and progress.message == said
+    return "" if by_controller or not has_responded(request) else plain(said, MESSAGE_LENGTH)
+
+
+def past_turns(request: EvictionRequest) -> list[PastTurn]:
+    """The turns that have ended and were written down, oldest first."""
+    found = assigned(request)
+    return read_history(found.message) if found else []
+
+
+def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None:
+    """What is written down about the active interceptor's turn, where it has ended and that still holds.
+
+    After a time-out the interceptor may have come back: by a newer heartbeat, or by completing its turn.
+    """
+    known = next((turn for turn in past_turns(request) if turn.interceptor == interceptor), None)
+    if known is None or request.complete:
+        return known
+    if request.status.active_interceptor_completed:
+        return known if known.result is result_of_turn(request, interceptor) else None
+    return known if known.ended + CLOCK_TOLERANCE >= deadline_of(process_of(request)) else None
+
+
+def has_ended(request: EvictionRequest) -> bool:
+    """Whether the active interceptor's turn is over, as it said itself or the controller wrote down."""
+    active = request.status.active_interceptor_name
+    if not active or request.status.active_interceptor_completed:
+        return True
+    return recorded_turn(request, active) is not None
+
+
+def _is_true(request: EvictionRequest, kind: str) -> bool:
+    found = condition(request.status.conditions, kind)
+    return found is not None and found.status == "True"

@@ -1,0 +1,183 @@
+"""The HTTPS edge: aiohttp on one side, `handle(Request) -> Response` on the other; it decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
+from vacate.httpserver.connection import Limits, Listener, whole
+from vacate.httpserver.inflight import InFlight, Place
+from vacate.httpserver.responses import refusal
+from vacate.pki.tls import peer_of
+from vacate.wire.message import Peer, Request, Response
+
+Handle = Callable[[Request], Awaitable[Response]]
+Body = TypeVar("Body", bytes, bytearray)
+
+
+class Edge:
+    """A listening HTTPS server."""
+
+    def __init__(self, handle: Handle, context: ssl.SSLContext | None, limits: Limits | None = None) -> None:
+        self._handle = handle
+        self._context = context
+        self._limits = limits or Limits()
+        self._peers: WeakKeyDictionary[ssl.SSLObject, Peer | None] = WeakKeyDictionary()
+        self._listener = Listener(self._serve, self._limits)
+        self._server: asyncio.Server | None = None
+        self._in_flight = InFlight(self._limits.requests, self._limits.all_body_bytes)
+        self._streams: dict[asyncio.Timeout, None] = {}
+        self._last_answers = False
+        self.port = 0
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._listener.connections)
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen; OSError where the port is taken."""
+        # A name of the address that a restarted server may take over at once, but no second one.
+        self._server = await asyncio.get_running_loop().create_server(
+            self._listener,
+            host,
+            port,
+            ssl=self._context,
+            ssl_handshake_timeout=self._limits.handshake_seconds if self._context else None,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def let_go(self) -> None:
+        """From now on every answer is the last of its connection: at the end none is in the middle of one."""
+        self._last_answers = True
+
+    async def stop(self) -> None:
+        """Stop listening and end what is under way."""
+        if self._server is not None:
+            self._server.close()
+        for stream in self._streams:
+            stream.reschedule(0)  # a watch has no end of its own
+        self._listener.pre_shutdown()
+        await self._listener.shutdown(self._limits.stop_seconds)
+
+    async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        try:
+            with self._in_flight.enter() as place:
+                request = await self._read(incoming, place)
+                response = await self._handle(request)
+        except ApiError as error:
+            answer = whole(refusal(error))
+            answer.force_close()
+            return answer
+        if isinstance(response.body, bytes):
+            answer = whole(response)
+            if self._last_answers:
+                answer.force_close()
+            return answer
+        return await self._stream(incoming, response)
+
+    async def _stream(self, incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
+        """Chunks as they come, until the last one or until the server stops."""
+        assert not isinstance(response.body, bytes)
+        out = _streaming(incoming, response)
+        stopping = asyncio.timeout(None)
+        self._streams[stopping] = None
+        try:
+            async with stopping:
+                await out.prepare(incoming)
+                async for chunk in response.body:
+                    await out.write(chunk)
+        except TimeoutError:
+            if not stopping.expired():
+                raise
+        finally:
+            del self._streams[stopping]
+            await response.body.aclose()
+        await out.write_eof()
+        return out
+
+    async def _read(self, incoming: web.BaseRequest, place: Place) -> Request:
+        if incoming.version < HttpVersion10:
+            raise BadRequest("the request is not valid HTTP")
+        return Request(
+            incoming.method,
+            incoming.rel_url.path,
+            incoming.rel_url.query,
+            incoming.headers,
+            await _body(incoming, self._limits, place) if incoming.body_exists else b"",
+            self._peer(incoming.transport),
+        )
+
+    def _peer(self, transport: asyncio.BaseTransport | None) -> Peer | None:
+        """The verified client certificate's subject, read once for each connection."""
+        connection = transport.get_extra_info("ssl_object") if transport is not None else None
+        if connection is None:
+            return None
+        if connection not in self._peers:
+            self._peers[connection] = peer_of(connection)
+        return self._peers[connection]
+
+
+async def _body(incoming: web.BaseRequest, limits: Limits, place: Place) -> bytes:
+    """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
+    if (incoming.content_length or 0) > limits.body_bytes:
+        raise _too_large(limits)
+    await _encourage(incoming)
+    try:
+        if incoming.content.is_eof():  # all of it is there already, as most often
+            body = _limited(incoming.content.read_nowait(), limits)
+            place.take(len(body))
+            return body
+        async with asyncio.timeout(limits.body_seconds):
+            return await _read_on(incoming.content, limits, place)
+    except TimeoutError:
+        raise Timeout("Timeout: request did not complete within the allotted timeout") from None
+    except (web.RequestPayloadError, HttpProcessingError):
+        raise BadRequest("the body of the request is not valid HTTP") from None
+
+
+async def _read_on(content: StreamReader, limits: Limits, place: Place) -> bytes:
+    body = bytearray()
+    async for chunk in content.iter_any():
+        place.take(len(chunk))
+        body += chunk
+        _limited(body, limits)
+    return bytes(body)
+
+
+def _limited(body: Body, limits: Limits) -> Body:
+    if len(body) > limits.body_bytes:
+        raise _too_large(limits)
+    return body
+
+
+async def _encourage(incoming: web.BaseRequest) -> None:
+    """Tell a client that waits for it to send its body."""
+    expected = incoming.headers.get("Expect")
+    if expected is None or incoming.version < HttpVersion11:
+        return
+    if expected.lower() != "100-continue":
+        raise ApiError("the server cannot do what the Expect header asks for", code=417)
+    await incoming.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    incoming.writer.output_size = 0  # the answer itself has not begun
+
+
+def _too_large(limits: Limits) -> RequestTooLarge:
+    return RequestTooLarge(f"Request entity too large: limit is {limits.body_bytes}")
+
+
+def _streaming(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
+    headers = {"Content-Type": response.content_type, **response.headers}
+    out = web.StreamResponse(status=response.status, headers=headers)
+    if incoming.version >= HttpVersion11:
+        out.enable_chunked_encoding()
+    else:
+        out.force_close()  # an older client reads until the connection ends
+    return out

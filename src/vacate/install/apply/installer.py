@@ -1,0 +1,164 @@
+"""Putting an installation into a cluster: server-side apply, so that what others wrote there stays.
+
+The webhook writes its authority into the configurations, people may add labels: an upgrade touches neither.
+Applying twice changes nothing. What an earlier installation had and this one has not is removed at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vacate.api.objectnames import PART_OF
+from vacate.api.objects import Obj, dig, namespace_of
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.crds.definition import defined_kind
+from vacate.entropy import Entropy
+from vacate.install.apply import preflight
+from vacate.install.apply.inventory import Notes, line_of, object_of
+from vacate.install.apply.lock import alone
+from vacate.install.apply.polling import wait_until
+from vacate.install.apply.pruner import Pruner
+from vacate.install.apply.requests import applied, counted_objects, existing
+from vacate.install.objectkinds import DEFINITIONS, kind_of, shown
+from vacate.install.objects import objects
+from vacate.install.settings import Settings
+
+Tell = Callable[[str], None]
+_DRY = " (server dry run)"
+FOREIGN = "left as it is: it was not made for Vacate"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to install: only look, or do it; and what becomes of that which is no longer needed."""
+
+    dry_run: bool = False
+    prune: bool = True
+    wait: bool = False  # whoever waits afterwards needs the right to watch
+
+
+class Installer:
+    """One run of `vacate install`."""
+
+    def __init__(
+        self, client: Client, clock: Clock, entropy: Entropy, tell: Tell, way: Way | None = None
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._entropy = entropy
+        self._tell = tell
+        self._way = way or Way()
+
+    async def install(self, settings: Settings) -> None:
+        """Check that the cluster can take all of it, apply one after the other, and prune."""
+        wanted, where = objects(settings), settings.namespace
+        await self._check(wanted, where)
+        namespace, *rest = wanted
+        if self._way.dry_run:
+            await self._look(namespace, rest, where)
+            return
+        await self._not_ending(namespace)
+        await self._make(namespace)
+        async with alone(self._client, self._clock, self._entropy, where, self._tell) as turn:
+            notes = Notes(self._client, where)
+            noted = await notes.lines()
+            lines = [line_of(obj) for obj in wanted]
+            await notes.note([*noted, *lines])
+            await self.apply(rest, turn.check)
+            if not self._way.prune:
+                return
+            turn.check()
+            await Pruner(self._client, self._tell).prune(wanted, noted, where)
+            turn.check()
+            await notes.note([*(line for line in noted if object_of(line) is None), *lines])
+
+    async def apply(self, some: Sequence[Obj], check: Callable[[], None] = lambda: None) -> None:
+        """Apply these one after the other, and nothing else; before each, check that it is still our turn."""
+        for obj in some:
+            check()
+            await self._apply(obj)
+            if kind_of(obj) == DEFINITIONS:
+                await self._served(obj)
+
+    async def _check(self, wanted: Sequence[Obj], namespace: str) -> None:
+        client = self._client
+        await preflight.require_release(client)
+        await preflight.require_groups(client, wanted)
+        more = preflight.waiting_rights(namespace) if self._way.wait else []
+        await preflight.require_rights(client, [*preflight.needed_rights(wanted, namespace), *more])
+        await preflight.require_one_place(client, namespace)
+
+    async def _apply(self, obj: Obj) -> None:
+        before = await existing(self._client, obj)
+        after = await applied(self._client, obj)
+        self._tell(f"{shown(obj)} {outcome(before, after)}")
+
+    async def _make(self, namespace: Obj) -> None:
+        """One that somebody made for other things is left as it is: its labels would rule their pods too."""
+        found = await existing(self._client, namespace)
+        if found is None or made_for_vacate(found):
+            await self._apply(namespace)
+        else:
+            self._tell(f"{shown(namespace)} {FOREIGN}")
+
+    async def _look(self, namespace: Obj, rest: Sequence[Obj], where: str) -> None:
+        """What would become of each, by the word of the API server, which changes nothing."""
+        home = await existing(self._client, namespace)
+        for obj in [namespace, *rest]:
+            if obj is namespace and home is not None and not made_for_vacate(home):
+                self._tell(f"{shown(namespace)} {FOREIGN}{_DRY}")
+            elif home is not None or not namespace_of(obj):
+                before = await existing(self._client, obj)
+                after = await applied(self._client, obj, dry_run=True)
+                self._tell(f"{shown(obj)} {outcome(before, after)}{_DRY}")
+            else:
+                self._tell(f"{shown(obj)} created (not checked: its namespace is not there yet)")
+        if self._way.prune:
+            noted = await Notes(self._client, where).lines()
+            pruner = Pruner(self._client, lambda line: self._tell(f"{line}{_DRY}"), dry_run=True)
+            await pruner.prune([namespace, *rest], noted, where)
+
+    async def _not_ending(self, namespace: Obj) -> None:
+        """A namespace that is being deleted takes nothing new; a moment later it can be made again."""
+
+        async def ready() -> bool:
+            found = await existing(self._client, namespace)
+            return not dig(found or {}, "metadata", "deletionTimestamp")
+
+        await wait_until(ready, self._clock, f"{shown(namespace)} is still being deleted")
+
+    async def _served(self, definition: Obj) -> None:
+        """Wait until the API server answers for the new kind."""
+
+        async def ready() -> bool:
+            if not _is_established(await existing(self._client, definition)):
+                return False
+            return await counted_objects(self._client, defined_kind(definition)) is not None
+
+        await wait_until(ready, self._clock, f"{shown(definition)} is not served yet")
+
+
+def made_for_vacate(namespace: Obj) -> bool:
+    """Whether an installation has made the namespace, and not somebody who has other things in it."""
+    return PART_OF.items() <= (namespace["metadata"].get("labels") or {}).items()
+
+
+def outcome(before: Obj | None, after: Obj) -> str:
+    """What applying has done to an object."""
+    if before is None:
+        return "created"
+    return "unchanged" if _content(before) == _content(after) else "configured"
+
+
+def _content(obj: Obj) -> Obj:
+    """The object without the books that the API server keeps: noting who applied it is no change."""
+    books = ("resourceVersion", "managedFields")
+    meta = {key: value for key, value in obj["metadata"].items() if key not in books}
+    return {**obj, "metadata": meta, "status": None}
+
+
+def _is_established(definition: Obj | None) -> bool:
+    conditions = dig(definition or {}, "status", "conditions") or []
+    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)

@@ -1,0 +1,93 @@
+"""One at a time: whoever installs or uninstalls holds a Lease in Vacate's namespace meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from vacate.api.kinds import LEASES
+from vacate.api.objectnames import INSTALL_LEASE
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import ConfigError, NotFound
+from vacate.install.apply.preflight import stays
+from vacate.metrics import Metrics
+from vacate.runtime.leaderelection import LeaderElector, LeadershipLost, LeaseTimings
+
+PATIENCE = 120.0
+_SILENT = 2.0
+_TIMINGS = LeaseTimings(8.0, 5.0, 1.0)  # one that was killed keeps the next one waiting for eight seconds
+
+
+class Turn:
+    """The right to change the installation, as long as it lasts."""
+
+    def __init__(self, elector: LeaderElector) -> None:
+        self._elector = elector
+
+    def check(self) -> None:
+        """ConfigError where somebody else may have begun: nothing more is written on old knowledge."""
+        if not self._elector.leading:
+            raise ConfigError("was out of touch with the cluster for too long; the same command goes on")
+
+
+@contextlib.asynccontextmanager
+async def alone(
+    client: Client, clock: Clock, entropy: Entropy, namespace: str, tell: Callable[[str], None]
+) -> AsyncIterator[Turn]:
+    """Wait for the turn, and have it for the length of the block."""
+    elector = LeaderElector(
+        client, clock, entropy, Metrics(),
+        name=INSTALL_LEASE, namespace=namespace,
+        identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
+    )  # fmt: skip
+    await _acquire(elector, clock, tell, lambda: stays(client, namespace))
+    holding = asyncio.create_task(elector.hold())
+    try:
+        yield Turn(elector)
+    finally:
+        holding.cancel()
+        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
+            await holding  # it gives the lease back
+
+
+async def forget_lock(client: Client, namespace: str) -> None:
+    """Remove the Lease, after everything else."""
+    with contextlib.suppress(NotFound):
+        await client.delete(LEASES, INSTALL_LEASE, namespace)
+
+
+async def _acquire(
+    elector: LeaderElector, clock: Clock, tell: Callable[[str], None], there: Callable[[], Awaitable[bool]]
+) -> None:
+    """Wait for the turn; but not where there will be none, since the namespace goes."""
+
+    async def look() -> None:
+        await clock.sleep(_SILENT)
+        tell(f"waiting: {_holder(elector)}")
+        while await there():
+            await clock.sleep(_SILENT)
+
+    waiting, looking = asyncio.create_task(elector.acquire()), asyncio.create_task(look())
+    both = [waiting, looking]
+    try:
+        done, _ = await asyncio.wait(both, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            raise ConfigError(f"{_holder(elector)}, after {PATIENCE:.0f} s")
+        for task in done:
+            task.result()
+        if looking in done or not await there():
+            raise ConfigError("the namespace was deleted meanwhile; the same command makes it anew")
+    finally:
+        for task in both:
+            task.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+
+
+def _holder(elector: LeaderElector) -> str:
+    if elector.leader:
+        return f"{elector.leader} is installing or uninstalling"
+    return f"the lease {INSTALL_LEASE} cannot be taken"

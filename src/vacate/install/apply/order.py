@@ -1,0 +1,28 @@
+"""In which order objects go: first what could refuse a write, then the processes, last what others need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.kinds import NAMESPACES
+from vacate.api.objects import Obj
+from vacate.install.objectkinds import (
+    DEFINITIONS,
+    MUTATING_WEBHOOKS,
+    POLICIES,
+    POLICY_BINDINGS,
+    VALIDATING_WEBHOOKS,
+    kind_of,
+)
+
+_FIRST = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICY_BINDINGS, POLICIES)
+_LAST = (DEFINITIONS, NAMESPACES)
+
+
+def in_order_of_removal(objects: Sequence[Obj]) -> list[Obj]:
+    """The same objects; those in the middle go in the reverse order of their coming."""
+    middle = [obj for obj in objects if kind_of(obj) not in (*_FIRST, *_LAST)]
+    first, last = (
+        [obj for kind in order for obj in objects if kind_of(obj) == kind] for order in (_FIRST, _LAST)
+    )
+    return [*first, *reversed(middle), *last]

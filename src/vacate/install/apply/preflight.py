@@ -1,0 +1,145 @@
+"""What is asked of a cluster before anything is applied: nothing is begun that could not be finished."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVICTIONREQUESTS,
+    LEASES,
+    NAMESPACES,
+    PODS,
+    SELFSUBJECTACCESSREVIEWS,
+    Kind,
+)
+from vacate.api.objectnames import MANAGER
+from vacate.api.objects import Obj, dig
+from vacate.client.client import Client
+from vacate.errors import ApiError, ConfigError, NotFound
+from vacate.install.apply.requests import existing, read
+from vacate.install.objectkinds import MUTATING_WEBHOOKS, OPTIONAL, VALIDATING_WEBHOOKS, kind_of
+
+OLDEST_MINOR = 33
+_VERBS = ("get", "create", "patch")
+_SIDE_BY_SIDE = 8
+
+
+async def require_release(client: Client) -> None:
+    """ConfigError where the cluster is too old."""
+    found = await read(client, "/version")
+    minor = re.match(r"[0-9]+", str(found.get("minor", "")))
+    if str(found.get("major")) == "1" and minor and int(minor[0]) < OLDEST_MINOR:
+        raise ConfigError(
+            f"the cluster runs Kubernetes {found.get('gitVersion')}; Vacate needs 1.{OLDEST_MINOR} or newer"
+        )
+
+
+async def require_groups(client: Client, objects: Sequence[Obj]) -> None:
+    """ConfigError where the cluster does not know a kind that is to be applied."""
+    for version in dict.fromkeys(obj["apiVersion"] for obj in objects):
+        if "/" in version and not await _serves(client, version):
+            raise ConfigError(_missing(version))
+
+
+async def require_one_place(client: Client, namespace: str) -> None:
+    """ConfigError where Vacate is in another namespace: roles and webhook configurations are there once."""
+    meta = {"name": MANAGER}
+    binding = {"apiVersion": CLUSTERROLEBINDINGS.api_version, "kind": "ClusterRoleBinding", "metadata": meta}
+    found = await existing(client, binding)
+    for subject in dig(found or {}, "subjects") or []:
+        other = str(subject.get("namespace") or "")
+        if other and other != namespace and await stays(client, other):
+            raise ConfigError(
+                f"Vacate is in namespace {other} of this cluster, and can be there only once: "
+                f"use -n {other}, or vacate uninstall -n {other} first"
+            )
+
+
+async def stays(client: Client, namespace: str) -> bool:
+    """Whether the namespace is there, and not on its way out."""
+    place = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": namespace}}
+    found = await existing(client, place)
+    return found is not None and not found["metadata"].get("deletionTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One verb on one kind, in a namespace where the kind has them."""
+
+    kind: Kind
+    verb: str
+    namespace: str
+
+
+async def require_rights(client: Client, rights: Sequence[Right]) -> None:
+    """ConfigError that names every right that is missing, where the API server can tell."""
+    room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+    async def lacking(right: Right) -> bool:
+        async with room:
+            return not await _may(client, right)
+
+    try:
+        answers = await asyncio.gather(*map(lacking, rights))
+    except ApiError:
+        return  # not everyone may ask; what is forbidden is then told when it is tried
+    missing = [right for right, lacks in zip(rights, answers, strict=True) if lacks]
+    if missing:
+        raise ConfigError(f"you may not install Vacate into this cluster; you lack: {_listed(missing)}")
+
+
+def waiting_rights(namespace: str) -> list[Right]:
+    """What watching over an installation takes."""
+    home = {DEPLOYMENTS: namespace, PODS: namespace, MUTATING_WEBHOOKS: "", VALIDATING_WEBHOOKS: ""}
+    return [Right(kind, verb, where) for kind, where in home.items() for verb in ("list", "watch")]
+
+
+def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Right]:
+    """What applying the objects takes, and noting and locking it."""
+    kinds = dict.fromkeys([*map(kind_of, objects), CONFIGMAPS, LEASES])
+    rights = [Right(kind, verb, namespace if kind.namespaced else "") for kind in kinds for verb in _VERBS]
+    return [*rights, Right(EVICTIONREQUESTS, "list", "")]
+
+
+async def _may(client: Client, right: Right) -> bool:
+    attributes = {"group": right.kind.group, "resource": right.kind.plural, "verb": right.verb}
+    if right.namespace:
+        attributes["namespace"] = right.namespace
+    review = await client.create(SELFSUBJECTACCESSREVIEWS, {"spec": {"resourceAttributes": attributes}})
+    return bool(dig(review, "status", "allowed"))
+
+
+def _listed(missing: Sequence[Right]) -> str:
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for right in missing:
+        verbs.setdefault((right.kind.resource, right.namespace), []).append(right.verb)
+    return "; ".join(
+        f"{', '.join(some)} {resource}" + (f" in {namespace}" if namespace else "")
+        for (resource, namespace), some in verbs.items()
+    )
+
+
+async def _serves(client: Client, version: str) -> bool:
+    try:
+        await read(client, f"/apis/{version}")
+    except NotFound:
+        return False
+    return True
+
+
+def _missing(version: str) -> str:
+    group = version.partition("/")[0]
+    if group in OPTIONAL:
+        return (
+            f"the cluster does not serve {version}: install {OPTIONAL[group]} first, or leave that part out"
+        )
+    return (
+        f"the cluster does not serve {version}, so Vacate cannot be installed; "
+        "a cluster started by `vacate up` has everything inside already"
+    )

@@ -1,0 +1,1 @@
+"""The objects of an installation, rendered from one `Settings`."""

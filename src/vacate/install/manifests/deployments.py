@@ -1,0 +1,227 @@
+"""The processes: manager and webhook, two copies of each, on different nodes where there are several.
+
+And the rotator of the webhook's certificates, of which one is enough: what it does is due days ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.objectnames import (
+    CERTIFICATES,
+    CLIENT_CA_CONFIG_MAP,
+    MANAGER,
+    METRICS_PORT,
+    PART_OF,
+    RULES_CONFIG_MAP,
+    TLS_SECRET,
+    WEBHOOK,
+    WEBHOOK_PORT,
+    labels,
+)
+from vacate.api.objects import Obj
+from vacate.install.settings import Settings
+
+# A Service learns by and by that a pod is going: until then reviews still come, and must be answered.
+_DELAY_SECONDS = 5
+_GRACE_SECONDS = 30  # of the pod: the delay, what is under way (ten seconds), and room to spare
+_CERTIFICATES, _RULES, _RULES_FILE = "/etc/vacate/tls", "/etc/vacate/rules", "rules.yaml"
+_CLIENT_CA, _CLIENT_CA_FILE = "/etc/vacate/client-ca", "ca.crt"
+
+
+def namespace(settings: Settings) -> Obj:
+    """A namespace of its own, for pods that need no privilege."""
+    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+    meta = {"name": settings.namespace, "labels": {**PART_OF, **levels}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+def manager(settings: Settings) -> list[Obj]:
+    """The controllers; one copy works, the other is ready to take over."""
+    args = [
+        "manager",
+        f"--lease-namespace={settings.namespace}",
+        "--metrics-address=0.0.0.0",
+        f"--metrics-port={METRICS_PORT}",
+        *_limits(settings),
+        *(["--metrics-per-request"] if settings.monitoring.per_request else []),
+        *_gates(settings),
+    ]
+    ports = [{"name": "metrics", "containerPort": METRICS_PORT}]
+    container = _container("manager", args, ports, settings)
+    return [
+        _deployment(MANAGER, settings.manager_replicas, container, settings),
+        _budget(MANAGER, settings),
+        _service(MANAGER, [_port("metrics", METRICS_PORT, METRICS_PORT)], settings),
+    ]
+
+
+def webhook(settings: Settings) -> list[Obj]:
+    """The admission webhook; all copies answer."""
+    args = [
+        "webhook",
+        f"--port={WEBHOOK_PORT}",
+        "--metrics-address=0.0.0.0",
+        f"--metrics-port={METRICS_PORT}",
+        f"--cert-dir={_CERTIFICATES}",
+        f"--shutdown-delay={_DELAY_SECONDS}s",
+        *(f"--allow-interceptor={name}" for name in settings.allowed_interceptors),
+        *_authority(settings),
+        *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
+        *([f"--client-ca={_CLIENT_CA}/{_CLIENT_CA_FILE}"] if settings.client_ca else []),
+        *(f"--client-name={name}" for name in settings.client_names if settings.client_ca),
+        *_gates(settings),
+    ]
+    ports = [
+        {"name": "https", "containerPort": WEBHOOK_PORT},
+        {"name": "metrics", "containerPort": METRICS_PORT},
+    ]
+    container = _container("webhook", args, ports, settings)
+    deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
+    # The Secret may hold the CA's key as well, which is no business of a listener.
+    items = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+    _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
+    files = []
+    if settings.pod_rules:
+        files.append(_config_map(RULES_CONFIG_MAP, _RULES_FILE, settings.pod_rules, settings))
+        _mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
+    if settings.client_ca:
+        files.append(_config_map(CLIENT_CA_CONFIG_MAP, _CLIENT_CA_FILE, settings.client_ca, settings))
+        _mount(deployment, "client-ca", _CLIENT_CA, {"configMap": {"name": CLIENT_CA_CONFIG_MAP}})
+    service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
+    return [*files, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+
+
+def certificates(settings: Settings) -> list[Obj]:
+    """The rotator. It listens nowhere and has no probes: the webhook's metrics tell if it fails."""
+    args = ["certificates", f"--namespace={settings.namespace}"]
+    container = _container("certificates", args, [], settings)
+    return [_deployment(CERTIFICATES, 1, container, settings)]
+
+
+def _config_map(name: str, file: str, text: str, settings: Settings) -> Obj:
+    meta = {"name": name, "namespace": settings.namespace, "labels": labels("webhook")}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {file: text}}
+
+
+def _limits(settings: Settings) -> list[str]:
+    made = []
+    if settings.max_interceptors is not None:
+        made.append(f"--max-interceptors={settings.max_interceptors}")
+    if settings.max_request_seconds is not None:
+        made.append(f"--max-request-duration={settings.max_request_seconds}s")
+    return made
+
+
+def _authority(settings: Settings) -> list[str]:
+    """Who reports for whom, and as whom the managers work."""
+    bound = [
+        f"--interceptor={name}={'/'.join(user.split(':')[2:])}"
+        for name, users in settings.interceptor_accounts.items()
+        for user in users
+    ]
+    return [*bound, *(f"--manager-user={user}" for user in settings.controllers)]
+
+
+def _gates(settings: Settings) -> list[str]:
+    return [f"--feature-gates={settings.feature_gates}"] if settings.feature_gates else []
+
+
+def _deployment(name: str, replicas: int, container: Obj, settings: Settings) -> Obj:
+    marks = labels(name.removeprefix("vacate-"))
+    spec: Obj = {
+        "serviceAccountName": name,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "affinity": {"podAntiAffinity": _apart(marks)},
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+    }
+    if settings.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": one} for one in settings.pull_secrets]
+    spec["containers"] = [container]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": marks},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            "template": {"metadata": {"labels": marks}, "spec": spec},
+        },
+    }
+
+
+def _container(name: str, args: Sequence[str], ports: list[Obj], settings: Settings) -> Obj:
+    probes = {
+        "ports": ports,
+        "livenessProbe": _probe("/livez", failures=6),
+        "readinessProbe": _probe("/readyz", failures=3),
+    }
+    return {
+        "name": name,
+        "image": settings.image,
+        "imagePullPolicy": settings.pull_policy,
+        "args": list(args),
+        **(probes if ports else {}),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _probe(path: str, *, failures: int) -> Obj:
+    get = {"path": path, "port": "metrics"}
+    return {"httpGet": get, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": failures}
+
+
+def _apart(marks: Obj) -> Obj:
+    """Copies on different nodes if possible, but not at the price of not running."""
+    term = {"labelSelector": {"matchLabels": marks}, "topologyKey": "kubernetes.io/hostname"}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+
+
+def _mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
+    pod = deployment["spec"]["template"]["spec"]
+    pod.setdefault("volumes", []).append({"name": name, **source})
+    container = pod["containers"][0]
+    container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, "readOnly": True})
+
+
+def _budget(name: str, settings: Settings) -> Obj:
+    """One at a time, and never in the way of a drain: a copy that does not work may always go."""
+    marks = labels(name.removeprefix("vacate-"))
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": marks},
+        },
+    }
+
+
+def _service(name: str, ports: list[Obj], settings: Settings) -> Obj:
+    marks = labels(name.removeprefix("vacate-"))
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": settings.namespace, "labels": marks},
+        "spec": {"selector": marks, "ports": ports},
+    }
+
+
+def _port(name: str, port: int, target: int) -> Obj:
+    return {"name": name, "port": port, "targetPort": target, "protocol": "TCP"}

@@ -1,0 +1,97 @@
+"""A Grafana dashboard: how many leave, who is waited for, what is refused, how the parts are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vacate.api.objectnames import labels
+from vacate.api.objects import Obj
+from vacate.install.settings import Settings
+
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_QUEUE = 'name="evictionrequests"'
+_WIDTH, _HEIGHT = 12, 8
+
+
+def _late(metric: str, by: str, which: str) -> str:
+    """Below what 99 of 100 stay."""
+    return f"histogram_quantile(0.99, sum by ({by}) (rate({metric}_bucket{{{which}}}[5m])))"
+
+
+# Always the most or the least of all managers: one that waits for its turn shows the same requests.
+_CALLS = "apiserver_admission_webhook_admission_duration_seconds"
+_PANELS: Sequence[tuple[str, str, str, Sequence[tuple[str, str]]]] = (
+    ("timeseries", "Evictions by result", "ops", (
+        ("sum by (result) (rate(vacate_evictions_total[5m]))", "{{result}}"),
+    )),
+    ("stat", "Open requests", "short", (("max(vacate_open_requests)", "open"),)),
+    ("timeseries", "Requests by requester", "short", (
+        ("max by (requester) (vacate_requester_requests)", "{{requester}}"),
+    )),
+    ("timeseries", "Turns by interceptor", "short", (
+        ("max by (interceptor) (vacate_interceptor_turns)", "{{interceptor}}"),
+    )),
+    ("timeseries", "Oldest turn by interceptor", "s", (
+        ("time() - min by (interceptor) (vacate_interceptor_oldest_turn_seconds)", "{{interceptor}}"),
+    )),
+    ("timeseries", "Requests whose eviction is refused", "short", (
+        ("max(vacate_refused_requests)", "requests"),
+        ("max(vacate_most_refusals)", "refusals of the one refused most"),
+    )),
+    ("timeseries", "Queue", "short", (
+        (f"max(workqueue_depth{{{_QUEUE}}})", "waiting"),
+        (f"sum(rate(workqueue_retries_total{{{_QUEUE}}}[5m]))", "retries a second"),
+    )),
+    ("timeseries", "Time in the queue, and of the work, 99 %", "s", (
+        (_late("workqueue_queue_duration_seconds", "le", _QUEUE), "waiting"),
+        (_late("workqueue_work_duration_seconds", "le", _QUEUE), "work"),
+    )),
+    ("stat", "Leaders", "short", (("sum(leader_election_master_status)", "leaders"),)),
+    ("timeseries", "Calls of the webhook, 99 %", "s", (
+        (_late(_CALLS, "le, name", 'name=~".*vacate[.]dev"'), "{{name}}"),
+    )),
+)  # fmt: skip
+
+
+def dashboard() -> Obj:
+    """The dashboard as Grafana imports it."""
+    variable = {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
+    return {
+        "title": "Vacate",
+        "uid": "vacate",
+        "tags": ["vacate", "kubernetes"],
+        "schemaVersion": 39,
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "templating": {"list": [variable]},
+        "panels": [_panel(number, *one) for number, one in enumerate(_PANELS)],
+    }
+
+
+def dashboard_config_map(settings: Settings) -> Obj:
+    """The same as a ConfigMap, for Grafana's sidecar."""
+    marks = {**labels("dashboard"), "grafana_dashboard": "1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "vacate-dashboard", "namespace": settings.namespace, "labels": marks},
+        "data": {"vacate.json": json.dumps(dashboard(), indent=1) + "\n"},
+    }
+
+
+def _panel(number: int, sort: str, title: str, unit: str, queries: Sequence[tuple[str, str]]) -> Obj:
+    place = {"x": number % 2 * _WIDTH, "y": number // 2 * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}
+    return {
+        "id": number + 1,
+        "type": sort,
+        "title": title,
+        "datasource": _SOURCE,
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+        "targets": [_target(chr(ord("A") + index), *query) for index, query in enumerate(queries)],
+    }
+
+
+def _target(letter: str, expression: str, legend: str) -> Obj:
+    return {"refId": letter, "expr": expression, "legendFormat": legend, "datasource": _SOURCE}

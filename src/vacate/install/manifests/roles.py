@@ -1,0 +1,144 @@
+"""Who may do what: a role for each part, and one for each kind of user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objectnames import (
+    CERTIFICATES,
+    INTERCEPTOR,
+    INTERCEPTOR_DELETES,
+    MANAGER,
+    MUTATING,
+    REQUESTER,
+    TLS_SECRET,
+    VALIDATING,
+    VIEWER,
+    WEBHOOK,
+    labels,
+)
+from vacate.api.objects import Obj
+from vacate.install.settings import Settings
+from vacate.wiring.controllers import rules as controller_rules
+
+_API = "rbac.authorization.k8s.io/v1"
+_REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
+_GROUP = EVICTIONREQUESTS.group
+_READ = ("get", "list", "watch")
+_KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
+
+
+def roles(settings: Settings) -> list[Obj]:
+    """Accounts, roles and bindings of the parts, and the roles for users, which are theirs to bind."""
+    return [*_manager(settings), *_webhook(settings), *_certificates(settings), *user_roles()]
+
+
+def former_roles(namespace: str) -> list[Obj]:
+    """What earlier versions had and this one has not: the webhook kept its certificates itself."""
+    meta = {"name": WEBHOOK, "namespace": namespace}
+    return [{"apiVersion": _API, "kind": kind, "metadata": dict(meta)} for kind in ("Role", "RoleBinding")]
+
+
+def user_roles() -> list[Obj]:
+    """For requesters, authors of interceptors, and those who only look."""
+    return [
+        _cluster_role(INTERCEPTOR, _intercepting()),
+        # Deleting passes all budgets: an interceptor that needs it gets this role bound as well.
+        _cluster_role(INTERCEPTOR_DELETES, [_rule("", ["pods"], ["delete"])]),
+        # Whoever asks needs the right to delete the pods as well, which `edit` has and this does not give.
+        _cluster_role(REQUESTER, _requesting(), aggregate_to="edit"),
+        _cluster_role(VIEWER, [_rule(_GROUP, [_REQUESTS, _STATUS], _READ)], aggregate_to="view"),
+    ]
+
+
+def _intercepting() -> list[Obj]:
+    return [
+        _rule(_GROUP, [_REQUESTS], _READ),
+        _rule(_GROUP, [_STATUS], ["patch"]),
+        _rule("", ["pods"], ["get"]),
+        _rule("", ["pods/eviction"], ["create"]),
+        _rule("", ["events"], ["create", "patch"]),
+    ]
+
+
+def _requesting() -> list[Obj]:
+    return [
+        _rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
+        _rule("", ["pods"], _READ),
+        _rule("", ["events"], ["create"]),  # why they ask
+    ]
+
+
+def _manager(settings: Settings) -> list[Obj]:
+    everywhere = [one.to_obj() for one in controller_rules()]
+    at_home = [
+        # A right to create cannot be narrowed to a name: the name is not known before.
+        _rule("coordination.k8s.io", ["leases"], ["create"]),
+        _rule("coordination.k8s.io", ["leases"], ["get", "patch"], only=[MANAGER]),
+    ]
+    return _part(MANAGER, everywhere, at_home, settings)
+
+
+def _webhook(settings: Settings) -> list[Obj]:
+    everywhere = [
+        _rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        _rule("", ["pods"], ["get"]),
+    ]
+    if settings.pod_rules:
+        everywhere.append(_rule("", ["namespaces"], ["get"]))
+    return _part(WEBHOOK, everywhere, [], settings)
+
+
+def _certificates(settings: Settings) -> list[Obj]:
+    """Rights that no listener may have: with them the admission of a cluster could be routed elsewhere."""
+    if not settings.own_certificates:
+        return []
+    everywhere = [
+        _rule("admissionregistration.k8s.io", [f"{kind}webhookconfigurations"], _KEEP, only=[name])
+        for kind, name in (("mutating", MUTATING), ("validating", VALIDATING))
+    ]
+    at_home = [
+        # A right to create cannot be narrowed to a name: the name is not known before.
+        _rule("", ["secrets"], ["create"]),
+        _rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
+    ]
+    return _part(CERTIFICATES, everywhere, at_home, settings)
+
+
+def _part(name: str, everywhere: list[Obj], at_home: list[Obj], settings: Settings) -> list[Obj]:
+    """An account with its rights in all namespaces and in its own."""
+    component = name.removeprefix("vacate-")
+    meta = {"name": name, "namespace": settings.namespace, "labels": labels(component)}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
+    made = [account, _cluster_role(name, everywhere), _binding(name, "ClusterRole", settings)]
+    if at_home:
+        made.append({"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": at_home})
+        made.append(_binding(name, "Role", settings))
+    return made
+
+
+def _cluster_role(name: str, rules: list[Obj], *, aggregate_to: str = "") -> Obj:
+    marks = labels(name.removeprefix("vacate-"))
+    if aggregate_to:
+        marks[f"rbac.authorization.k8s.io/aggregate-to-{aggregate_to}"] = "true"
+    meta = {"name": name, "labels": marks}
+    return {"apiVersion": _API, "kind": "ClusterRole", "metadata": meta, "rules": rules}
+
+
+def _binding(name: str, kind: str, settings: Settings) -> Obj:
+    meta: Obj = {"name": name, "labels": labels(name.removeprefix("vacate-"))}
+    if kind == "Role":
+        meta["namespace"] = settings.namespace
+    return {
+        "apiVersion": _API,
+        "kind": f"{kind}Binding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": settings.namespace}],
+    }
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], *, only: Sequence[str] = ()) -> Obj:
+    made: Obj = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return {**made, "resourceNames": list(only)} if only else made

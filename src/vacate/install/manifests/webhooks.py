@@ -1,0 +1,200 @@
+"""Which writes reach the webhook, and what becomes of them while it does not answer.
+
+Nothing here can lock a cluster out. Pods are created without the webhook when it is away; nodes are drained
+and namespaces deleted without it; it never sees the pods of its own namespace; and what fails closed are
+EvictionRequests alone.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from vacate.api import objectnames
+from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
+from vacate.crds.cel import listed
+from vacate.eviction.registration import PREFIXES
+from vacate.install.settings import Certificates, FailurePolicy, Settings
+
+SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+NAMESPACE_CONTROLLERS = (
+    "system:serviceaccount:kube-system:namespace-controller",
+    "system:kube-controller-manager",  # where its controllers share one identity
+)
+_API = "admissionregistration.k8s.io/v1"
+_SUFFIX = "vacate.dev"
+
+# What a finalizer's owner does to a request on its way out needs nobody: a namespace must be able to go.
+_ON_ITS_WAY_OUT = (
+    "request.operation == 'UPDATE' && has(object.metadata.deletionTimestamp) && object.spec == oldObject.spec"
+    f" && object.metadata.?annotations[?'{ADMITTED_STAMP}']"
+    f" == oldObject.metadata.?annotations[?'{ADMITTED_STAMP}']"
+)
+_GUARDED = (
+    f"oldObject.?status.?evictionRequestCancellationPolicy.orValue('') == '{FORBID}'"
+    " && !oldObject.?status.?conditions.orValue([])"
+    ".exists(c, c.type == 'Complete' && c.status == 'True')"
+)
+_REGISTERS = "(" + " || ".join(f"k.startsWith('{prefix}/')" for prefix in PREFIXES) + ")"
+
+
+def webhook_configurations(settings: Settings) -> list[Obj]:
+    """Both configurations."""
+    mutating = [_requests(settings, objectnames.MUTATE_REQUESTS), _status(settings)]
+    validating = [_requests(settings, objectnames.VALIDATE_REQUESTS), _deletion(settings)]
+    if settings.pod_rules:
+        mutating.append(_new_pods(settings))
+    if settings.pod_webhooks:
+        validating.append(_registering_pods(settings))
+    for one in mutating:
+        one["reinvocationPolicy"] = "IfNeeded"
+    return [
+        _configuration("MutatingWebhookConfiguration", objectnames.MUTATING, mutating, settings),
+        _configuration("ValidatingWebhookConfiguration", objectnames.VALIDATING, validating, settings),
+    ]
+
+
+def _configuration(kind: str, name: str, hooks: list[Obj], settings: Settings) -> Obj:
+    meta: Obj = {"name": name}
+    if settings.certificates is Certificates.CERT_MANAGER and settings.deploys_webhook:
+        meta["annotations"] = {
+            "cert-manager.io/inject-ca-from": f"{settings.namespace}/{objectnames.WEBHOOK}"
+        }
+    return {"apiVersion": _API, "kind": kind, "metadata": meta, "webhooks": hooks}
+
+
+def _requests(settings: Settings, path: str) -> Obj:
+    """Creating and changing requests: asked closely, and refused while nobody answers."""
+    verb = path.split("/")[1]
+    return _hook(
+        f"evictionrequests.{verb}.{_SUFFIX}",
+        path,
+        _rule(KIND.group, KIND.version, KIND.plural, "CREATE", "UPDATE"),
+        settings.request_failure_policy,
+        settings,
+        conditions=[("not-on-its-way-out", f"!({_ON_ITS_WAY_OUT})")],
+        timeout=10,
+    )
+
+
+def _status(settings: Settings) -> Obj:
+    """Progress of requests. The first to look, so that all faults are told at once; it changes nothing."""
+    return _hook(
+        f"status.evictionrequests.mutate.{_SUFFIX}",
+        objectnames.MUTATE_REQUESTS,
+        _rule(KIND.group, KIND.version, f"{KIND.plural}/status", "UPDATE"),
+        settings.status_failure_policy,
+        settings,
+        conditions=[("status-changes", "object.?status != oldObject.?status")],
+        timeout=3,
+    )
+
+
+def _deletion(settings: Settings) -> Obj:
+    """Deleting a request that an interceptor guards, unless its whole namespace goes."""
+    by_others = f"!(request.userInfo.username in {listed(NAMESPACE_CONTROLLERS)})"
+    return _hook(
+        f"deletion.evictionrequests.validate.{_SUFFIX}",
+        objectnames.VALIDATE_REQUESTS,
+        _rule(KIND.group, KIND.version, KIND.plural, "DELETE"),
+        settings.request_failure_policy,
+        settings,
+        conditions=[("guarded", _GUARDED), ("namespace-stays", by_others)],
+        timeout=10,
+    )
+
+
+def _new_pods(settings: Settings) -> Obj:
+    """New pods that register nobody, to be annotated by rule. Those of nodes themselves are left alone."""
+    annotations = "object.metadata.?annotations.orValue({})"
+    hook = _hook(
+        f"pods.mutate.{_SUFFIX}",
+        objectnames.MUTATE_PODS,
+        _rule("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[
+            ("not-of-a-node", f"!('kubernetes.io/config.mirror' in {annotations})"),
+            ("registers-nobody", f"!{annotations}.exists(k, {_REGISTERS})"),
+        ],
+        timeout=3,
+    )
+    return {**hook, "namespaceSelector": _own_namespaces_aside(settings)}
+
+
+def _registering_pods(settings: Settings) -> Obj:
+    """Pods whose annotations register interceptors, when these are new or change."""
+    new = "object.metadata.?annotations.orValue({})"
+    old = "(oldObject == null ? {} : oldObject.metadata.?annotations.orValue({}))"
+    changes = (
+        f"{new}.exists(k, {_REGISTERS} && !(k in {old} && {old}[k] == {new}[k]))"
+        f" || {old}.exists(k, {_REGISTERS} && !(k in {new}))"
+    )
+    hook = _hook(
+        f"pods.validate.{_SUFFIX}",
+        objectnames.VALIDATE_PODS,
+        _rule("", "v1", "pods", "CREATE", "UPDATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("registers-interceptors", changes)],
+        timeout=3,
+    )
+    return {**hook, "namespaceSelector": _own_namespaces_aside(settings)}
+
+
+def _own_namespaces_aside(settings: Settings) -> Obj:
+    values = [*SYSTEM_NAMESPACES, settings.namespace]
+    return {
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": values}]
+    }
+
+
+def _rule(group: str, version: str, resource: str, *operations: str) -> Obj:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": [resource],
+        "scope": "Namespaced",
+    }
+
+
+def _hook(
+    name: str,
+    path: str,
+    rule: Obj,
+    policy: FailurePolicy,
+    settings: Settings,
+    *,
+    conditions: Sequence[tuple[str, str]],
+    timeout: int,
+) -> Obj:
+    return {
+        "name": name,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": _client(settings, path),
+        "rules": [rule],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{"name": key, "expression": text} for key, text in conditions],
+        "failurePolicy": str(policy),
+        "sideEffects": "None",
+        "timeoutSeconds": timeout,
+    }
+
+
+def _client(settings: Settings, path: str) -> Obj:
+    found: Obj = {}
+    if settings.webhook_url:
+        found["url"] = settings.webhook_url.rstrip("/") + path
+    else:
+        found["service"] = {
+            "namespace": settings.namespace,
+            "name": objectnames.WEBHOOK,
+            "path": path,
+            "port": 443,
+        }
+    if settings.ca_bundle:
+        found["caBundle"] = base64.b64encode(settings.ca_bundle).decode()
+    return found

@@ -1,0 +1,1 @@
+"""PURE. Reads Kubernetes objects: eviction checks, budgets, availability, ownership, scheduling."""

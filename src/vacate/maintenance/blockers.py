@@ -1,0 +1,162 @@
+"""What holds a pod that is to be evicted, and what would help."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from vacate.api.text import plain
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
+from vacate.api.types.meta import condition
+from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
+from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
+from vacate.eviction.model import Stage
+from vacate.maintenance.pods import Verdict
+from vacate.views.budgets import covering, room_of
+from vacate.views.phrases import listed
+
+RESPONSE_EXPECTED = dt.timedelta(minutes=1)
+"""An interceptor that has not responded for so long is reported: most often nobody of that name runs."""
+
+TERMINATION_OVERDUE = dt.timedelta(minutes=1)
+"""A pod that is there so long after the end of its grace period is reported."""
+
+
+def from_verdict(pod: Pod, verdict: Verdict) -> Blocker:
+    """A pod that may not be evicted."""
+    return blocker(pod, verdict.kind, verdict.message, verdict.remedy)
+
+
+def from_error(pod: Pod, message: str) -> Blocker:
+    """A pod whose eviction could not even be requested."""
+    return blocker(
+        pod,
+        "RequestRefused",
+        f"the API server refused the EvictionRequest: {plain(message, 600)}",
+        "remove what refuses it; the request is tried again",
+    )
+
+
+def blocking(
+    pod: Pod,
+    request: EvictionRequest | None,
+    budgets: Sequence[PodDisruptionBudget],
+    now: dt.datetime,
+) -> Blocker | None:
+    """What holds a pod whose eviction is requested, or that is terminating; None while it moves on."""
+    if pod.terminating:
+        return _overdue(pod, now)
+    if request is None or request.complete:
+        return None
+    admitted = condition(request.status.conditions, ADMITTED)
+    if admitted is not None and admitted.status == "False":
+        return blocker(
+            pod,
+            "NotAdmitted",
+            f"nobody processes its EvictionRequest: {plain(admitted.message, 600)}",
+            "make sure that the webhook of Vacate runs, then delete the EvictionRequest",
+        )
+    stage = shown_stage(request)
+    if stage is Stage.INTERCEPTING:
+        return _silent(pod, request, now)
+    failed = request.status.pod_eviction_status
+    if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
+        return _refused(pod, request, budgets)
+    return None
+
+
+def blocker(pod: Pod, kind: str, message: str, remedy: str, name: str = "") -> Blocker:
+    """A blocker of a pod, within the limits of the schema."""
+    meta = pod.metadata
+    return Blocker(
+        node=pod.spec.node_name,
+        namespace=meta.namespace,
+        pod=meta.name,
+        kind=kind,
+        name=name[:317],
+        message=_cut(message),
+        remedy=_cut(remedy),
+    )
+
+
+def _overdue(pod: Pod, now: dt.datetime) -> Blocker | None:
+    ends = pod.metadata.deletion_timestamp
+    if ends is None or now - ends < TERMINATION_OVERDUE:
+        return None
+    late = f"the pod should have ended at {_clock(ends)}"
+    if pod.metadata.finalizers:
+        names = listed([plain(one, 100) for one in pod.metadata.finalizers[:5]])
+        return blocker(
+            pod, "Terminating", f"{late} and is held by finalizers: {names}",
+            "ask the owner of these finalizers to remove them",
+        )  # fmt: skip
+    return blocker(
+        pod, "Terminating", f"{late}, and its node has not reported its end",
+        f"look at the kubelet of node {pod.spec.node_name}",
+    )  # fmt: skip
+
+
+def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | None:
+    began, active = assigned(request), request.status.active_interceptor_name
+    since = began.last_transition_time if began else None
+    if not active or since is None or has_responded(request) or now - since < RESPONSE_EXPECTED:
+        return None
+    ends = since + dt.timedelta(seconds=request.spec.heartbeat_deadline_seconds)
+    until = _clock(ends)
+    return blocker(
+        pod,
+        "Interceptor",
+        f"interceptor {active} has not responded; it times out at {until}",
+        f"make sure that {active} runs and may update EvictionRequests",
+        active,
+    )
+
+
+def _refused(pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruptionBudget]) -> Blocker:
+    meta = pod.metadata
+    found = covering(budgets, meta.namespace, meta.labels)
+    why = plain(request.status.message, 600) or "the eviction was refused"
+    if not found:
+        return blocker(pod, "EvictionRefused", why, f"look at pod {meta.name} and the webhooks on evictions")
+    names = [one.metadata.name for one in found]
+    if len(found) > 1:
+        return blocker(
+            pod,
+            "DisruptionBudget",
+            f"several disruption budgets select the pod, which the eviction API refuses: {listed(names)}",
+            "change their selectors so that only one of them selects the pod",
+            ",".join(names),
+        )
+    return blocker(pod, "DisruptionBudget", room_of(found[0]), budget_remedy(found[0]), names[0])
+
+
+def budget_remedy(budget: PodDisruptionBudget) -> str:
+    """What would make room in a budget."""
+    status, name = budget.status, budget.metadata.name
+    if status.expected_pods <= status.desired_healthy:
+        return (
+            f"disruption budget {name} needs all of its {status.expected_pods} pods healthy and never allows "
+            "an eviction: add replicas or lower what it demands"
+        )
+    return f"wait until more pods of disruption budget {name} are healthy, or add replicas"
+
+
+def next_report(pod: Pod, request: EvictionRequest | None) -> dt.datetime | None:
+    """When a pod that moves on now has to be reported, unless something changes before."""
+    if pod.terminating:
+        ends = pod.metadata.deletion_timestamp
+        return None if ends is None else ends + TERMINATION_OVERDUE
+    began = None if request is None or request.complete or has_responded(request) else assigned(request)
+    if began is None or began.last_transition_time is None:
+        return None
+    return began.last_transition_time + RESPONSE_EXPECTED
+
+
+def _clock(moment: dt.datetime) -> str:
+    """A moment, so that the sentence does not change by itself."""
+    return moment.astimezone(dt.UTC).strftime("%H:%M:%S UTC")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"

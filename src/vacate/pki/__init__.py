@@ -1,0 +1,1 @@
+"""Issuing certificates, TLS settings, and when certificates are to be renewed."""

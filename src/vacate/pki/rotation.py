@@ -1,0 +1,137 @@
+"""The webhook's own certificates as values: what there is, and what should be there instead.
+
+An authority lives for a year and a server's certificate for thirty days; each is replaced when a third of its
+time is left. A new authority is trusted first and used later: for about an hour both are in the bundle and
+the old one's certificate is served, so that every API server knows the new one when it is met. The old one
+stays in the bundle until the last certificate that it issued has ended.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from vacate.pki.issue import (
+    CLOCK_SKEW,
+    KeyPair,
+    canonical_host,
+    hosts_of,
+    new_authority,
+    new_server,
+)
+
+AUTHORITY_LIFETIME = dt.timedelta(days=365)
+LEAF_LIFETIME = dt.timedelta(days=30)
+SETTLING = dt.timedelta(hours=1)
+_LEFT_AT_RENEWAL = 3  # a third
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long each lives, and for how long a new authority is only trusted."""
+
+    authority: dt.timedelta = AUTHORITY_LIFETIME
+    leaf: dt.timedelta = LEAF_LIFETIME
+    settling: dt.timedelta = SETTLING
+
+
+@dataclass(frozen=True, slots=True)
+class Papers:
+    """Whom to trust, the newest last; the newest one's key; and the certificate to serve."""
+
+    authorities: tuple[x509.Certificate, ...]
+    key: ec.EllipticCurvePrivateKey
+    leaf: KeyPair
+
+    @property
+    def newest(self) -> KeyPair:
+        """The authority that issues."""
+        return KeyPair(self.authorities[-1], self.key)
+
+    @property
+    def bundle(self) -> bytes:
+        """All authorities, as API servers take them."""
+        return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in self.authorities)
+
+
+def renewed(
+    papers: Papers | None, hosts: Sequence[str], now: dt.datetime, lifetimes: Lifetimes | None = None
+) -> Papers:
+    """What should be there now: the same papers where nothing is to be done."""
+    wanted = tuple(dict.fromkeys(map(canonical_host, hosts)))
+    return _Renewal(wanted, now, lifetimes or Lifetimes()).of(papers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renewal:
+    """One look at the papers."""
+
+    hosts: tuple[str, ...]
+    now: dt.datetime
+    lifetimes: Lifetimes
+
+    def of(self, papers: Papers | None) -> Papers:
+        if papers is None:
+            authority = self._new_authority()
+            return Papers((authority.certificate,), authority.key, self._new_leaf(authority))
+        papers = self._with_fresh_authority(papers)
+        papers = self._with_fresh_leaf(papers)
+        return self._without_old_authorities(papers)
+
+    def _with_fresh_authority(self, papers: Papers) -> Papers:
+        if not self._ends_soon(papers.authorities[-1]):
+            return papers
+        made = self._new_authority()
+        return replace(papers, authorities=(*papers.authorities, made.certificate), key=made.key)
+
+    def _with_fresh_leaf(self, papers: Papers) -> Papers:
+        leaf, newest = papers.leaf.certificate, papers.authorities[-1]
+        useless = self.now >= leaf.not_valid_after_utc or not set(self.hosts) <= set(hosts_of(leaf))
+        by_newest = _issued_by(leaf, newest)
+        may_wait = not by_newest and self.now < _made_at(newest) + self.lifetimes.settling
+        if useless or ((self._ends_soon(leaf) or not by_newest) and not may_wait):
+            return replace(papers, leaf=self._new_leaf(papers.newest))
+        return papers
+
+    def _without_old_authorities(self, papers: Papers) -> Papers:
+        """No certificate of an old authority is younger than the newest authority."""
+        *older, newest = papers.authorities
+        all_over = self.now >= _made_at(newest) + self.lifetimes.leaf + self.lifetimes.settling
+        kept = [
+            one
+            for one in older
+            if self.now < one.not_valid_after_utc
+            and (not all_over or _issued_by(papers.leaf.certificate, one))
+        ]
+        if len(kept) == len(older):
+            return papers
+        return replace(papers, authorities=(*kept, newest))
+
+    def _new_authority(self) -> KeyPair:
+        name = f"vacate-webhook-ca@{int(self.now.timestamp())}"
+        return new_authority(name, self.now, self.lifetimes.authority)
+
+    def _new_leaf(self, authority: KeyPair) -> KeyPair:
+        return new_server(authority, "vacate-webhook", self.hosts, self.now, self.lifetimes.leaf)
+
+    def _ends_soon(self, certificate: x509.Certificate) -> bool:
+        end = certificate.not_valid_after_utc
+        return self.now >= end - (end - _made_at(certificate)) / _LEFT_AT_RENEWAL
+
+
+def _made_at(certificate: x509.Certificate) -> dt.datetime:
+    return certificate.not_valid_before_utc + CLOCK_SKEW
+
+
+def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True

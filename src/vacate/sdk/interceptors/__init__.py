@@ -1,0 +1,1 @@
+"""For authors of interceptors: handlers, turns, heartbeats, reports."""

@@ -1,0 +1,153 @@
+"""Interceptors as controllers: which requests are whose, and a desk where the open ones are worked on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
+from vacate.errors import ConfigError
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.sdk.interceptors.interceptor import Interceptor
+from vacate.sdk.interceptors.turnrunner import Work
+from vacate.sdk.turnstate import is_newer, is_terminating, is_turn_of
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 1.0
+"""Seconds after a turn that was ended from outside until its request is looked at once more."""
+
+
+class Desk:
+    """The turns that are being worked on, at most so many at once; the others wait in the order they came."""
+
+    def __init__(self, interceptor: Interceptor, deps: Deps) -> None:
+        self._interceptor = interceptor
+        self._deps = deps
+        self._slots = asyncio.Semaphore(interceptor.concurrency)
+        self._open: dict[Key, tuple[Work, asyncio.Task[None]]] = {}  # begun or waiting, and not yet over
+        # Turns that are over, each with the request as it was when that was seen: caches may be behind.
+        self._known: dict[Key, EvictionRequest] = {}
+        self.look_again: Callable[[Key], None] = lambda key: None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def get(self, key: Key) -> Work | None:
+        """The work on a request, if there is any."""
+        found = self._open.get(key)
+        return found[0] if found else None
+
+    def begin(self, key: Key, request: EvictionRequest) -> None:
+        """Work on the request as soon as there is room."""
+        work = Work(self._interceptor, request, self._deps)
+        task = asyncio.get_running_loop().create_task(
+            self._in_turn(work), name=f"{self._interceptor.name} {key}"
+        )
+        self._open[key] = (work, task)
+        task.add_done_callback(lambda done: self._over(key, work, done))
+
+    def is_old(self, key: Key, request: EvictionRequest | None) -> bool:
+        """Whether the request is from before the end of a turn on it, which the cache has yet to learn of."""
+        known = self._known.get(key)
+        if known is not None and request is not None and not is_newer(request, known):
+            return True
+        self._known.pop(key, None)
+        return False
+
+    async def close(self) -> None:
+        """Cancel all handlers and wait until they are gone. Turns are kept, for the next start."""
+        tasks = [task for _, task in self._open.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _in_turn(self, work: Work) -> None:
+        async with self._slots:
+            if work.ledger.ended is None:
+                await work.run()
+
+    def _over(self, key: Key, work: Work, task: asyncio.Task[None]) -> None:
+        self._open.pop(key, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s: %s: the machinery failed", self._interceptor.name, key, exc_info=error)
+        if work.ledger.ended is not None:
+            self._known[key] = work.ledger.request
+            self.look_again(key)  # a new request of the same name may have come meanwhile
+
+
+class TurnReconciler:
+    """Starts work on the requests whose turn it is, and tells the work what became of its request."""
+
+    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: Desk) -> None:
+        self._name = interceptor.name
+        self._requests = informer.reader
+        self._desk = desk
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Look at one request."""
+        request = self._requests.get(key.namespace, key.name)
+        work = self._desk.get(key)
+        if work is not None:
+            # A request that left the cache may have lost its labels only: the server knows.
+            work.ledger.see(request if request is not None else await work.ledger.read())
+        elif not self._desk.is_old(key, request) and _is_open(request, self._name):
+            self._desk.begin(key, request)
+        return Done()
+
+
+def _is_open(request: EvictionRequest | None, name: str) -> TypeGuard[EvictionRequest]:
+    return request is not None and is_turn_of(request, name) and not is_terminating(request)
+
+
+class InterceptorController(Controller):
+    """A controller that takes its handlers with it when it stops."""
+
+    def __init__(
+        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, desk: Desk
+    ) -> None:
+        super().__init__(name, reconciler, [source], deps)
+        self.desk = desk
+        desk.look_again = lambda key: self.queue.add_after(key, LOOK_AGAIN)
+
+    async def run(self) -> None:
+        """Work until cancelled; handlers are cancelled too, and their turns kept."""
+        try:
+            await super().run()
+        finally:
+            await self.desk.close()
+
+
+def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
+    """One interceptor as a controller, to be run by a Manager."""
+    one = f"metadata.name={interceptor.pod_uid}" if interceptor.pod_uid else ""
+    informer = deps.informers.informer(
+        EVICTIONREQUESTS,
+        EvictionRequest,
+        namespace=interceptor.namespace,
+        label_selector=interceptor.label_selector,
+        field_selector=one,
+    )
+    desk = Desk(interceptor, deps)
+    reconciler = TurnReconciler(interceptor, informer, desk)
+    return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
+
+
+def interceptor_controllers(
+    deps: Deps, interceptors: Sequence[Interceptor]
+) -> tuple[InterceptorController, ...]:
+    """All interceptors of a program, for a Manager: no threads, and no clock but the injected one."""
+    seen: dict[tuple[str, ...], None] = {}
+    for one in interceptors:
+        selection = (one.name, one.namespace, one.label_selector, one.pod_uid)
+        if selection in seen and one.matches is None:
+            raise ConfigError(f"interceptor {one.name} is there twice, for the same pods")
+        seen[selection] = None
+    return tuple(build(deps, interceptor) for interceptor in interceptors)

@@ -1,0 +1,300 @@
+"""Requesters: those who want pods gone, and may change their minds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.names import dns1123_subdomain
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client import requests
+from vacate.client.client import Client
+from vacate.client.codec import codec_for
+from vacate.clock import Clock, SystemClock
+from vacate.entropy import Entropy, system_entropy
+from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
+from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
+from vacate.sdk.connection import connected, find_cluster
+from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
+from vacate.sdk.requesters.requests import (
+    is_asked_by,
+    joined,
+    must_be_replaced,
+    new_request,
+    pod_name,
+    why_forbidden,
+    withdrawn,
+)
+from vacate.sdk.requesters.sustained import SustainedRequest
+from vacate.sdk.results import Result, confirmed, result_of, result_without
+from vacate.sdk.watch import Watched, watched
+
+Ref = EvictionRequest | Pod | str
+"""A request, its pod, or the pod's name."""
+
+
+class Where(NamedTuple):
+    """Which request: its name is the pod's uid."""
+
+    namespace: str
+    pod: str
+    uid: str
+
+
+REMOVAL = 10.0
+"""Seconds that an old request may take to go before its finalizers are named."""
+
+_CONFLICTS = 20
+
+
+class Requester:
+    """One requester: all that it does, it does under its own name only."""
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        *,
+        namespace: str = "default",
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        checked_namespace("namespace", namespace)
+        faults = dns1123_subdomain(name)
+        if faults:
+            raise ConfigError(f"requester {name!r}: {'; '.join(faults)}")
+        self.name = name
+        self.namespace = namespace  # of pods that are named without one
+        self.client = client
+        self.clock: Clock = clock or SystemClock()
+        self.entropy: Entropy = entropy or system_entropy()
+
+    async def request(
+        self,
+        pod: Ref,
+        namespace: str = "",
+        *,
+        reason: str = "",
+        deadline_seconds: int | None = None,
+    ) -> EvictionRequest:
+        """Ask that the pod leave: create the request, or join the one that there is.
+
+        A request that is over, though the pod is still there, is replaced by a new one; HeldByFinalizers
+        where it cannot be removed. One that forbids cancellation takes no more names and is returned as it
+        is: the pod leaves anyway. `reason` is kept for people and `deadline_seconds` counts, both only
+        where the request is created here.
+        """
+        checked_deadline(deadline_seconds)
+        where = await self._where(pod, namespace)
+        for _ in range(_CONFLICTS):
+            target = await self._pod(where)
+            with contextlib.suppress(AlreadyExists, Conflict):
+                return await self._ask(target, reason, deadline_seconds)
+        raise Conflict(f"the request for pod {where.pod} changes too quickly to be joined")
+
+    async def find(self, ref: Ref, namespace: str = "") -> EvictionRequest | None:
+        """The request for the pod as the server has it, if there is one."""
+        try:
+            return await self._get(await self._where(ref, namespace))
+        except NotFound:
+            return None
+
+    async def withdraw(self, ref: Ref, namespace: str = "") -> bool:
+        """Take out this requester's name, and no other; False where it is not on a request that goes on.
+
+        The last name that goes cancels the request. CancellationForbidden while an interceptor forbids it.
+        """
+        for _ in range(_CONFLICTS):
+            request = await self.find(ref, namespace)
+            if request is None or request.complete or not is_asked_by(request, self.name):
+                return False
+            if request.forbids_cancellation:
+                raise CancellationForbidden(why_forbidden(request))
+            with contextlib.suppress(Conflict, NotFound):
+                await self._patch(request, withdrawn(request, self.name))
+                return True
+        raise Conflict("the request changes too quickly to be withdrawn from")
+
+    async def wait(self, ref: Ref, namespace: str = "", *, timeout: dt.timedelta | None = None) -> Result:
+        """Return when the request is over; TimeoutError where it is not in time.
+
+        A request that vanishes together with its pod is a success; a pod without a request that is gone
+        has left, too.
+        """
+        checked_span("timeout", timeout)
+        seconds = None if timeout is None else timeout.total_seconds()
+        async with asyncio.timeout(seconds):
+            try:
+                where = await self._where(ref, namespace)
+            except NotFound:
+                return result_without(None, self.clock.now(), pod_is_there=False)
+            return await self._wait(where)
+
+    async def follow(self, ref: Ref, namespace: str = "") -> AsyncGenerator[EvictionRequest, None]:
+        """The request as it is, and after each change; ends when the request is over or gone."""
+        async with self._watched(await self._where(ref, namespace)) as one:
+            while (current := one.current) is not None:
+                seen = one.changes
+                yield current
+                if current.complete:
+                    return
+                await one.change(seen)
+
+    def keep_requested(
+        self,
+        pod: Pod | str,
+        namespace: str = "",
+        *,
+        reason: str = "",
+        deadline_seconds: int | None = None,
+    ) -> SustainedRequest:
+        """Ask, and ask again whenever someone removes this name or the request while the pod is there.
+
+        `async with requester.keep_requested("web-1") as sustained: result = await sustained.wait()`
+        """
+        checked_deadline(deadline_seconds)
+        return SustainedRequest(self, pod, namespace, reason, deadline_seconds)
+
+    async def live_pod(self, where: Where) -> Pod | None:
+        """The pod as the server has it; None where the name is free or taken by another."""
+        try:
+            return await self._pod(where)
+        except NotFound:
+            return None
+
+    async def _ask(self, pod: Pod, reason: str, deadline_seconds: int | None) -> EvictionRequest:
+        where = Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        request = await self._get(where)
+        if request is not None and _is_in_the_way(request):
+            await self._remove(request, where)
+            request = None
+        if request is None:
+            made = new_request(pod, self.name, reason, deadline_seconds)
+            return _read(await self.client.send(requests.create(EVICTIONREQUESTS, made)))
+        if request.complete or request.forbids_cancellation or is_asked_by(request, self.name):
+            return request
+        return await self._patch(request, joined(request, self.name))
+
+    async def _wait(self, where: Where) -> Result:
+        async with self._watched(where) as one:
+            while (current := one.current) is not None:
+                seen = one.changes
+                if (result := result_of(current)) is not None:
+                    return confirmed(result, await self.live_pod(where) if result.left else None)
+                await one.change(seen)
+        return await self._vanished(one.last, where)
+
+    def following(self, request: EvictionRequest) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+        """A watch over the request, for the length of a block."""
+        return self._watched(Where(request.metadata.namespace, "", request.metadata.name))
+
+    def _watched(self, where: Where) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+        return watched(
+            self.client,
+            EVICTIONREQUESTS,
+            EvictionRequest,
+            where.namespace,
+            where.uid,
+            self.clock,
+            self.entropy,
+        )
+
+    async def _vanished(self, last: EvictionRequest | None, where: Where) -> Result:
+        """The request is gone. A pod on its way out is waited for; one that stays was not meant to leave."""
+        pod = await self.live_pod(where)
+        if pod is not None and pod.terminating:
+            args = (where.namespace, where.pod, self.clock, self.entropy)
+            async with watched(self.client, PODS, Pod, *args) as one:
+                while (found := one.current) is not None and found.metadata.uid == where.uid:
+                    await one.change(one.changes)
+            pod = None
+        return result_without(last, self.clock.now(), pod_is_there=pod is not None)
+
+    async def _remove(self, request: EvictionRequest, where: Where) -> None:
+        """Delete a request that is over, this one and no other of its name, and see it gone."""
+        uid = request.metadata.uid
+        if request.metadata.deletion_timestamp is None:
+            with contextlib.suppress(NotFound):
+                await self.client.delete(EVICTIONREQUESTS, where.uid, where.namespace, uid=uid)
+        found = await self._get(where)
+        if found is None or found.metadata.uid != uid:
+            return
+        try:
+            async with asyncio.timeout(REMOVAL):
+                await self._see_gone(uid, where)
+        except TimeoutError:
+            held = ", ".join(found.metadata.finalizers) or "nothing that it names"
+            message = (
+                f"an earlier request for pod {pod_name(found)} is over and cannot be replaced: "
+                f"it is held by the finalizers {held}"
+            )
+            raise HeldByFinalizers(message, found.metadata.finalizers) from None
+
+    async def _see_gone(self, uid: str, where: Where) -> None:
+        args = (where.namespace, where.uid, self.clock, self.entropy)
+        async with watched(self.client, EVICTIONREQUESTS, EvictionRequest, *args) as one:
+            while (found := one.current) is not None and found.metadata.uid == uid:
+                await one.change(one.changes)
+
+    async def _where(self, ref: Ref, namespace: str) -> Where:
+        """Where the request is; NotFound where the pod of that name is gone."""
+        if isinstance(ref, Pod):
+            return Where(ref.metadata.namespace, ref.metadata.name, ref.metadata.uid)
+        if isinstance(ref, EvictionRequest):
+            target = ref.spec.target.pod_ref
+            return Where(ref.metadata.namespace, target.name if target else "", ref.metadata.name)
+        if not isinstance(ref, str):
+            raise ConfigError(
+                f"a pod is given as its name, a Pod or an EvictionRequest, not {type(ref).__name__}"
+            )
+        checked_namespace("namespace", namespace)
+        if not ref:
+            raise ConfigError("the pod's name is empty")
+        pod = await self.client.get(PODS, ref, namespace or self.namespace, into=Pod)
+        return Where(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+    async def _pod(self, where: Where) -> Pod:
+        pod = await self.client.get(PODS, where.pod, where.namespace, into=Pod)
+        if pod.metadata.uid != where.uid:
+            raise NotFound(f'pods "{where.pod}" not found: another pod has the name now')
+        return pod
+
+    async def _get(self, where: Where) -> EvictionRequest | None:
+        try:
+            return await self.client.get(EVICTIONREQUESTS, where.uid, where.namespace, into=EvictionRequest)
+        except NotFound:
+            return None
+
+    async def _patch(self, request: EvictionRequest, change: Obj) -> EvictionRequest:
+        meta = request.metadata
+        return _read(
+            await self.client.send(requests.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace))
+        )
+
+
+def _is_in_the_way(request: EvictionRequest) -> bool:
+    """Whether the request is over, or as good as over, and its pod is still to leave."""
+    going = request.metadata.deletion_timestamp is not None and not request.forbids_cancellation
+    return going or must_be_replaced(request)
+
+
+def _read(answer: bytes) -> EvictionRequest:
+    return codec_for(EvictionRequest).decode(answer)
+
+
+@contextlib.asynccontextmanager
+async def open_requester(
+    name: str, *, kubeconfig: str | Path | None = None, context: str | None = None
+) -> AsyncIterator[Requester]:
+    """A requester over a connection of its own, closed at the end of the block."""
+    config = find_cluster(kubeconfig, context)
+    async with connected(config, user_agent=f"vacate-sdk/{name}") as client:
+        yield Requester(client, name, namespace=config.namespace)

@@ -1,0 +1,140 @@
+"""Insisting: a request that is asked for again when someone else takes it away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.errors import ConfigError, NotFound, ServiceUnavailable, Timeout, TooManyRequests, TransportError
+from vacate.sdk.arguments import checked_span
+from vacate.sdk.requesters.requests import is_asked_by
+from vacate.sdk.results import Result, result_of, result_without
+from vacate.sdk.turnstate import is_newer
+from vacate.sdk.watch import Watched
+
+if TYPE_CHECKING:
+    from vacate.sdk.requesters.requester import Requester
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+CALM = 300.0
+"""Seconds after which a removal counts as the first one again."""
+
+_CATCHING_UP = 10.0
+_PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
+
+
+class SustainedRequest:
+    """Keeps one requester's name on the request for one pod, for the length of a block.
+
+    The end of the block ends the insisting, and leaves the request as it is: who no longer wants the pod gone
+    calls `Requester.withdraw` afterwards.
+    """
+
+    def __init__(
+        self,
+        requester: Requester,
+        pod: Pod | str,
+        namespace: str,
+        reason: str,
+        deadline_seconds: int | None,
+    ) -> None:
+        self._requester = requester
+        self._pod = pod
+        self._namespace = namespace
+        self._reason = reason
+        self._deadline_seconds = deadline_seconds
+        self._request: EvictionRequest | None = None  # the one last asked for
+        self._task: asyncio.Task[Result] | None = None
+        self.requested_again = 0  # how often it had to be
+
+    @property
+    def request(self) -> EvictionRequest:
+        """The request as it was when it was last asked for."""
+        if self._request is None:
+            raise ConfigError("use it as `async with requester.keep_requested(…) as sustained`")
+        return self._request
+
+    async def __aenter__(self) -> SustainedRequest:
+        self._request = await self._ask(self._pod)
+        self._task = asyncio.get_running_loop().create_task(self._insist(), name="insistence")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            if kind is None and not self._task.cancelled():
+                self._task.result()
+
+    async def wait(self, *, timeout: dt.timedelta | None = None) -> Result:
+        """Return when the pod has left; TimeoutError where it has not in time. Insisting goes on."""
+        if self._task is None:
+            raise ConfigError("use it as `async with requester.keep_requested(…) as sustained`")
+        checked_span("timeout", timeout)
+        async with asyncio.timeout(None if timeout is None else timeout.total_seconds()):
+            return await asyncio.shield(self._task)
+
+    async def _ask(self, pod: Pod | EvictionRequest | str) -> EvictionRequest:
+        return await self._requester.request(
+            pod, self._namespace, reason=self._reason, deadline_seconds=self._deadline_seconds
+        )
+
+    async def _insist(self) -> Result:
+        clock, failures, asked_at = self._requester.clock, 0, self._requester.clock.monotonic()
+        async with self._requester.following(self.request) as one:
+            while True:
+                await self._caught_up(one)
+                result = await self._until_removed(one)
+                if result is not None:
+                    return result
+                failures = 0 if clock.monotonic() - asked_at > CALM else failures
+                await clock.sleep(min(FIRST_PAUSE * 2.0**failures, LONGEST_PAUSE))
+                failures, asked_at = failures + 1, clock.monotonic()
+                if await self._again():
+                    return result_without(one.last or self._request, clock.now(), pod_is_there=False)
+
+    async def _until_removed(self, one: Watched[EvictionRequest]) -> Result | None:
+        """The result when the pod has left; None when the name or the request is missing."""
+        while (current := one.current) is not None:
+            seen = one.changes
+            result = result_of(current)
+            if result is not None:
+                return result if result.left else None
+            if not is_asked_by(current, self._requester.name) and not current.forbids_cancellation:
+                return None
+            await one.change(seen)
+        return None
+
+    async def _again(self) -> bool:
+        """Ask once more; True where the pod has left meanwhile."""
+        try:
+            asked = await self._ask(self.request)
+        except NotFound:
+            return True
+        except _PASSING as error:
+            log.warning("%s: not asked again yet: %s", self._requester.name, error)
+            return False
+        if asked.metadata.resource_version != self.request.metadata.resource_version:
+            self.requested_again += 1
+        self._request = asked
+        return False
+
+    async def _caught_up(self, one: Watched[EvictionRequest]) -> None:
+        """Return when the watch shows what was asked for; a request that went at once is not waited for."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CATCHING_UP):
+                while (seen := one.changes) >= 0 and self._is_behind(one.current):
+                    await one.change(seen)
+
+    def _is_behind(self, current: EvictionRequest | None) -> bool:
+        return current is None or is_newer(self.request, current)

@@ -1,0 +1,64 @@
+"""Whose turn is it, and is it still? Questions about a request, answered without I/O."""
+
+from __future__ import annotations
+
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import COMPLETE, EvictionRequest
+from vacate.api.types.meta import condition
+from vacate.eviction.dialects.evictionrequest.reader import process_of, recorded_stage
+from vacate.eviction.engine import cancelled
+from vacate.eviction.model import Ending, Stage
+from vacate.sdk.values import TurnEndReason
+
+
+def is_turn_of(request: EvictionRequest, name: str) -> bool:
+    """Whether the interceptor of that name is to act on the request."""
+    return ended(request, request.metadata.uid, name) is None and is_wanted(request)
+
+
+def is_wanted(request: EvictionRequest) -> bool:
+    """Whether the pod is still to leave. Where it is not, the controller is about to say so."""
+    return not cancelled(process_of(request))
+
+
+def ended(request: EvictionRequest | None, uid: str, name: str) -> TurnEndReason | None:
+    """Why the turn on the request of that uid is over; None while it lasts."""
+    if request is None or request.metadata.uid != uid:
+        return TurnEndReason.DELETED
+    if request.complete:
+        return TurnEndReason.CANCELLED if ending_of(request) is Ending.CANCELLED else TurnEndReason.POD_ENDED
+    if request.status.active_interceptor_name != name:
+        return TurnEndReason.TAKEN_AWAY
+    return TurnEndReason.COMPLETED if request.status.active_interceptor_completed else None
+
+
+def ending_of(request: EvictionRequest) -> Ending | None:
+    """How a request ended; None while it goes on. A reason that is not known counts as the pod's end."""
+    found = condition(request.status.conditions, COMPLETE)
+    if found is None or found.status != "True":
+        return None
+    try:
+        return Ending(found.reason)
+    except ValueError:
+        return Ending.POD_DELETED
+
+
+def is_terminating(request: EvictionRequest) -> bool:
+    """Whether the controller has seen that the pod is on its way out."""
+    return recorded_stage(request) is Stage.TERMINATING
+
+
+def can_leave(request: EvictionRequest, pod: Pod | None) -> bool:
+    """Whether there is still something to prepare: the pod is the one meant, and neither going nor gone."""
+    ref = request.spec.target.pod_ref
+    if pod is None or ref is None or pod.metadata.uid != ref.uid:
+        return False
+    return not pod.terminating and not pod.terminal
+
+
+def is_newer(request: EvictionRequest, known: EvictionRequest) -> bool:
+    """Whether a request as it was seen is newer than what is known; in doubt it is."""
+    seen, before = request.metadata.resource_version, known.metadata.resource_version
+    if request.metadata.uid != known.metadata.uid or not (seen.isdigit() and before.isdigit()):
+        return seen != before
+    return int(seen) > int(before)

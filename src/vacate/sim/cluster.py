@@ -1,0 +1,233 @@
+"""A whole cluster in virtual time: API server, scheduler, controllers and nodes, each of which can fail.
+
+async with World(sim) as world:
+    await world.client.create(DEPLOYMENTS, deployment("web"), "default")
+    await world.until(lambda: len(world.healthy_pods()) == 3)
+    world.pool.crash("node-1")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from vacate.api.kinds import PODS, Kind
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.apiserver.response.stored import decode
+from vacate.embedded.bootstrap.identities import ADMIN, CONTROLLER_MANAGER, SCHEDULER, node
+from vacate.embedded.cluster.controlplane import CONTROLLERS, EVICTION_CONTROLLER, SCHEDULERS
+from vacate.embedded.nodes.nodeobjects import shapes
+from vacate.embedded.nodes.pool import NodePool
+from vacate.embedded.nodes.settings import NodeSettings
+from vacate.embedded.store.compaction import Retention
+from vacate.embedded.store.types import Key
+from vacate.errors import OutOfTime
+from vacate.features import FeatureGates
+from vacate.runtime.manager import Manager
+from vacate.sim.faults.transport import Chances, FaultyTransport, Plan, RandomPlan
+from vacate.sim.history import is_healthy
+from vacate.sim.network import Network
+from vacate.sim.process import Process, Program
+from vacate.sim.run import Sim
+from vacate.sim.server import SimServer
+from vacate.wire.message import Peer
+from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+
+Build = Callable[[Transport, Surroundings], Program]
+"""Makes what one life of a process runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSettings:
+    """How a world is made; latencies are ranges of seconds."""
+
+    nodes: int = 3
+    zones: int = 3
+    latency: tuple[float, float] = (0.0005, 0.005)
+    disk: tuple[float, float] = (0.0005, 0.003)
+    node: NodeSettings = field(default_factory=NodeSettings)
+    schedulers: Sequence[ControllerDescriptor] = SCHEDULERS
+    controllers: Sequence[ControllerDescriptor] = CONTROLLERS
+    evictions: Sequence[ControllerDescriptor] = (
+        PRODUCT_CONTROLLERS  # Vacate's own, in a process of their own, where their gate is open
+    )
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    retention: Retention | None = None  # None keeps all history, so that it can be judged
+    chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
+    # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
+    plans: Callable[[str], Plan] | None = None
+    # Seconds by which the clock of a part is ahead, by name; that of "server" too.
+    skews: Mapping[str, float] = field(default_factory=dict)
+
+
+class World:
+    """The cluster, what is in it, words to expect things of it, and verbs to break it."""
+
+    def __init__(self, sim: Sim, settings: WorldSettings | None = None) -> None:
+        self.sim = sim
+        self.settings = settings = settings or WorldSettings()
+        self.network = Network(sim.clock, sim.stream("network"), settings.latency)
+        self.server = SimServer(
+            sim,
+            self.network,
+            settings.disk,
+            settings.retention,
+            skew=settings.skews.get("server", 0.0),
+            gates=settings.gates,
+        )
+        self.client = self.client_of("admin")
+        self.scheduler = Process("scheduler", self.network, self._scheduler)
+        self.controllers = Process("controllers", self.network, self._controllers)
+        self.nodes = Process("nodes", self.network, self._nodes)
+        self.evictions = Process("evictions", self.network, self._evictions)
+        self._processes = [self.nodes, self.controllers, self.scheduler]
+        if settings.evictions and settings.gates.enabled("EvictionRequestAPI"):
+            self._processes.append(self.evictions)
+        self._pool: NodePool | None = None
+
+    async def __aenter__(self) -> World:
+        await self.server.start()
+        try:
+            for process in self._processes:
+                await process.start()
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _end(self) -> None:
+        for process in self._processes:
+            await process.crash()
+        await self.server.stop()
+
+    # What is there
+
+    @property
+    def pool(self) -> NodePool:
+        """The nodes: crash, start, isolate and rejoin them by name."""
+        assert self._pool is not None, "the nodes were never started"
+        return self._pool
+
+    def client_of(self, name: str, peer: Peer = ADMIN) -> Client:
+        """A client over a link of its own; an administrator unless said otherwise."""
+        return Client(self.network.link(name, peer), user_agent=name)
+
+    def add(self, name: str, build: Build, peer: Peer) -> Process:
+        """One more process, with a link, a clock and faults of its own. It ends with the world."""
+        process = Process(name, self.network, lambda: build(self._link(name, peer), self._around(name)))
+        self._processes.append(process)
+        return process
+
+    async def start(self, name: str, build: Build, peer: Peer) -> Process:
+        """Add a process and start it."""
+        process = self.add(name, build, peer)
+        await process.start()
+        return process
+
+    def objects(self, kind: Kind, namespace: str = "") -> list[Obj]:
+        """The committed objects of a kind, read past the API."""
+        return [decode(kind, entry) for entry in self.server.store.list(kind.resource, namespace).entries]
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
+        """A committed object, read past the API."""
+        entry = self.server.store.get(Key(kind.resource, namespace, name))
+        return None if entry is None else decode(kind, entry)
+
+    def healthy_pods(self, namespace: str = "default") -> list[Obj]:
+        """The pods that are ready and not on their way out."""
+        return [pod for pod in self.objects(PODS, namespace) if is_healthy(pod)]
+
+    # What is expected
+
+    async def until(
+        self, condition: Callable[[], object], timeout: float = 600.0, what: str = "the condition"
+    ) -> None:
+        """Return as soon as a commit makes the condition true; OutOfTime where none does in virtual time."""
+        try:
+            async with asyncio.timeout(timeout):
+                while not condition():
+                    await self.server.changed()
+                    self.check()
+        except TimeoutError:
+            raise OutOfTime(f"{what} did not come true in {timeout:g} s of virtual time") from None
+
+    async def settle(self, quiet: float = 60.0, timeout: float = 3600.0) -> None:
+        """Return when nothing but leases was written for so long."""
+        async with asyncio.timeout(timeout):
+            before = -1
+            while before != (now := self._last_write()):
+                before = now
+                await self.sim.clock.sleep(quiet)
+                self.check()
+
+    def check(self) -> None:
+        """Raise what ended a process by itself, if anything did."""
+        for process in self._processes:
+            process.check()
+
+    def _last_write(self) -> int:
+        leases = "leases.coordination.k8s.io"
+        records = self.server.log.records.values()
+        return max((record.revision for record in records if record.resource != leases), default=0)
+
+    # What goes wrong
+
+    async def restart_server(self, down: float = 1.0) -> None:
+        """Crash the server, and start it again after so long."""
+        await self.server.crash()
+        await self.sim.clock.sleep(down)
+        await self.server.start()
+
+    async def restart(self, process: Process, down: float = 1.0) -> None:
+        """Crash a process, and start it again after so long. Containers outlive the nodes' process."""
+        await process.crash()
+        await self.sim.clock.sleep(down)
+        await process.start()
+
+    # How the processes are made
+
+    def _around(self, name: str) -> Surroundings:
+        skew = self.settings.skews.get(name, 0.0)
+        clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
+        return Surroundings(clock, self.sim.stream(name), self.server.metrics, self.settings.gates)
+
+    def _link(self, name: str, peer: Peer) -> Transport:
+        link = self.network.link(name, peer)
+        if self.settings.plans is not None:
+            return FaultyTransport(link, self.settings.plans(name), self.sim.clock)
+        if self.settings.chances == Chances():
+            return link
+        plan = RandomPlan(self.settings.chances, self.sim.stream(f"faults of {name}"))
+        return FaultyTransport(link, plan, self.sim.clock)
+
+    def _scheduler(self) -> Manager:
+        link = self._link("scheduler", SCHEDULER)
+        return part_manager(link, "default-scheduler", self.settings.schedulers, self._around("scheduler"))
+
+    def _controllers(self) -> Manager:
+        link = self._link("controllers", CONTROLLER_MANAGER)
+        around = self._around("controllers")
+        return part_manager(link, "controller-manager", self.settings.controllers, around)
+
+    def _evictions(self) -> Manager:
+        link = self._link("evictions", EVICTION_CONTROLLER)
+        around = self._around("evictions")
+        return part_manager(link, "vacate-manager", self.settings.evictions, around, PROJECTIONS)
+
+    def _nodes(self) -> Manager:
+        link = self._link("nodes", node("simulated"))
+        deps, recorder = part_deps(link, "kubelet", self._around("nodes"))
+        wanted = shapes(self.settings.nodes, zones=self.settings.zones)
+        self._pool = NodePool(deps, wanted, self.settings.node)
+        return self._pool.manager(recorder)

@@ -1,0 +1,1 @@
+"""Faults of requests and processes, planned or random."""

@@ -1,0 +1,36 @@
+"""All judges in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from vacate.sim.auditlog import Heard
+from vacate.sim.invariants.completion import ending_breaches
+from vacate.sim.invariants.evictions import eviction_breaches
+from vacate.sim.invariants.history import Chronicle, Place
+from vacate.sim.invariants.turns import turn_breaches
+
+STORM = 12
+"""Writes of one request in one second: so many come only from writers that undo each other's work."""
+
+
+def storms(chronicle: Chronicle) -> Iterator[str]:
+    """Requests that were written without end, each told once."""
+    recent: dict[Place, list[float]] = {}
+    told: dict[Place, None] = {}
+    for step in chronicle.steps:
+        times = recent.setdefault(step.place, [])
+        times.append(step.at)
+        del times[:-STORM]
+        if len(times) == STORM and times[-1] - times[0] < 1.0 and step.place not in told:
+            told[step.place] = None
+            yield f"{step}: {STORM} writes in a second"
+
+
+def breaches(chronicle: Chronicle, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
+    """Everything that went against the rules, in words, from the whole history of a server."""
+    for step in chronicle.steps:
+        for told in (*turn_breaches(step), *ending_breaches(step)):
+            yield f"{step}: {told}"
+    yield from storms(chronicle)
+    yield from eviction_breaches(heard, chronicle, controllers)

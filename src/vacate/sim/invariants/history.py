@@ -1,0 +1,139 @@
+"""The history of a server as steps of EvictionRequests, each beside its pod as of the same revision."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.codec import codec_for
+from vacate.embedded.store.log import Record
+from vacate.sim.run import EPOCH
+
+Place = tuple[str, str]
+"""Namespace and name."""
+
+History = Iterable[tuple[float, Record]]
+"""Records and the virtual seconds at which they reached the disk."""
+
+_REQUESTS = codec_for(EvictionRequest)
+_PODS = codec_for(Pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of a request: as values, and as it was stored."""
+
+    request: EvictionRequest
+    raw: Obj
+
+    @property
+    def status(self) -> Obj:
+        """The stored status."""
+        found: Obj = self.raw.get("status") or {}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One write of a request."""
+
+    revision: int
+    at: float  # virtual seconds
+    place: Place
+    before: Version | None  # None where it was created
+    after: Version | None  # None where it was removed
+    pod: Pod | None  # the request's pod, by uid, as of this revision
+
+    @property
+    def now(self) -> dt.datetime:
+        """The true time of the write: no process' clock shows it, all are near it."""
+        return moment(self.at)
+
+    def __str__(self) -> str:
+        return f"revision {self.revision}, {self.at:.3f} s, request {self.place[0]}/{self.place[1]}"
+
+
+def moment(seconds: float) -> dt.datetime:
+    """Virtual seconds as the true time."""
+    return EPOCH + dt.timedelta(seconds=seconds)
+
+
+class Chronicle:
+    """All steps in order, by request, and every pod that ever was, by uid."""
+
+    def __init__(self, history: History) -> None:
+        self.pods: dict[str, Pod] = {}  # the last state of each
+        self.ended: dict[str, float] = {}  # when each pod was gone, or had come to its end
+        self.until = 0.0  # the time of the last record
+        self._alive: dict[Place, Pod] = {}  # as of the record that is being read
+        self._latest: dict[Place, Version] = {}  # likewise
+        self._steps: dict[Place, list[Step]] = {}
+        self.steps: list[Step] = []
+        for at, record in history:
+            self._read(at, record)
+
+    def of(self, place: Place) -> list[tuple[float, Version | None]]:
+        """The states of a request, and since when each."""
+        return [(step.at, step.after) for step in self._steps.get(place, [])]
+
+    def during(self, place: Place, begin: float, end: float) -> Iterator[Version | None]:
+        """Every state that the request had in the span, the one before it too; None where it did not exist.
+
+        Writes at the very beginning count as either: nobody can tell who was first.
+        """
+        steps = self._steps.get(place, [])
+        first = bisect_left(steps, begin, key=_time)
+        yield steps[first - 1].after if first else None
+        for step in steps[first : bisect_right(steps, end, key=_time)]:
+            yield step.after
+
+    @property
+    def places(self) -> list[Place]:
+        """Of every request that ever was."""
+        return list(self._steps)
+
+    def _read(self, at: float, record: Record) -> None:
+        self.until = at
+        place = (record.namespace, record.name)
+        if record.resource == PODS.resource:
+            self._read_pod(at, place, record)
+        elif record.resource == EVICTIONREQUESTS.resource:
+            self._read_request(at, place, record)
+
+    def _read_pod(self, at: float, place: Place, record: Record) -> None:
+        pod = _PODS.decode(record.value)
+        if record.deleted or pod.terminal:
+            self.ended.setdefault(pod.metadata.uid, at)
+        if record.deleted:
+            self._alive.pop(place, None)
+            return
+        self._alive[place] = self.pods[pod.metadata.uid] = pod
+
+    def _read_request(self, at: float, place: Place, record: Record) -> None:
+        before = self._latest.pop(place, None)
+        after = None
+        if not record.deleted:
+            after = Version(_REQUESTS.decode(record.value), orjson.loads(record.value))
+            self._latest[place] = after
+        step = Step(record.revision, at, place, before, after, self._pod_of(before or after))
+        self.steps.append(step)
+        self._steps.setdefault(place, []).append(step)
+
+    def _pod_of(self, version: Version | None) -> Pod | None:
+        ref = version.request.spec.target.pod_ref if version else None
+        if version is None or ref is None:
+            return None
+        found = self._alive.get((version.request.metadata.namespace, ref.name))
+        return found if found is not None and found.metadata.uid == ref.uid else None
+
+
+def _time(step: Step) -> float:
+    return step.at

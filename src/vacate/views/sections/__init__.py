@@ -1,0 +1,1 @@
+"""The sections of an explanation, one for each stage."""

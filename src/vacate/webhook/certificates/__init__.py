@@ -1,0 +1,1 @@
+"""The certificates of the webhook: kept, read and renewed."""

@@ -1,0 +1,170 @@
+"""Keeps the webhook's certificates: in a Secret that its pods mount, and their CA in both configurations.
+
+It runs in a process of its own that listens nowhere, because its rights are dangerous: whoever may patch the
+webhook configurations can route the admission of a whole cluster to themselves. The webhook, which anyone in
+the cluster can reach, has none of them. Of several rotators that write at once one succeeds, and the others
+take what it made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vacate.api.kinds import Kind
+from vacate.api.lenient import mapping, maps
+from vacate.api.objects import Obj
+from vacate.cache.informer import Informer
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TransportError
+from vacate.pki.rotation import Lifetimes, Papers, renewed
+from vacate.webhook.certificates.secret import NAME, TYPE, papers_from, papers_to_data
+from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
+
+CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
+    (MUTATING, "vacate-mutating"),
+    (VALIDATING, "vacate-validating"),
+)
+LOOK_SECONDS = 600.0
+RETRY_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the Secret is, and for which names and addresses the certificate must be."""
+
+    namespace: str
+    hosts: tuple[str, ...]
+
+
+class Keeper:
+    """Makes, renews, follows and publishes the certificate; `deliver` gets each that is to be served."""
+
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        lifetimes: Lifetimes | None = None,
+        deliver: Callable[[Papers], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._place = place
+        self._lifetimes = lifetimes or Lifetimes()
+        self._clock = clock
+        self._entropy = entropy
+        self._changed = asyncio.Event()
+        self._secrets = self._follow(SECRETS, NAME, place.namespace)
+        self._configurations = [(kind, name, self._follow(kind, name)) for kind, name in CONFIGURATIONS]
+        self._deliver = deliver
+        self._delivered: Papers | None = None
+        self.trouble = "nothing has been read yet"
+
+    async def run(self) -> None:
+        """Tend to everything until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._secrets.run())
+            for _, _, informer in self._configurations:
+                group.create_task(informer.run())
+            group.create_task(self._tend())
+
+    async def _tend(self) -> None:
+        await self._secrets.wait_synced()
+        while True:
+            self._changed.clear()
+            await self._wait(self._rest_seconds if await self._in_order() else RETRY_SECONDS)
+
+    @property
+    def _rest_seconds(self) -> float:
+        """A look now and then: the clock of a machine may be set, and nobody tells it."""
+        return min(LOOK_SECONDS, self._lifetimes.settling.total_seconds() / 6)
+
+    async def _in_order(self) -> bool:
+        """Whether all is as it should be; what is not is tried again soon."""
+        try:
+            await self._keep()
+            self.trouble = ""
+        except (AlreadyExists, Conflict):
+            return False  # another replica was quicker, and its change is on the way
+        except (ApiError, TransportError, ConfigError) as error:
+            if str(error) != self.trouble:
+                _log.warning("certificates: %s", error)
+            self.trouble = str(error)
+            return False
+        return True
+
+    async def _keep(self) -> None:
+        secret = self._secrets.reader.get(self._place.namespace, NAME)
+        papers = None if secret is None else papers_from(secret)
+        wanted = renewed(papers, self._place.hosts, self._clock.now(), self._lifetimes)
+        if wanted is not papers:
+            await self._store(secret, wanted)
+            return  # and go on when the change comes back, as all replicas do
+        self._hand_over(wanted)
+        for kind, name, informer in self._configurations:
+            found = informer.reader.get("", name)
+            if found is not None:
+                await self._publish(kind, found, wanted)
+
+    async def _store(self, secret: Obj | None, papers: Papers) -> None:
+        data = papers_to_data(papers)
+        if secret is None:
+            made: Obj = {"metadata": {"name": NAME}, "type": TYPE, "data": data}
+            await self._client.create(SECRETS, made, self._place.namespace)
+            return
+        change = {"metadata": {"resourceVersion": _version(secret)}, "data": data}
+        await self._client.patch(SECRETS, NAME, change, self._place.namespace)
+
+    def _hand_over(self, papers: Papers) -> None:
+        before = self._delivered
+        if before is None or before.leaf.certificate != papers.leaf.certificate:
+            _log.info("the certificate in use ends on %s", papers.leaf.certificate.not_valid_after_utc)
+            if self._deliver is not None:
+                self._deliver(papers)
+            self._delivered = papers
+
+    async def _publish(self, kind: Kind, configuration: Obj, papers: Papers) -> None:
+        """Tell API servers whom to trust."""
+        bundle = base64.b64encode(papers.bundle).decode()
+        hooks = maps(configuration.get("webhooks"))
+        if all(mapping(hook.get("clientConfig")).get("caBundle") == bundle for hook in hooks):
+            return
+        told = [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}} for hook in hooks]
+        change = {"metadata": {"resourceVersion": _version(configuration)}, "webhooks": told}
+        await self._client.patch(kind, configuration["metadata"]["name"], change)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until something changes, or for that long."""
+        waiting = asyncio.ensure_future(self._changed.wait())
+        resting = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait([waiting, resting], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            resting.cancel()
+
+    def _follow(self, kind: Kind, name: str, namespace: str = "") -> Informer[Obj]:
+        informer: Informer[Obj] = Informer(
+            self._client,
+            kind,
+            dict,
+            clock=self._clock,
+            entropy=self._entropy,
+            namespace=namespace,
+            field_selector=f"metadata.name={name}",
+        )
+        informer.subscribe(lambda _old, _new: self._changed.set())
+        return informer
+
+
+def _version(obj: Obj) -> str:
+    return str(obj["metadata"]["resourceVersion"])

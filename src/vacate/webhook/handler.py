@@ -1,0 +1,105 @@
+"""The HTTP face of the webhook: one review a request. Malformed ones are told so, and no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from vacate.clock import PassiveClock
+from vacate.errors import (
+    ApiError,
+    Forbidden,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    ServiceUnavailable,
+    TransportError,
+    UnsupportedMedia,
+)
+from vacate.httpserver.responses import refusal
+from vacate.webhook.admissionreview import AdmissionRequest, Verdict, read_review, write_review
+from vacate.webhook.metrics import WebhookMetrics
+from vacate.webhook.paths import PATHS, Path, Terms, check_kind
+from vacate.webhook.reviewer import Asker
+from vacate.wire.mediatypes import JSON, media_type
+from vacate.wire.message import Request, Response
+
+_log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 8.0
+"""API servers give up after the time in the configuration, ten seconds at most in ours."""
+
+
+class Service:
+    """Answers reviews. `terms` is asked for every one, so that rules can change while it runs."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        terms: Callable[[], Terms],
+        clock: PassiveClock,
+        metrics: WebhookMetrics,
+        answer_seconds: float = ANSWER_SECONDS,
+        *,
+        clients: Collection[str] = (),
+    ) -> None:
+        self._asker = asker
+        self._terms = terms
+        self._clock = clock
+        self._metrics = metrics
+        self._answer_seconds = answer_seconds
+        self._clients = frozenset(clients)  # names of client certificates; none means every one
+
+    async def handle(self, request: Request) -> Response:
+        """One request; refusals of the request itself are Status objects."""
+        path = PATHS.get(request.path)
+        if path is None:
+            return refusal(NotFound("the webhook has no such path"))
+        began = self._clock.monotonic()
+        verdict, response = await self._answer(path, request)
+        self._metrics.requests.labels(request.path, verdict).inc()
+        self._metrics.seconds.labels(request.path).observe(self._clock.monotonic() - began)
+        return response
+
+    async def _answer(self, path: Path, request: Request) -> tuple[str, Response]:
+        try:
+            self._check_client(request)
+            _check_form(request)
+            review = read_review(request.body)
+            check_kind(path, review)
+        except ApiError as error:
+            return "malformed", refusal(error)
+        try:
+            verdict = await self._judged(path, review)
+        except ApiError as error:
+            return "failed", refusal(error)
+        told = "allowed" if verdict.allowed else "refused"
+        return told, Response(200, write_review(review.uid, verdict))
+
+    def _check_client(self, request: Request) -> None:
+        name = request.peer.name if request.peer is not None else ""
+        if self._clients and name not in self._clients:
+            shown = f"is for {name[:100]!r}" if name else "is missing"
+            raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
+
+    async def _judged(self, path: Path, review: AdmissionRequest) -> Verdict:
+        """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
+        try:
+            async with asyncio.timeout(self._answer_seconds):
+                return await self._asker.judged(path, review, self._terms())
+        except TimeoutError:
+            raise ServiceUnavailable("the cluster did not answer the webhook's questions in time") from None
+        except (ApiError, TransportError) as error:
+            _log.warning("a review was not answered: %s", error)
+            raise ServiceUnavailable(f"the webhook cannot ask the cluster: {error}") from None
+        except Exception:
+            _log.exception("a review was not answered")
+            raise InternalError("an internal error occurred; the webhook's log has it") from None
+
+
+def _check_form(request: Request) -> None:
+    if request.method != "POST":
+        raise MethodNotAllowed("reviews are sent with POST")
+    if media_type(request.headers.get("Content-Type", "")) != JSON:
+        raise UnsupportedMedia(f"reviews are sent as {JSON}")

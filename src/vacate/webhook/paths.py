@@ -1,0 +1,84 @@
+"""Which path of the webhook answers what. Pure: a review and what is known in, a verdict or a question
+out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from vacate.admission.context import Context
+from vacate.admission.pods.registrationrules import PodRule
+from vacate.api.identity import StatusAuthority
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
+from vacate.errors import ApiError, BadRequest
+from vacate.features import FeatureGates
+from vacate.webhook import evictionrequests, pods
+from vacate.webhook.admissionreview import AdmissionRequest, Verdict
+from vacate.webhook.lookups import Known, Question, Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What this webhook was told to go by."""
+
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
+    allowed_interceptors: tuple[str, ...] = ()
+    rules: tuple[PodRule, ...] = ()
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
+
+
+_Judge = Callable[[AdmissionRequest, Context, Terms], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One path: the kind that it is for, and who judges."""
+
+    kind: Kind
+    judge: _Judge
+
+
+MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx))
+VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx))
+MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
+VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
+
+PATHS: Mapping[str, Path] = {
+    "/mutate/evictionrequests": MUTATE_REQUESTS,
+    "/validate/evictionrequests": VALIDATE_REQUESTS,
+    "/mutate/pods": MUTATE_PODS,
+    "/validate/pods": VALIDATE_PODS,
+}
+
+
+def judge(
+    path: Path, request: AdmissionRequest, known: Known, terms: Terms, now: dt.datetime
+) -> Verdict | Question:
+    """The verdict, or what must be known before there can be one."""
+    ctx = Context(
+        request.user,
+        now,
+        terms.gates,
+        known.lookup,
+        request.sub_resource or "",
+        allowed_interceptors=terms.allowed_interceptors,
+        may=known.may,
+        authority=terms.authority,
+    )
+    try:
+        return path.judge(request, ctx, terms)
+    except Unanswered as broken_off:
+        return broken_off.question
+    except ApiError as refusal:
+        return Verdict(refusal)
+
+
+def check_kind(path: Path, request: AdmissionRequest) -> None:
+    """BadRequest for a review about something else than the path is for."""
+    asked = request.resource
+    if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
+        said = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
+        raise BadRequest(f"this path judges {path.kind.resource}, and the review is about {said}")

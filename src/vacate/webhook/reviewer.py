@@ -1,0 +1,80 @@
+"""Finds out what a judgement needs to know, from the API server itself: none of its answers is kept."""
+
+from __future__ import annotations
+
+from vacate.api.identity import Access, User
+from vacate.api.kinds import SUBJECTACCESSREVIEWS
+from vacate.api.objects import Obj, dig
+from vacate.client.client import Client
+from vacate.clock import PassiveClock
+from vacate.errors import ConfigError, NotFound
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.lookups import Known, MayThey, WhatIs
+from vacate.webhook.paths import MUTATE_REQUESTS, VALIDATE_REQUESTS, Path, Terms, judge
+from vacate.webhook.reviewcache import Memory
+
+
+class Asker:
+    """Judges reviews, with a cluster to look things up in."""
+
+    def __init__(self, client: Client, clock: PassiveClock) -> None:
+        self._client = client
+        self._clock = clock
+        self._memory = Memory(clock)
+
+    async def judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
+        """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
+        if path is VALIDATE_REQUESTS and self._memory.recalls(request):
+            return ALLOWED
+        verdict = await self._judged(path, request, terms)
+        if path is MUTATE_REQUESTS:
+            self._memory.note(request, verdict)
+        return verdict
+
+    async def _judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
+        known, now = Known(), self._clock.now()
+        while True:
+            found = judge(path, request, known, terms, now)
+            if isinstance(found, Verdict):
+                return found
+            known = await self._more(known, found, request.user)
+
+    async def _more(self, known: Known, question: MayThey | WhatIs, user: User) -> Known:
+        if isinstance(question, MayThey):
+            return known.with_right(question, await self._may(question.access(user)))
+        return known.with_object(question, await self._what_is(question))
+
+    async def _may(self, access: Access) -> bool:
+        if not access.user.name and not access.user.groups:
+            return False  # nobody has rights, and none can be asked about
+        review = {"metadata": {}, "spec": _review_spec(access)}
+        answer = await self._client.create(SUBJECTACCESSREVIEWS, review)
+        return dig(answer, "status", "allowed") is True
+
+    async def _what_is(self, question: WhatIs) -> Obj | None:
+        try:
+            return await self._client.get(question.kind, question.name, question.namespace)
+        except NotFound:
+            return None
+        except ConfigError:
+            return None  # no object can have such a name
+
+
+def _review_spec(access: Access) -> Obj:
+    user = access.user
+    attributes = {
+        "verb": access.verb,
+        "group": access.group,
+        "version": access.version,
+        "resource": access.resource,
+        "subresource": access.subresource,
+        "namespace": access.namespace,
+        "name": access.name,
+    }
+    return {
+        "user": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+        "resourceAttributes": {key: value for key, value in attributes.items() if value},
+    }

@@ -1,0 +1,103 @@
+"""The parts that run beside a server: each with a client, informers and a recorder of its own identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vacate.api.kinds import Kind
+from vacate.api.policyrules import Rule
+from vacate.cache.informer import Projection
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.eviction.model import Limits
+from vacate.features import FeatureGates
+from vacate.metrics import Metrics
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.manager import Manager
+from vacate.runtime.recorder import EventRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerDescriptor:
+    """One controller: the name under which its Events speak, and what it needs to run."""
+
+    component: str
+    build: Callable[[Deps], Controller]
+    gate: str = ""  # the feature gate that must be open; none for those that always run
+    kinds: tuple[Kind, ...] = ()  # kinds of our own that must be served
+    rules: tuple[Rule, ...] = ()  # rights beyond recording Events
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every part shares."""
+
+    clock: Clock
+    entropy: Entropy
+    metrics: Metrics
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+
+
+def part_deps(
+    transport: Transport,
+    component: str,
+    around: Surroundings,
+    projections: Mapping[str, Projection[Any]] | None = None,
+) -> tuple[Deps, EventRecorder]:
+    """What the controllers of one part are built from, and the recorder that must run with them."""
+    client = Client(transport, user_agent=f"vacate/{component}")
+    recorder = _recorder(client, component, around)
+    informers = InformerFactory(
+        client,
+        around.clock,
+        around.entropy,
+        projections=projections,
+        metrics=around.metrics,
+        name=component,
+    )
+    deps = Deps(
+        client,
+        around.clock,
+        around.entropy,
+        around.metrics,
+        recorder,
+        informers,
+        around.gates,
+        around.limits,
+    )
+    return deps, recorder
+
+
+def part_manager(
+    transport: Transport,
+    name: str,
+    members: Sequence[ControllerDescriptor],
+    around: Surroundings,
+    projections: Mapping[str, Projection[Any]] | None = None,
+) -> Manager:
+    """One part: its controllers under one manager, with informers in common and a recorder for each."""
+    shared, _ = part_deps(transport, name, around, projections)
+    controllers, recorders = part_controllers(shared, members, around)
+    return Manager(shared.informers, controllers, runnables=recorders)
+
+
+def part_controllers(
+    shared: Deps, members: Sequence[ControllerDescriptor], around: Surroundings
+) -> tuple[list[Controller], list[EventRecorder]]:
+    """The controllers of one part, and the recorders that must run with them: one for each component."""
+    controllers, recorders = [], []
+    for member in members:
+        recorder = _recorder(shared.client, member.component, around)
+        recorders.append(recorder)
+        controllers.append(member.build(replace(shared, recorder=recorder)))
+    return controllers, recorders
+
+
+def _recorder(client: Client, component: str, around: Surroundings) -> EventRecorder:
+    return EventRecorder(client, around.clock, around.entropy, component=component)

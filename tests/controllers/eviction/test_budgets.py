@@ -1,0 +1,198 @@
+"""Requests that a disruption budget refuses: counted, told, tried again ever later, and woken in line."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import pairwise
+
+import pytest
+
+from support.cluster_words import running
+from support.eviction_words import (
+    ask,
+    completed,
+    condition_of,
+    created,
+    ended,
+    events_of,
+    evictions_heard,
+    failed,
+    history,
+    leaving,
+    on_paper,
+    requested,
+    running_pod,
+    stage,
+    status,
+)
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import dig
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.sim.cluster import World
+from vacate.testing import pdb
+
+pytestmark = pytest.mark.sim
+
+WEB = {"app": "web"}
+
+
+async def guard(world: World, name: str = "web", **bounds: int | str) -> None:
+    await world.client.create(PODDISRUPTIONBUDGETS, pdb(name, selector=WEB, **bounds), "default")  # type: ignore[arg-type]
+
+
+async def requested_in_vain(world: World) -> str:
+    """A request for a running pod whose budget nobody counts: its eviction is refused for ever."""
+    await guard(world, min_available=1)
+    target = await running_pod(world, labels=WEB)
+    running_now = {"status": {"phase": "Running"}}
+    await world.client.patch(
+        PODS, "p", running_now, "default", patch_type=STRATEGIC_PATCH, subresource="status"
+    )
+    return await ask(world, target)
+
+
+def attempts(world: World, name: str) -> list[dt.datetime]:
+    """When the counter grew, by the times of the events about it."""
+    moments: list[dt.datetime] = []
+    for at, record in world.server.history:
+        if record.resource == EVICTIONREQUESTS.resource and record.name == name:
+            moments.append(dt.datetime.fromtimestamp(at, dt.UTC))
+    return moments
+
+
+def test_a_refusal_is_counted_and_told_in_one_write() -> None:
+    async def body(world: World) -> None:
+        await guard(world, min_available=1)
+        name = await requested(world, labels=WEB)
+        await world.until(lambda: failed(world, name) == 1)
+        assert stage(world, name) == "Blocked"
+        told = status(world, name)["message"]
+        assert told.startswith("The eviction was refused: Cannot evict pod as it would violate")
+        assert "The disruption budget web needs 1 healthy pods and has 1 currently" in told
+        assert len(list(history(world, EVICTIONREQUESTS))) == 2
+        await world.sim.clock.sleep(1)
+        assert len(events_of(world, name, "EvictionRefused")) == 1
+
+    leaving(body)
+
+
+def test_attempts_grow_apart_from_five_seconds_to_a_quarter_of_an_hour() -> None:
+    async def body(world: World) -> None:
+        name = await requested_in_vain(world)
+        await world.sim.clock.sleep(6 * 3600)
+        moments = attempts(world, name)[1:]
+        gaps = [(b - a).total_seconds() for a, b in pairwise(moments)]
+        longest = [5 * 2**n for n in range(8)]
+        for gap, most in zip(gaps, longest, strict=False):
+            assert 0.8 * most - 0.1 <= gap <= most + 0.1
+        assert all(0.8 * 900 - 0.1 <= gap <= 900.1 for gap in gaps[8:])
+        assert failed(world, name) == len(moments) == evictions_heard(world)
+
+    on_paper(body)
+
+
+def test_a_restart_keeps_the_counter_and_waits_within_the_present_delay() -> None:
+    async def body(world: World) -> None:
+        name = await requested_in_vain(world)
+        await world.until(lambda: failed(world, name) == 6, timeout=600)
+        await world.restart(world.evictions)
+        began = world.sim.clock.now()
+        await world.until(lambda: failed(world, name) == 7, timeout=161)
+        assert world.sim.clock.now() - began > dt.timedelta(seconds=2)
+
+    on_paper(body)
+
+
+def allowed(world: World, name: str = "web") -> int:
+    return int(dig(world.find(PODDISRUPTIONBUDGETS, name, "default"), "status", "disruptionsAllowed") or 0)
+
+
+async def blocked(world: World, number: int) -> list[str]:
+    """So many pods of one budget that allows nothing, and a request for each, oldest first."""
+    await guard(world, min_available=number)
+    targets = [await running_pod(world, f"p{n}", labels=WEB) for n in range(number)]
+    names = []
+    for target in targets:
+        names.append(await ask(world, target))
+        await world.sim.clock.sleep(2)
+    await world.until(lambda: all(failed(world, one) > 3 for one in names), timeout=900)
+    return names
+
+
+def test_a_budget_that_opens_wakes_as_many_as_it_allows_oldest_first_at_once() -> None:
+    async def body(world: World) -> None:
+        names = await blocked(world, 4)
+        before = [failed(world, one) for one in names]
+        heard = evictions_heard(world)
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": {"minAvailable": 2}}, "default")
+        await world.until(lambda: evictions_heard(world) == heard + 2, timeout=5)
+        await world.until(lambda: ended(world, names[0]) and ended(world, names[1]), timeout=10)
+        assert [failed(world, one) for one in names] == before
+        assert evictions_heard(world) == heard + 2
+        assert not ended(world, names[2])
+        assert not ended(world, names[3])
+
+    leaving(body)
+
+
+def test_a_budget_that_goes_away_wakes_all() -> None:
+    async def body(world: World) -> None:
+        names = await blocked(world, 3)
+        await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        await world.until(lambda: all(ended(world, one) for one in names), timeout=10)
+
+    leaving(body)
+
+
+def test_a_budget_that_turns_to_other_pods_wakes_those_of_before() -> None:
+    async def body(world: World) -> None:
+        names = await blocked(world, 2)
+        other = {"spec": {"selector": {"matchLabels": {"app": "other"}}}}
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", other, "default")
+        await world.until(lambda: all(ended(world, one) for one in names), timeout=10)
+
+    leaving(body)
+
+
+def test_of_two_budgets_the_one_that_stays_still_holds() -> None:
+    async def body(world: World) -> None:
+        await guard(world, "one", min_available=1)
+        await guard(world, "two", min_available=1)
+        name = await requested(world, labels=WEB)
+        await world.until(lambda: failed(world, name) == 4, timeout=100)
+        assert "more than one PodDisruptionBudget" in status(world, name)["message"]
+        heard = evictions_heard(world)
+        await world.client.delete(PODDISRUPTIONBUDGETS, "one", "default")
+        await world.sim.clock.sleep(3)
+        assert evictions_heard(world) == heard
+        await world.client.delete(PODDISRUPTIONBUDGETS, "two", "default")
+        await completed(world, name, 5)
+
+    leaving(body)
+
+
+def test_a_budget_elsewhere_wakes_nobody() -> None:
+    async def body(world: World) -> None:
+        [name] = await blocked(world, 1)
+        heard = evictions_heard(world)
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("db", max_unavailable=1), "default")
+        await world.client.delete(PODDISRUPTIONBUDGETS, "db", "default")
+        await world.sim.clock.sleep(1)
+        assert evictions_heard(world) == heard
+        assert not ended(world, name)
+
+    leaving(body)
+
+
+def test_a_deployment_drains_through_its_budget_one_by_one() -> None:
+    async def body(world: World) -> None:
+        await running(world, replicas=3)
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", max_unavailable=1), "default")
+        await world.until(lambda: allowed(world) == 1)
+        before = world.objects(PODS)
+        names = [await ask(world, one) for one in before]
+        await world.until(lambda: all(ended(world, one) for one in names), timeout=120)
+        await world.until(lambda: len(world.healthy_pods()) == 3)
+        assert condition_of(created(world, PODDISRUPTIONBUDGETS, "web"), "DisruptionAllowed")
+
+    leaving(body)

@@ -1,0 +1,157 @@
+"""Whom a changed budget wakes, from the caches alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from vacate.api.objects import Obj
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.reader import Reader
+from vacate.cache.store import Table
+from vacate.controllers.eviction.attempts import Attempts
+from vacate.controllers.eviction.budgetwatcher import Waker, allowed
+from vacate.entropy import seeded_entropy
+from vacate.runtime.reconcile import Key
+
+pytestmark = pytest.mark.unit
+
+NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
+def budget(
+    name: str, allows: int, app: str = "web", *, generation: int = 1, observed: int = 1
+) -> PodDisruptionBudget:
+    made: Obj = {
+        "metadata": {"name": name, "namespace": "default", "generation": generation},
+        "spec": {"selector": {"matchLabels": {"app": app}}},
+        "status": {"disruptionsAllowed": allows, "observedGeneration": observed},
+    }
+    return msgspec.convert(made, PodDisruptionBudget)
+
+
+class Scene:
+    """Requests r0, r1, … for pods of one app, all refused; the oldest first."""
+
+    def __init__(self, number: int, budgets: Sequence[PodDisruptionBudget]) -> None:
+        requests: Table[EvictionRequest] = Table({})
+        pods: Table[Pod] = Table({})
+        held: Table[PodDisruptionBudget] = Table({})
+        self.attempts = Attempts(seeded_entropy(0))
+        self.woken: list[str] = []
+        for n in reversed(range(number)):
+            request = msgspec.convert(_request(n), EvictionRequest)
+            requests.apply(request, deleted=False)
+            pods.apply(msgspec.convert(_pod(n), Pod), deleted=False)
+            self.attempts.refused(request, NOW)
+        for one in budgets:
+            held.apply(one, deleted=False)
+        self.requests, self.pods = requests, pods
+        self.waker = Waker(self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake)
+
+    def _wake(self, key: Key) -> None:
+        self.woken.append(key.name)
+
+
+def _request(number: int) -> Obj:
+    name = f"r{number}"
+    created = f"2026-01-01T00:00:{number:02}Z"
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": f"u{number}", "creationTimestamp": created},
+        "spec": {"target": {"podRef": {"name": f"p{number}", "uid": name}}},
+    }
+
+
+def _pod(number: int) -> Obj:
+    return {
+        "metadata": {
+            "name": f"p{number}",
+            "namespace": "default",
+            "uid": f"r{number}",
+            "labels": {"app": "web"},
+        }
+    }
+
+
+OPEN, CLOSED, OTHER = budget("one", 2), budget("one", 0), budget("one", 2, "db")
+UNHEALTHY = replace(CLOSED, spec=replace(CLOSED.spec, unhealthy_pod_eviction_policy="AlwaysAllow"))
+STALE = budget("one", 2, generation=2)
+
+
+@pytest.mark.parametrize(
+    ("others", "old", "new", "woken"),
+    [
+        ([], CLOSED, OPEN, ["r0", "r1"]),
+        ([], None, OPEN, ["r0", "r1"]),  # seen for the first time
+        ([], STALE, OPEN, ["r0", "r1"]),  # its status has caught up with its spec
+        ([], OPEN, OPEN, []),
+        ([], OPEN, budget("one", 1), []),
+        ([], budget("one", 1), OPEN, ["r0", "r1"]),
+        ([], CLOSED, STALE, []),
+        ([], CLOSED, CLOSED, []),
+        ([], CLOSED, None, ["r0", "r1", "r2"]),
+        ([], CLOSED, OTHER, ["r0", "r1", "r2"]),
+        ([], OTHER, OPEN, ["r0", "r1"]),
+        ([], budget("one", 0, "db"), OTHER, []),  # of other pods
+        ([budget("two", 1)], CLOSED, OPEN, []),  # two budgets: refused in any case
+        ([budget("two", 1)], CLOSED, None, ["r0"]),
+        ([budget("two", 0)], CLOSED, None, []),
+        ([], CLOSED, UNHEALTHY, ["r0", "r1", "r2"]),  # which of them are unhealthy only the server knows
+        ([], UNHEALTHY, UNHEALTHY, []),
+    ],
+)  # fmt: skip
+def test_whom_a_change_wakes(
+    others: list[PodDisruptionBudget],
+    old: PodDisruptionBudget | None,
+    new: PodDisruptionBudget | None,
+    woken: list[str],
+) -> None:
+    scene = Scene(3, [*others, *([new] if new else [])])
+    scene.waker.see_budget(old, new)
+    assert scene.woken == woken
+    left = sorted(one.name for one in scene.attempts.waiting("default"))
+    assert left == [name for name in ("r0", "r1", "r2") if name not in woken]
+    for number in range(3):
+        request = scene.requests.objects.values()[number]
+        at_once = scene.attempts.next_of(request, NOW) is None
+        assert at_once == (request.metadata.name in woken)
+
+
+@pytest.mark.parametrize(("labels", "woken"), [({"app": "db"}, ["r0"]), ({"app": "web", "x": "y"}, [])])
+def test_a_pod_that_leaves_its_budget_is_tried_at_once(labels: dict[str, str], woken: list[str]) -> None:
+    scene = Scene(2, [CLOSED])
+    before = msgspec.convert(_pod(0), Pod)
+    scene.waker.see_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
+    assert scene.woken == woken
+
+
+def test_a_request_whose_pod_was_replaced_is_not_woken() -> None:
+    scene = Scene(1, [OPEN])
+    stranger = _pod(0) | {"metadata": {**_pod(0)["metadata"], "uid": "another"}}
+    scene.pods.apply(msgspec.convert(stranger, Pod), deleted=False)
+    scene.waker.see_budget(CLOSED, OPEN)
+    assert scene.woken == []
+
+
+def test_a_status_older_than_its_spec_allows_nothing() -> None:
+    assert [allowed(one) for one in (OPEN, STALE, CLOSED, budget("x", -1), None)] == [2, 0, 0, 0, 0]
+
+
+def test_an_attempt_belongs_to_one_life_of_a_request() -> None:
+    scene = Scene(1, [])
+    first = scene.requests.objects.values()[0]
+    again = msgspec.convert(
+        _request(0) | {"metadata": {**_request(0)["metadata"], "uid": "new"}}, EvictionRequest
+    )
+    assert scene.attempts.next_of(first, NOW) is not None
+    assert scene.attempts.next_of(again, NOW) is None
+    scene.attempts.accepted(first, NOW)
+    assert scene.attempts.accepted_count(first) == 1
+    assert scene.attempts.waiting("default") == []
+    scene.attempts.forget(Key("default", "r0"))
+    assert scene.attempts.accepted_count(first) == 0

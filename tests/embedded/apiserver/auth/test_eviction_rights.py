@@ -1,0 +1,82 @@
+"""Who may do what to EvictionRequests by default."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.rbac import bind, default_authorizer
+from vacate.api.identity import Access, User
+from vacate.api.kinds import ALL_VERBS, EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.embedded.bootstrap.identities import CONTROLLER_MANAGER, controller
+from vacate.embedded.registry.kinds import SERVED_KINDS
+
+pytestmark = pytest.mark.unit
+
+GROUP = EVICTIONREQUESTS.group
+CONTROLLER = controller("evictionrequest-controller")
+PEOPLE = [bind(role, role, namespace="shop") for role in ("view", "edit", "admin")]
+AUTHORIZER = default_authorizer(*PEOPLE)
+
+READ = {"get", "list", "watch"}
+WRITE = {"create", "delete", "deletecollection", "patch", "update"}
+
+
+def allowed(user: User, resource: str, group: str = "", namespace: str = "shop") -> set[str]:
+    """The verbs that the user may use."""
+    plural, _, sub = resource.partition("/")
+    return {
+        verb
+        for verb in ALL_VERBS
+        if AUTHORIZER.authorize(Access(user, verb, group, "v1", plural, sub, namespace, "it")).allowed
+    }
+
+
+@pytest.mark.parametrize(
+    ("who", "requests", "status"),
+    [
+        ("view", READ, READ),
+        ("edit", READ | WRITE, READ),
+        ("admin", READ | WRITE, READ),
+        ("nobody", set(), set()),
+    ],
+)
+def test_people(who: str, requests: set[str], status: set[str]) -> None:
+    assert allowed(User(who), "evictionrequests", GROUP) == requests
+    assert allowed(User(who), "evictionrequests/status", GROUP) == status
+
+
+NEEDED = {
+    ("", "pods"): READ | {"delete"},
+    ("", "nodes"): {"list", "watch", "patch"},
+    ("", "nodes/status"): {"patch"},
+    (NODEMAINTENANCES.group, "nodemaintenances"): READ | {"patch"},
+    (NODEMAINTENANCES.group, "nodemaintenances/status"): {"patch"},
+    ("", "pods/eviction"): {"create"},
+    ("", "events"): {"create", "patch"},
+    ("policy", "poddisruptionbudgets"): READ,
+    (GROUP, "evictionrequests"): READ | {"create", "patch", "delete"},
+    (GROUP, "evictionrequests/status"): {"patch"},
+}
+
+
+def test_the_controller_may_do_what_it_needs_and_nothing_else() -> None:
+    user = User(CONTROLLER.name, CONTROLLER.groups)
+    everything = [(kind.group, kind.plural) for kind in SERVED_KINDS]
+    everything += [
+        (kind.group, f"{kind.plural}/{sub.name}") for kind in SERVED_KINDS for sub in kind.subresources
+    ]
+    found = {(group, name): verbs for group, name in everything if (verbs := allowed(user, name, group))}
+    assert found == NEEDED
+
+
+def test_its_lock_lies_in_the_system_namespace_alone() -> None:
+    user = User(CONTROLLER.name, CONTROLLER.groups)
+    assert allowed(user, "leases", "coordination.k8s.io", "kube-system") == {"create", "get", "patch"}
+    assert allowed(user, "leases", "coordination.k8s.io") == set()
+
+
+def test_the_controller_manager_does_not_evict() -> None:
+    """It collects and deletes requests with everything else, but it does not drive them."""
+    user = User(CONTROLLER_MANAGER.name, CONTROLLER_MANAGER.groups)
+    assert "create" not in allowed(user, "pods/eviction")
+    assert {"delete", "deletecollection", "list", "watch"} <= allowed(user, "evictionrequests", GROUP)

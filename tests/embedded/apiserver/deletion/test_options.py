@@ -1,0 +1,158 @@
+"""Reading and checking what comes with a DELETE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vacate.api.options import DeleteOptions, Preconditions
+from vacate.embedded.apiserver.deletion.options import check_options, options_from_body, options_from_query
+from vacate.errors import BadRequest, Invalid
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(
+    ("body", "options"),
+    [
+        (None, DeleteOptions()),
+        ({}, DeleteOptions()),
+        ({"kind": "DeleteOptions", "apiVersion": "v1", "unknown": 1}, DeleteOptions()),
+        ({"gracePeriodSeconds": 0}, DeleteOptions(grace_period_seconds=0)),
+        ({"gracePeriodSeconds": None}, DeleteOptions()),
+        ({"orphanDependents": False}, DeleteOptions(orphan_dependents=False)),
+        ({"propagationPolicy": "Orphan"}, DeleteOptions(propagation_policy="Orphan")),
+        ({"dryRun": ["All"]}, DeleteOptions(dry_run=("All",))),
+        (
+            {"preconditions": {"uid": "u", "resourceVersion": "5"}},
+            DeleteOptions(preconditions=Preconditions("u", "5")),
+        ),
+        ({"preconditions": {"uid": ""}}, DeleteOptions(preconditions=Preconditions(uid=""))),
+        ({"ignoreStoreReadErrorWithClusterBreakingPotential": True}, DeleteOptions(unsafe=True)),
+    ],
+)
+def test_bodies(body: Any, options: DeleteOptions) -> None:
+    assert options_from_body(body) == options
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            {"gracePeriodSeconds": "3"},
+            "string into gracePeriodSeconds of type int64",
+        ),
+        (
+            {"gracePeriodSeconds": True},
+            "bool into gracePeriodSeconds of type int64",
+        ),
+        (
+            {"gracePeriodSeconds": 1.5},
+            "number 1.5 into gracePeriodSeconds of type int64",
+        ),
+        (
+            {"preconditions": {"uid": 3}},
+            "number into preconditions.uid of type types.UID",
+        ),
+        (
+            {"preconditions": []},
+            "array into preconditions of type v1.Preconditions",
+        ),
+        (
+            {"dryRun": "All"},
+            "string into dryRun of type []string",
+        ),
+        (
+            {"dryRun": [1]},
+            "number into dryRun of type string",
+        ),
+    ],
+)
+def test_fields_of_a_wrong_type(body: Any, message: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        options_from_body(body)
+    found, _, where = message.partition(" into ")
+    expected = f"json: cannot unmarshal {found} into Go struct field DeleteOptions.{where}"
+    assert refused.value.message == expected
+
+
+@pytest.mark.parametrize("body", [[], "x", 3, True])
+def test_bodies_that_are_no_object(body: Any) -> None:
+    with pytest.raises(BadRequest):
+        options_from_body(body)
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ({}, DeleteOptions()),
+        ({"gracePeriodSeconds": ["0"]}, DeleteOptions(grace_period_seconds=0)),
+        ({"gracePeriodSeconds": ["-2", "9"]}, DeleteOptions(grace_period_seconds=-2)),
+        ({"orphanDependents": ["false"]}, DeleteOptions(orphan_dependents=False)),
+        ({"orphanDependents": ["0"]}, DeleteOptions(orphan_dependents=False)),
+        ({"orphanDependents": [""]}, DeleteOptions(orphan_dependents=True)),
+        ({"orphanDependents": ["yes"]}, DeleteOptions(orphan_dependents=True)),
+        ({"propagationPolicy": ["Foreground"]}, DeleteOptions(propagation_policy="Foreground")),
+        ({"dryRun": ["All", "All"]}, DeleteOptions(dry_run=("All", "All"))),
+        ({"uid": ["u"]}, DeleteOptions(preconditions=Preconditions(uid="u"))),
+        ({"uid": [""], "resourceVersion": ["5"]}, DeleteOptions(preconditions=Preconditions(None, "5"))),
+    ],
+)
+def test_queries(query: dict[str, list[str]], options: DeleteOptions) -> None:
+    assert options_from_query(query) == options
+
+
+def test_a_query_with_a_grace_that_is_no_number() -> None:
+    with pytest.raises(BadRequest) as refused:
+        options_from_query({"gracePeriodSeconds": ["soon"]})
+    assert refused.value.message == 'strconv.ParseInt: parsing "soon": invalid syntax'
+
+
+_START = 'DeleteOptions.meta.k8s.io "" is invalid: '
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            DeleteOptions(propagation_policy="Sideways"),
+            (
+                'propagationPolicy: Unsupported value: "Sideways": supported values: '
+                '"Foreground", "Background", "Orphan", "nil"'
+            ),
+        ),
+        (
+            DeleteOptions(propagation_policy="Orphan", orphan_dependents=True),
+            (
+                'propagationPolicy: Invalid value: "Orphan": '
+                "orphanDependents and deletionPropagation cannot be both set"
+            ),
+        ),
+        (
+            DeleteOptions(dry_run=("Some",)),
+            'dryRun: Unsupported value: ["Some"]: supported values: "All"',
+        ),
+        (
+            DeleteOptions(propagation_policy="", orphan_dependents=False, dry_run=("All", "")),
+            (
+                '[propagationPolicy: Invalid value: "": '
+                "orphanDependents and deletionPropagation cannot be both set, "
+                'propagationPolicy: Unsupported value: "": supported values: '
+                '"Foreground", "Background", "Orphan", "nil", '
+                'dryRun: Unsupported value: ["All",""]: supported values: "All"]'
+            ),
+        ),
+    ],
+)
+def test_options_that_are_refused(options: DeleteOptions, message: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        check_options(options)
+    assert refused.value.message == _START + message
+    assert refused.value.details["kind"] == "DeleteOptions"
+    assert refused.value.details["group"] == "meta.k8s.io"
+
+
+def test_options_that_are_fine() -> None:
+    check_options(DeleteOptions(grace_period_seconds=-1, propagation_policy="Orphan", dry_run=("All", "All")))
+    check_options(DeleteOptions(orphan_dependents=True))

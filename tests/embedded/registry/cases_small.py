@@ -1,0 +1,204 @@
+"""Cases of namespaces, nodes, events, config maps, accounts, leases and priority classes."""
+
+# ruff: noqa: E501 - the rows of a table are as long as their messages
+from __future__ import annotations
+
+from typing import Any
+
+from embedded.registry.case_types import Broken, BrokenStep, Cases, Done, DoneByStep, Refused
+from embedded.registry.cases_metadata import KEY, SUBDOMAIN, VALUE
+from embedded.registry.given import CLASSES, GONE, context
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PRIORITYCLASSES,
+    SERVICEACCOUNTS,
+)
+
+_CONFIG_KEY = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or"
+    " 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_NEITHER = "name is neither a standard finalizer name nor is it fully qualified"
+_LABEL = "metadata.labels[kubernetes.io/metadata.name]"
+_FROZEN = "Forbidden: field is immutable when `immutable` is set"
+_TERMINATING = {"metadata.deletionTimestamp": "2026-08-20T12:00:00Z", "status.phase": "Terminating"}
+_TIMED: dict[str, Any] = {
+    "eventTime": "2026-08-20T12:00:00.000000Z", "reportingComponent": "a.b/c", "reportingInstance": "i",
+    "action": "Kill", "reason": "Because",
+}  # fmt: skip
+_TAINT = {"key": "a", "value": "b", "effect": "NoSchedule"}
+_EFFECTS = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
+_ADDRESS = {"type": "InternalIP", "address": "10.0.0.1"}
+
+NAMESPACE_CASES: Cases = (
+    Done("Namespace/metadata.labels.kubernetes.io/metadata.name/default", NAMESPACES, {}, _LABEL, "shop"),
+    DoneByStep("Namespace/status.phase/default", NAMESPACES, {"status": {}}, "status.phase", "Active",
+               subresource="status"),
+    Done("Namespace/spec.finalizers/set", NAMESPACES, {"spec.finalizers": ["a.b/c"]}, "spec.finalizers",
+         ["a.b/c", "kubernetes"]),
+    Done("Namespace/status/set", NAMESPACES, {"status": {"phase": "Terminating", "conditions": []}}, "status",
+         {"phase": "Active"}),
+    DoneByStep("Namespace/spec.finalizers/kept", NAMESPACES, {"spec.finalizers": []}, "spec.finalizers",
+               ["kubernetes"]),
+    DoneByStep("Namespace/status/kept", NAMESPACES, {"status.phase": "Terminating"}, "status.phase", "Active"),
+    DoneByStep("Namespace/spec/kept", NAMESPACES, {"spec.finalizers": []}, "spec.finalizers", ["kubernetes"],
+               subresource="status"),
+    Broken("Namespace/spec.finalizers/invalid", NAMESPACES, {"spec.finalizers": ["mine"]},
+           f'spec.finalizers: Invalid value: "mine": {_NEITHER}'),
+    BrokenStep("Namespace/spec.finalizers[]/invalid", NAMESPACES, {"spec.finalizers": ["mine"]},
+               f'spec.finalizers[0]: Invalid value: "mine": {_NEITHER}', subresource="finalize"),
+    BrokenStep("Namespace/status.Phase/invalid/active", NAMESPACES, {"status.phase": "Terminating"},
+               'status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is'
+               " empty", subresource="status"),
+    BrokenStep("Namespace/status.Phase/invalid/terminating", NAMESPACES, {"status.phase": "Active"},
+               'status.Phase: Invalid value: "Active": may only be \'Terminating\' if `deletionTimestamp` is not'
+               " empty", _TERMINATING, "status"),
+)  # fmt: skip
+
+NODE_CASES: Cases = (
+    Done("Node/status.allocatable/default", NODES, {}, "status.allocatable", {"cpu": "4"}),
+    Done("Node/status.capacity.{}/default", NODES, {"status.capacity.cpu": "0.5"}, "status.capacity.cpu", "500m"),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24"}, "spec.podCIDRs", ["10.0.0.0/24"]),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDRs": ["10.0.0.0/24"]}, "spec.podCIDR", "10.0.0.0/24"),
+    Done("Node/spec.podCIDRs/default", NODES, {"spec.podCIDR": "10.0.0.0/24", "spec.podCIDRs": ["10.1.0.0/24"]},
+         "spec.podCIDRs", ["10.0.0.0/24"]),
+    Done("Node/spec.configSource/set", NODES, {"spec.configSource": {}}, "spec.configSource", None),
+    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
+             f'spec.podCIDRs[0]: Invalid value: "{given}": must be a valid CIDR value, '
+             "(e.g. 10.9.8.0/24 or 2001:db8::/64)")
+      for given in ("x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8")),
+    *(Broken("Node/spec.podCIDRs[]/invalid", NODES, {"spec.podCIDRs": [given]},
+             f'spec.podCIDRs[0]: Invalid value: "{given}": {said}')
+      for given, said in (
+          ("010.0.0.0/8", "must not have leading 0s in IP or prefix length"),
+          ("10.0.0.0/08", "must not have leading 0s in IP or prefix length"),
+          ("::ffff:10.0.0.0/120", "must not have an IPv4-mapped IPv6 address"),
+          ("10.0.0.1/8", "must not have bits set beyond the prefix length"),
+      )),
+    Broken("Node/spec.podCIDRs/invalid", NODES, {"spec.podCIDRs": ["10.0.0.0/24", "10.1.0.0/24"]},
+           'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.1.0.0/24"]: '
+           "may specify no more than one CIDR for each IP family"),
+    Done("Node/spec.taints/set", NODES, {}, "spec.taints",
+         [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
+    DoneByStep("Node/status/kept", NODES, {"status.capacity": {}}, "status.capacity", {"cpu": "4"}),
+    DoneByStep("Node/spec/kept", NODES, {"spec.unschedulable": True}, "spec.unschedulable", None,
+               subresource="status"),
+    Broken("Node/metadata.taints[].key/invalid", NODES, {"spec.taints": [{**_TAINT, "key": "-"}]},
+           f'metadata.taints[0].key: Invalid value: "-": {KEY}'),
+    Broken("Node/metadata.taints[].value/invalid", NODES, {"spec.taints": [{**_TAINT, "value": "!"}]},
+           f'metadata.taints[0].value: Invalid value: "!": {VALUE}'),
+    Broken("Node/metadata.taints[].effect/required", NODES, {"spec.taints": [{"key": "a"}]},
+           "metadata.taints[0].effect: Required value"),
+    Broken("Node/metadata.taints[].effect/unsupported", NODES, {"spec.taints": [{"key": "a", "effect": "No"}]},
+           f'metadata.taints[0].effect: Unsupported value: "No": {_EFFECTS}'),
+    Broken("Node/metadata.taints[]/duplicate", NODES, {"spec.taints": [_TAINT, {**_TAINT, "value": "c"}]},
+           'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"c","Effect":"NoSchedule","TimeAdded":null}:'
+           " taints must be unique by key and effect pair"),
+    Broken("Node/status.capacity.{}/invalid/sign", NODES,
+           {"status.capacity.cpu": "-1", "status.allocatable": {}},
+           'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0'),
+    Broken("Node/status.capacity.{}/invalid/whole", NODES,
+           {"status.capacity.pods": "1500m", "status.allocatable": {}},
+           'status.capacity.pods: Invalid value: "1500m": must be an integer'),
+    Broken("Node/status.allocatable.{}/invalid", NODES, {"status.allocatable": {"cpu": "-1"}},
+           'status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0'),
+    BrokenStep("Node/status.addresses[]/duplicate", NODES, {"status.addresses": [_ADDRESS, _ADDRESS]},
+               'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}',
+               subresource="status"),
+    BrokenStep("Node/spec.podCIDRs/forbidden", NODES, {"spec.podCIDRs": ["10.2.0.0/24"]},
+               'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+               {"spec.podCIDRs": ["10.1.0.0/24"]}),
+    BrokenStep("Node/spec.externalID/forbidden", NODES, {"spec.externalID": "b"},
+               "spec.externalID: Forbidden: may not be updated"),
+    BrokenStep("Node/spec.providerID/forbidden", NODES, {"spec.providerID": "b"},
+               'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
+               {"spec.providerID": "a"}),
+)  # fmt: skip
+
+EVENT_CASES: Cases = (
+    Broken("Event/involvedObject.namespace/invalid", EVENTS, {"involvedObject.namespace": "other"},
+           'involvedObject.namespace: Invalid value: "other": does not match event.namespace'),
+    Broken("Event/involvedObject.namespace/invalid", EVENTS, {"involvedObject.namespace": GONE},
+           'involvedObject.namespace: Invalid value: "": does not match event.namespace'),
+    Broken("Event/reportingComponent/required", EVENTS, {**_TIMED, "reportingComponent": ""},
+           "reportingComponent: Required value"),
+    Broken("Event/reportingComponent/invalid", EVENTS, {**_TIMED, "reportingComponent": "-"},
+           f'reportingComponent: Invalid value: "-": {KEY}'),
+    Broken("Event/reportingInstance/required", EVENTS, {**_TIMED, "reportingInstance": ""},
+           "reportingInstance: Required value"),
+    Broken("Event/reportingInstance/invalid", EVENTS, {**_TIMED, "reportingInstance": "x" * 129},
+           'reportingInstance: Invalid value: "": can have at most 128 characters'),
+    Broken("Event/action/required", EVENTS, {**_TIMED, "action": ""}, "action: Required value"),
+    Broken("Event/action/invalid", EVENTS, {**_TIMED, "action": "x" * 129},
+           'action: Invalid value: "": can have at most 128 characters'),
+    Broken("Event/reason/required", EVENTS, {**_TIMED, "reason": ""}, "reason: Required value"),
+    Broken("Event/reason/invalid", EVENTS, {**_TIMED, "reason": "x" * 129},
+           'reason: Invalid value: "": can have at most 128 characters'),
+    Broken("Event/message/invalid", EVENTS, {**_TIMED, "message": "x" * 1025},
+           'message: Invalid value: "": can have at most 1024 characters'),
+    Broken("Event/namespace/invalid", EVENTS,
+           {"metadata.namespace": "Shop", "involvedObject.namespace": "Shop"},
+           f'namespace: Invalid value: "Shop": {SUBDOMAIN}'),
+)  # fmt: skip
+
+CONFIGMAP_CASES: Cases = (
+    Broken("ConfigMap/data[]/invalid", CONFIGMAPS, {"data": {"a/b": ""}},
+           f'data[a/b]: Invalid value: "a/b": {_CONFIG_KEY}'),
+    Broken("ConfigMap/data[]/invalid/twice", CONFIGMAPS, {"binaryData": {"a": "AA=="}},
+           'data[a]: Invalid value: "a": duplicate of key present in binaryData'),
+    Broken("ConfigMap/binaryData[]/invalid", CONFIGMAPS, {"binaryData": {"..": ""}},
+           "binaryData[..]: Invalid value: \"..\": must not be '..'"),
+    Broken("ConfigMap/too-long/size", CONFIGMAPS, {"data.a": "x" * (1024 * 1024 + 1)},
+           ": Too long: may not be more than 1048576 bytes"),
+    BrokenStep("ConfigMap/immutable/forbidden", CONFIGMAPS, {"immutable": False}, f"immutable: {_FROZEN}",
+               {"immutable": True}),
+    BrokenStep("ConfigMap/data/forbidden", CONFIGMAPS, {"data.a": "2"}, f"data: {_FROZEN}",
+               {"immutable": True}),
+    BrokenStep("ConfigMap/binaryData/forbidden", CONFIGMAPS, {"binaryData": {"b": "AA=="}},
+               f"binaryData: {_FROZEN}", {"immutable": True}),
+    Done("ServiceAccount/secrets[]/set", SERVICEACCOUNTS, {"secrets": [{"name": "s", "namespace": "x"}]},
+         "secrets", [{"name": "s"}]),
+    DoneByStep("ServiceAccount/secrets[]/set", SERVICEACCOUNTS, {"secrets": [{"name": "s", "kind": "x"}]},
+               "secrets", [{"name": "s"}]),
+)  # fmt: skip
+
+LEASE_CASES: Cases = (
+    Done("Lease/spec.strategy/dropped", LEASES, {"spec.strategy": "x"}, "spec.strategy", None),
+    Done("Lease/spec.preferredHolder/dropped", LEASES, {"spec.preferredHolder": "x"}, "spec.preferredHolder", None),
+    DoneByStep("Lease/spec.strategy/dropped", LEASES, {"spec.strategy": "x"}, "spec.strategy", None),
+    Broken("Lease/spec.leaseDurationSeconds/invalid", LEASES, {"spec.leaseDurationSeconds": 0},
+           "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"),
+    Broken("Lease/spec.leaseTransitions/invalid", LEASES, {"spec.leaseTransitions": -1},
+           "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"),
+)  # fmt: skip
+
+_RESERVED = "priority class names with 'system-' prefix are reserved for system use only. error: "
+PRIORITY_CASES: Cases = (
+    Done("PriorityClass/preemptionPolicy/default", PRIORITYCLASSES, {}, "preemptionPolicy",
+         "PreemptLowerPriority"),
+    Refused("PriorityClass/globalDefault/refused", PRIORITYCLASSES, {"globalDefault": True}, 403,
+            'priorityclasses.scheduling.k8s.io "urgent" is forbidden: PriorityClass low is already marked as'
+            " default. Only one default can exist", context(default_priority_class=lambda: CLASSES["low"])),
+    Broken("PriorityClass/metadata.name/forbidden", PRIORITYCLASSES, {"metadata.name": "system-x"},
+           f"metadata.name: Forbidden: {_RESERVED}system-x is not a known system priority class"),
+    Broken("PriorityClass/metadata.name/forbidden", PRIORITYCLASSES, {"metadata.name": "system-node-critical"},
+           f"metadata.name: Forbidden: {_RESERVED}value of system-node-critical PriorityClass must be 2000001000"),
+    Broken("PriorityClass/value/forbidden", PRIORITYCLASSES, {"value": 1_000_000_001},
+           "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"),
+    Broken("PriorityClass/preemptionPolicy/required", PRIORITYCLASSES, {"preemptionPolicy": ""},
+           "preemptionPolicy: Required value"),
+    Broken("PriorityClass/preemptionPolicy/unsupported", PRIORITYCLASSES, {"preemptionPolicy": "x"},
+           'preemptionPolicy: Unsupported value: "x": supported values: "PreemptLowerPriority", "Never"'),
+    BrokenStep("PriorityClass/value/forbidden/fixed", PRIORITYCLASSES, {"value": 101},
+               "value: Forbidden: may not be changed in an update."),
+    BrokenStep("PriorityClass/preemptionPolicy/invalid", PRIORITYCLASSES, {"preemptionPolicy": "Never"},
+               'preemptionPolicy: Invalid value: "Never": field is immutable'),
+)  # fmt: skip
+
+CASES: Cases = (
+    *NAMESPACE_CASES, *NODE_CASES, *EVENT_CASES, *CONFIGMAP_CASES, *LEASE_CASES, *PRIORITY_CASES,
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""Registration by annotations, for any annotations: never a crash, never a guess, always the same order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vacate.api.names import dns1123_subdomain
+from vacate.eviction.registration import (
+    CONTROLLER,
+    CONTROLLER_PRIORITY,
+    MAX_PRIORITY,
+    PREFIXES,
+    annotation_faults,
+    annotations_of,
+    registering,
+    resolve,
+)
+
+pytestmark = pytest.mark.unit
+
+OURS, OLDER = PREFIXES
+KEYS = st.builds(
+    lambda prefix, part, name: f"{prefix}/{part}{name}",
+    st.sampled_from((*PREFIXES, "example.com")),
+    st.sampled_from(("priority_", "hash_", "instigator_", "")),
+    st.sampled_from(
+        ("a.example.com", "b.example.com", "k1", "A", "mine.k8s.io", "deployment.apps.k8s.io", "")
+    ),
+)
+NUMBERS = st.sampled_from(("0", "7", "10000", "100000", "100001", "-1", "+1", "007", "", "x", "1e3", "٣"))
+ROLES = st.sampled_from(("", "/", "/controller", "/other", "/a/b"))
+VALUES = st.builds(str.__add__, NUMBERS, ROLES) | st.sampled_from(("a.example.com", "Wrong", "x" * 300))
+ANNOTATIONS = st.dictionaries(KEYS, VALUES, max_size=8)
+WELL = st.dictionaries(
+    st.sampled_from([f"{letter}.example.com" for letter in "abcdefgh"]),
+    st.integers(0, MAX_PRIORITY).filter(lambda number: number != CONTROLLER_PRIORITY),
+)
+
+
+@given(ANNOTATIONS)
+def test_what_has_no_fault_is_a_list_of_distinct_names(annotations: dict[str, str]) -> None:
+    found = resolve({"metadata": {"annotations": annotations}})
+    assert all(str(fault) for fault in found.faults)
+    if not found.faults:
+        assert len(set(found.interceptors)) == len(found.interceptors)
+        assert not any(dns1123_subdomain(name) for name in found.interceptors)
+
+
+@given(ANNOTATIONS)
+def test_a_pod_that_may_be_written_may_be_requested(annotations: dict[str, str]) -> None:
+    if not annotation_faults(annotations):
+        assert resolve({"metadata": {"annotations": annotations}}).faults == ()
+
+
+@given(ANNOTATIONS)
+def test_annotations_of_others_mean_nothing(annotations: dict[str, str]) -> None:
+    own = registering(annotations)
+    assert annotation_faults(own) == annotation_faults(annotations)
+    pod = {"metadata": {"annotations": annotations}}
+    assert resolve({"metadata": {"annotations": own}}) == resolve(pod)
+
+
+@given(WELL, st.sampled_from(PREFIXES), st.booleans())
+def test_the_highest_comes_last_and_equals_go_by_name(
+    wanted: dict[str, int], prefix: str, controlled: bool
+) -> None:
+    annotations = {f"{prefix}/priority_{name}": str(number) for name, number in wanted.items()}
+    ranks = dict(wanted)
+    if controlled:
+        annotations[f"{prefix}/priority_owner.example.com"] = f"{CONTROLLER_PRIORITY}/{CONTROLLER}"
+        ranks["owner.example.com"] = CONTROLLER_PRIORITY
+    found = resolve({"metadata": {"annotations": annotations}})
+    assert found.faults == ()
+    assert found.interceptors == tuple(sorted(ranks, key=lambda name: (ranks[name], name)))
+
+
+@pytest.mark.parametrize("pod", [{}, {"metadata": None}, {"metadata": {"annotations": {"a": 1, "b": "c"}}}])
+def test_odd_metadata(pod: dict[str, object]) -> None:
+    assert set(annotations_of(pod).values()) <= {"c"}
+    assert resolve(pod).interceptors == ()

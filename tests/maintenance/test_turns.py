@@ -1,0 +1,121 @@
+"""Which nodes may be drained now, how far a node is, and what is recorded on it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from vacate.api.types import Node, ObjectMeta, Taint
+from vacate.api.types.core import NodeSpec
+from vacate.api.types.nodemaintenance import NodeProgress
+from vacate.maintenance.claims import claim_patch, claims_of, release_patch
+from vacate.maintenance.names import CLAIMS
+from vacate.maintenance.progress import counted, estimate, percent_of, steady
+from vacate.maintenance.turns import Candidate, limit_of, next_turns
+
+pytestmark = pytest.mark.unit
+
+EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "total", "limit"),
+    [(1, 10, 1), (3, 10, 3), ("25%", 10, 2), ("1%", 10, 1), ("100%", 4, 4), ("x", 4, 1), (0, 4, 1)],
+)
+def test_limits(value: int | str, total: int, limit: int) -> None:
+    assert limit_of(value, total) == limit
+
+
+def nodes(text: str) -> list[Candidate]:
+    """`a1+ b2.` is node a of topology 1, active, and b of 2, waiting; without a sign it is done."""
+    return [Candidate(one[0], one[2:] == "+", one[2:] == ".", one[1]) for one in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "topology", "starts"),
+    [
+        ("a1. b1. c1.", 1, False, ["a"]),
+        ("a1. b1. c1.", 2, False, ["a", "b"]),
+        ("a1+ b1. c1.", 2, False, ["b"]),
+        ("a1+ b1+ c1.", 2, False, []),
+        ("a1 b1. c1.", 1, False, ["b"]),
+        ("a1. b2. c1.", 3, True, ["a", "c"]),
+        ("a2+ b1. c2.", 3, True, ["c"]),
+        ("a1+ b2.", 5, True, []),
+    ],
+)
+def test_turns(given: str, limit: int, topology: bool, starts: list[str]) -> None:
+    assert next_turns(nodes(given), limit, by_topology=topology) == starts
+
+
+def test_counts_never_fall() -> None:
+    row, seen = NodeProgress(name="n"), []
+    for remaining in (5, 3, 4, 0):
+        total, gone = counted(row, remaining)
+        seen.append((total, gone))
+        row = NodeProgress(name="n", pods_total=total, pods_evicted=gone)
+    assert seen == [(5, 0), (5, 2), (6, 2), (6, 6)]
+    assert (percent_of(0, 0), percent_of(1, 3)) == (100, 33)
+
+
+def test_estimates() -> None:
+    minute = dt.timedelta(minutes=1)
+    now = EPOCH + 10 * minute
+    assert estimate(now, EPOCH, 0, 5, []) is None
+    assert estimate(now, EPOCH, 5, 5, []) == now + 10 * minute
+    assert estimate(now, EPOCH, 5, 5, [now + 30 * minute, now - minute]) == now + 30 * minute
+    assert estimate(now, EPOCH, 5, 0, [now + minute]) is None
+    before = now + 10 * minute
+    assert steady(before, before + dt.timedelta(seconds=20), now) == before
+    assert steady(before, before + 5 * minute, now) == before + 5 * minute
+
+
+def a_node(annotation: str | None = None, **spec: Any) -> Node:
+    annotations = {} if annotation is None else {CLAIMS: annotation}
+    meta = ObjectMeta(name="n", uid="u", resource_version="7", annotations=annotations)
+    return Node(metadata=meta, spec=NodeSpec(**spec))
+
+
+def after(node: Node, patch: Any) -> Node:
+    """The node as a server would have it after the patch."""
+    assert patch["metadata"]["resourceVersion"] == "7"
+    spec = patch.get("spec", {})
+    unschedulable = spec.get("unschedulable", node.spec.unschedulable) or False
+    taints = [Taint(**one) for one in spec["taints"] or []] if "taints" in spec else node.spec.taints
+    return a_node(patch["metadata"]["annotations"][CLAIMS], unschedulable=unschedulable, taints=taints)
+
+
+def known(_name: str, uid: str) -> bool:
+    return uid != "dead"
+
+
+def test_what_was_done_is_undone_and_no_more() -> None:
+    other = Taint(key="theirs", effect="NoSchedule")
+    free = a_node(taints=[other])
+    mine = after(free, claim_patch(free, "a", "1", taint=True, known=known))
+    assert (mine.spec.unschedulable, len(mine.spec.taints)) == (True, 2)
+    assert claim_patch(mine, "a", "1", taint=True, known=known) is None
+    shared = after(mine, claim_patch(mine, "b", "2", taint=False, known=known))
+    one = after(shared, release_patch(shared, "a", known=known))
+    assert (one.spec.unschedulable, one.spec.taints) == (True, [other])
+    none = after(one, release_patch(one, "b", known=known))
+    assert (none.spec.unschedulable, claims_of(none).by) == (False, {})
+    assert release_patch(none, "b", known=known) is None
+
+
+def test_a_cordon_of_others_stays() -> None:
+    theirs = a_node(unschedulable=True)
+    mine = after(theirs, claim_patch(theirs, "a", "1", taint=False, known=known))
+    assert after(mine, release_patch(mine, "a", known=known)).spec.unschedulable
+
+
+def test_claims_of_maintenances_that_are_gone_do_not_hold_a_node() -> None:
+    node = a_node('{"by": {"a": "1", "gone": "dead"}, "cordoned": true}', unschedulable=True)
+    assert not after(node, release_patch(node, "a", known=known)).spec.unschedulable
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"x"', '{"by": 3}', '{"by": {"a": {}}, "cordoned": "yes"}'])
+def test_a_record_that_somebody_spoilt_claims_no_cordon(text: str) -> None:
+    assert claims_of(a_node(text)).cordoned is False

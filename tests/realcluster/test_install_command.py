@@ -1,0 +1,272 @@
+"""`vacate install` and `vacate uninstall` as processes, on a real cluster whose nodes run pods on paper.
+
+Waiting, and whatever can come between: Ctrl-C, kill -9, two at once, a namespace on its way out, missing
+rights.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.arms_kube_town import NODE_COUNT, open_town
+from support.cluster_process import environment, vacate
+from support.https import Https, Obj
+from support.waiting import until
+from vacate.install import Monitoring, Settings, objects
+from vacate.install.apply.inventory import line_of
+from vacate.install.objectkinds import path_of
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("install"), pytest.mark.timeout(200)]
+
+HOME = "vacate-system"
+NAMESPACE = f"/api/v1/namespaces/{HOME}"
+NOTES = f"{NAMESPACE}/configmaps/vacate-installation"
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+CONFIGURATIONS = (
+    f"{HOOKS}/mutatingwebhookconfigurations/vacate-mutating",
+    f"{HOOKS}/validatingwebhookconfigurations/vacate-validating",
+)
+
+
+class Town:
+    """The cluster, and the commands in it."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self.admin = Https.from_kubeconfig(kubeconfig)
+
+    def run(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+        return vacate(command, "--kubeconfig", str(self.kubeconfig), *options)
+
+    def begin(self, command: str, *options: str) -> subprocess.Popen[str]:
+        arguments = [sys.executable, "-m", "vacate", command, "--kubeconfig", str(self.kubeconfig), *options]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            arguments, stdout=pipe, stderr=pipe, text=True,
+            env=environment() | {"PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+
+    def there(self, settings: Settings) -> set[str]:
+        return {path_of(obj) for obj in objects(settings) if self.admin.get(path_of(obj)).code == 200}
+
+    def trust(self) -> None:
+        """What the webhook would do, if the pods were more than paper."""
+        for path in CONFIGURATIONS:
+            hooks = self.admin.get(path).ok()["webhooks"]
+            for hook in hooks:
+                hook["clientConfig"]["caBundle"] = "LS0tCg=="
+            self.admin.patch(path, {"webhooks": hooks})
+
+    def nodes(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.admin.get("/api/v1/nodes").ok()["items"]]
+
+    @contextmanager
+    def cordoned(self) -> Iterator[None]:
+        names = self.nodes()
+        try:
+            for name in names:
+                self.admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+            yield
+        finally:
+            for name in names:
+                self.admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
+
+    def user(self, name: str, rules: list[Obj], folder: Path) -> Path:
+        """A kubeconfig of somebody with these rights everywhere."""
+        rbac = "/apis/rbac.authorization.k8s.io/v1"
+        self.admin.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
+        self.admin.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+        binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+        self.admin.create(f"{rbac}/clusterrolebindings", binding)
+        path = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
+        token = self.admin.create(path, {"spec": {}})["status"]["token"]
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        file = folder / f"{name}.kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        return file
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with open_town("real", tmp_path_factory.mktemp("installs")) as kubeconfig:
+        town = Town(kubeconfig)
+        until(lambda: len(town.nodes()) == NODE_COUNT, 60.0)
+        yield town
+
+
+@pytest.fixture
+def town(whole: Town) -> Iterator[Town]:
+    """Without Vacate, before and after."""
+    yield whole
+    done = whole.run("uninstall", "--crds")
+    assert done.returncode == 0, done.stderr
+    until(lambda: whole.admin.get(NAMESPACE).code == 404, 60.0)
+    assert whole.there(Settings(monitoring=Monitoring(dashboard=True))) == set()
+
+
+def test_waiting(town: Town) -> None:
+    """In vain, until Ctrl-C, and until all is ready."""
+    with town.cordoned():
+        not_ready_in_time(town)
+    interrupted(town)
+    command = town.begin("install", "--wait")
+    until(lambda: _available(town, "vacate-webhook") and _available(town, "vacate-manager"), 60.0)
+    assert command.poll() is None  # there is no authority yet
+    town.trust()
+    out, err = command.communicate(timeout=60)
+    assert (command.returncode, err) == (0, "")
+    assert out.splitlines()[-1] == "Installed, and ready."
+    assert out.count(" ready\n") == 4
+    pods_that_may_not_be_made(town)
+
+
+def not_ready_in_time(town: Town) -> None:
+    done = town.run("install", "--wait=4s")
+    assert done.returncode == 4
+    errors = done.stderr.splitlines()
+    assert errors[0].startswith("error: deployment.apps/vacate-manager: 0 of 2 copies are available: pod ")
+    assert "Unschedulable: 0/3 nodes are available: 3 node(s) were unschedulable" in errors[0]
+    assert errors[2].endswith("vacate-mutating: 2 of 2 webhooks have no authority yet")
+    assert errors[-1] == "Installed, and not ready after 4s; the same command goes on waiting."
+
+
+def interrupted(town: Town) -> None:
+    command = town.begin("install", "--wait=5m")
+    assert command.stdout is not None
+    while not command.stdout.readline().startswith("deployment.apps/vacate-manager ready"):
+        assert command.poll() is None
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=20)
+    assert (command.returncode, err) == (130, "Interrupted. The same command goes on where it was.\n")
+
+
+def pods_that_may_not_be_made(town: Town) -> None:
+    none = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    town.admin.create(f"{NAMESPACE}/resourcequotas", none)
+    until(lambda: "hard" in town.admin.get(f"{NAMESPACE}/resourcequotas/none").ok().get("status", {}))
+    town.admin.delete(f"/apis/apps/v1/namespaces/{HOME}/deployments/vacate-webhook")
+    done = town.run("install", "--wait=4s")
+    assert done.returncode == 4
+    assert "exceeded quota: none" in done.stderr.splitlines()[0]
+
+
+def _available(town: Town, name: str) -> bool:
+    found = town.admin.get(f"/apis/apps/v1/namespaces/{HOME}/deployments/{name}")
+    return found.code == 200 and found.obj.get("status", {}).get("availableReplicas") == 2
+
+
+def test_killed_in_the_middle(town: Town) -> None:
+    killed(town.begin("install"), lambda: town.admin.get(CONFIGURATIONS[0]).code == 200)
+    done = town.run("install", "--no-network-policy")
+    assert done.returncode == 0, done.stderr
+    wanted = Settings(network_policy=False)
+    assert town.there(Settings()) == {path_of(obj) for obj in objects(wanted)}
+    noted = town.admin.get(NOTES).ok()["data"]["objects"].splitlines()
+    assert sorted(noted) == sorted(line_of(obj) for obj in objects(wanted))
+
+    killed(town.begin("uninstall", "--crds"), lambda: town.admin.get(CONFIGURATIONS[0]).code == 404)
+    done = town.run("uninstall", "--crds")
+    assert done.returncode == 0, done.stderr
+    until(lambda: town.there(Settings()) == set(), 60.0)
+
+
+def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
+    until(when, 60.0)
+    assert command.poll() is None
+    command.kill()
+    command.communicate(timeout=20)
+
+
+def test_two_at_once_take_turns(town: Town) -> None:
+    """Whoever is last decides; nothing of the other is left."""
+    first = town.begin("install", "--no-network-policy")
+    second = town.begin("install", "--webhook-url", "https://127.0.0.1:1")
+    for one in (first, second):
+        out, err = one.communicate(timeout=100)
+        assert one.returncode == 0, (out, err)
+    settings = (Settings(network_policy=False), Settings(webhook_url="https://127.0.0.1:1"))
+    there = town.there(Settings())
+    left, right = ({path_of(obj) for obj in objects(one)} for one in settings)
+    assert there in (left, right)
+    noted = town.admin.get(NOTES).ok()["data"]["objects"].splitlines()
+    won = settings[0] if there == left else settings[1]
+    assert sorted(noted) == sorted(line_of(obj) for obj in objects(won))
+    one_way_and_the_other(town)
+
+
+def one_way_and_the_other(town: Town) -> None:
+    """Whoever is told that the namespace goes can come again."""
+    away, back = town.begin("uninstall"), town.begin("install")
+    _, err = away.communicate(timeout=100)
+    assert (away.returncode, err) == (0, "")
+    _, err = back.communicate(timeout=100)
+    assert back.returncode == 0 or len(err.splitlines()) == 1, err
+    done = town.run("install")
+    assert done.returncode == 0, done.stderr
+    assert town.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
+
+
+def test_a_namespace_on_its_way_out_is_waited_for(town: Town) -> None:
+    town.admin.create("/api/v1/namespaces", {"metadata": {"name": HOME}})
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/stays"]}}
+    town.admin.create(f"{NAMESPACE}/configmaps", held)
+    town.admin.delete(NAMESPACE)
+    command = town.begin("install")
+    until(lambda: "deletionTimestamp" in town.admin.get(NAMESPACE).ok()["metadata"])
+    assert command.poll() is None
+    town.admin.patch(f"{NAMESPACE}/configmaps/held", {"metadata": {"finalizers": None}})
+    out, err = command.communicate(timeout=60)
+    assert (command.returncode, err) == (0, "")
+    assert f"namespace/{HOME} created" in out
+
+
+def test_rights(town: Town, tmp_path: Path) -> None:
+    lacking_nearly_all(town, town.user("reader", READ, tmp_path))
+    unable_to_hand_on(town.user("deputy", WRITE, tmp_path))
+    assert town.run("install").returncode == 0
+    assert town.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
+
+
+READ = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]
+WRITE = [
+    {
+        "apiGroups": [
+            "", "apps", "policy", "networking.k8s.io", "admissionregistration.k8s.io",
+            "apiextensions.k8s.io", "rbac.authorization.k8s.io", "coordination.k8s.io",
+        ],
+        "resources": ["*"],
+        "verbs": ["get", "create", "patch", "delete"],
+    },
+    {"apiGroups": ["evictionrequest.coordination.k8s.io"], "resources": ["*"], "verbs": ["list"]},
+]  # fmt: skip
+
+
+def lacking_nearly_all(town: Town, kubeconfig: Path) -> None:
+    """All that is missing is named, and nothing is begun."""
+    done = vacate("install", "--kubeconfig", str(kubeconfig))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: you may not install Vacate into this cluster; you lack: ")
+    assert "create, patch clusterroles.rbac.authorization.k8s.io; " in line
+    assert f"create, patch deployments.apps in {HOME}" in line
+    assert "list evictionrequests" not in line
+    assert town.there(Settings()) == set()
+
+
+def unable_to_hand_on(kubeconfig: Path) -> None:
+    """Who may write roles and lacks what is in them is stopped by the server; an administrator goes on."""
+    done = vacate("install", "--kubeconfig", str(kubeconfig))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: clusterroles.rbac.authorization.k8s.io")
+    assert "attempting to grant RBAC permissions not currently held" in done.stderr

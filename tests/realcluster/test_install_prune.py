@@ -1,0 +1,287 @@
+"""An upgrade removes what an earlier installation had and this one has not, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from support.arms import Obj
+from support.kube_install import Place, installing
+from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, LEASES, NAMESPACES
+from vacate.api.objectnames import WEBHOOK
+from vacate.clock import SystemClock
+from vacate.crds.definition import definition
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
+from vacate.install import Monitoring, Settings, objects
+from vacate.install.apply.installer import Installer, Way
+from vacate.install.apply.inventory import line_of, object_of
+from vacate.install.apply.requests import applied, existing
+from vacate.install.apply.uninstaller import Uninstaller, removable
+from vacate.install.manifests.roles import former_roles
+from vacate.install.objectkinds import kind_of, path_of, shown
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+
+RULES = "rules:\n  - interceptors: [{name: a.example.com, priority: 1}]\n"
+BOARD = Monitoring(dashboard=True)
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    async with installing() as place:
+        yield place
+
+
+def lines(found: Settings) -> set[str]:
+    return {line_of(obj) for obj in objects(found)}
+
+
+def dropped(before: Settings, after: Settings) -> list[Obj]:
+    left = lines(before) - lines(after)
+    return [obj for obj in objects(before) if line_of(obj) in left]
+
+
+def in_cluster(place: Place, **changes: object) -> Settings:
+    """Everything runs in the cluster, or would if somebody ran pods."""
+    return place.changed(webhook_url="", **changes)
+
+
+async def test_what_is_no_longer_wanted_goes(place: Place) -> None:
+    """Deployments, budgets, services, network policies, rules and the dashboard, all at once."""
+    full = in_cluster(place, pod_rules=RULES, monitoring=BOARD)
+    await place.install(full)
+    assert sorted(await place.noted()) == sorted(lines(full))
+    less = place.changed(deploy_manager=False, network_policy=False)
+    gone = dropped(full, less)
+    assert len(gone) == 12, gone
+
+    said = await place.install(less)
+    pruned = [line.removesuffix(" pruned") for line in said if line.endswith(" pruned")]
+    assert sorted(pruned) == sorted(map(shown, gone))
+    assert await place.there(gone) == []
+    assert sorted(await place.there(objects(less))) == sorted(
+        path_of(obj) for obj in objects(less) if kind_of(obj) != NAMESPACES
+    )
+    assert sorted(await place.noted()) == sorted(lines(less))
+    assert [line for line in await place.install(less) if not line.endswith(" unchanged")] == []
+
+
+async def test_no_prune_keeps_it_until_a_later_run(place: Place) -> None:
+    await place.install(place.changed(monitoring=BOARD))
+    (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
+    said = await place.install(way=Way(prune=False))
+    assert not [line for line in said if "pruned" in line]
+    assert len(await place.there([board])) == 1
+    assert f"{shown(board)} pruned" in await place.install()
+
+
+async def test_the_definition_and_its_requests_are_never_pruned(place: Place) -> None:
+    await place.install()
+    without = place.changed(definitions=False)
+    said = await place.install(without)
+    assert f"{shown(definition())} kept: others have objects there" in said
+    assert await existing(place.client, definition()) is not None
+
+
+async def test_what_is_not_ours_stays(place: Place) -> None:
+    """By name it could be ours, or the notes say so; but by the word of the server it is somebody else's."""
+    namespace = place.settings.namespace
+    await place.install()
+    (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
+    theirs = {"metadata": {"name": board["metadata"]["name"]}, "data": {"a": "b"}}
+    await place.client.create(CONFIGMAPS, theirs, namespace)
+    await place.client.create(CONFIGMAPS, {"metadata": {"name": "victim"}}, namespace)
+    note = "".join(f"{line}\n" for line in [*await place.noted(), f"v1 ConfigMap {namespace}/victim"])
+    hostile = f"{note}v1 Node n\n v1\nv1 Namespace default\nv1 ConfigMap a/b/c\n\n"
+    change = {"data": {"objects": hostile}}
+    await place.client.patch(CONFIGMAPS, "vacate-installation", change, namespace)
+
+    said = await place.install()
+    assert [line for line in said if "pruned" in line] == []
+    assert "configmap/victim kept: it is not from vacate install" in said
+    for name in (board["metadata"]["name"], "victim"):
+        assert await place.client.get(CONFIGMAPS, name, namespace)
+    assert await place.client.get(NAMESPACES, "default")
+
+
+async def test_what_somebody_else_has_applied_as_well_stays(place: Place) -> None:
+    await place.install(place.changed(monitoring=BOARD))
+    (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
+    query = {"fieldManager": "flux", "force": "true"}
+    answer = await place.arm.call(
+        "PATCH", path_of(board), body=board, query=query, content_type="application/apply-patch+yaml"
+    )
+    answer.ok()
+    assert f"{shown(board)} kept: flux has applied it as well" in await place.install()
+    assert len(await place.there([board])) == 1
+
+
+async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Place) -> None:
+    """As version 0.1 left it: a Role for Secrets, and a ClusterRole that may patch the configurations."""
+    namespace = place.settings.namespace
+    await place.install(way=Way(prune=False))
+    role, binding = former_roles(namespace)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
+    await applied(place.client, {**role, "rules": [rule]})
+    subject = {"kind": "ServiceAccount", "name": WEBHOOK, "namespace": namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": WEBHOOK}
+    await applied(place.client, {**binding, "roleRef": reference, "subjects": [subject]})
+    wide = {"apiVersion": role["apiVersion"], "kind": "ClusterRole", "metadata": {"name": WEBHOOK}}
+    hooks = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+    patching = {"apiGroups": ["admissionregistration.k8s.io"], "resources": hooks, "verbs": ["patch"]}
+    await applied(place.client, {**wide, "rules": [patching]})
+
+    said = await place.install()
+    assert {f"{shown(role)} pruned", f"{shown(binding)} pruned"} <= set(said)
+    assert await place.there([role, binding]) == []
+    narrow = await place.client.get(CLUSTERROLES, WEBHOOK)
+    assert not [rule for rule in narrow["rules"] if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
+
+
+async def test_an_installation_from_before_there_were_notes(place: Place) -> None:
+    full = in_cluster(place, monitoring=BOARD)
+    for obj in objects(full):
+        await applied(place.client, obj)
+    assert await place.noted() == []
+    await place.install()
+    assert await place.there(dropped(full, place.settings)) == []
+
+
+async def test_what_was_interrupted_is_finished_by_the_next_run(place: Place) -> None:
+    """Ended after each write in turn: the notes name all that is there, and the next run leaves no trace."""
+    full = in_cluster(place, monitoring=BOARD)
+    await place.install(full)
+    gone = dropped(full, place.settings)
+    for stop_after in (1, 5, len(objects(place.settings)), len(objects(place.settings)) + 2):
+        tell = _ends_after(stop_after)
+        installer = Installer(place.client, SystemClock(), system_entropy(), tell)
+        with pytest.raises(Killed):
+            await installer.install(place.settings)
+        known = [obj for line in await place.noted() if (obj := object_of(line)) is not None]
+        there = await place.there(objects(full))
+        assert set(there) <= {path_of(obj) for obj in known}
+    await place.install()
+    assert await place.there(gone) == []
+    assert sorted(await place.noted()) == sorted(lines(place.settings))
+
+
+class Jumping(SystemClock):
+    """The clock of a machine that was asleep meanwhile."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Place) -> None:
+    """Somebody else may have begun, and may be done by now."""
+    clock, said = Jumping(), list[str]()
+
+    def tell(line: str) -> None:
+        said.append(line)
+        clock.ahead = 60.0 if len(said) == 7 else 0.0
+
+    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+        await Installer(place.client, clock, system_entropy(), tell).install(place.settings)
+    assert len(said) == 7
+    assert len(await place.there(objects(place.settings))) == 6  # and the namespace
+    assert sorted(await place.noted()) == sorted(lines(place.settings))
+
+
+async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Place) -> None:
+    """Somebody else may have installed it anew, and that is not what was to go."""
+    await place.install()
+    before = await place.there(objects(place.settings))
+    clock, said = Jumping(), list[str]()
+
+    def tell(line: str) -> None:
+        said.append(line)
+        clock.ahead = 60.0 if len(said) == 7 else 0.0
+
+    with pytest.raises(ConfigError, match="out of touch with the cluster for too long"):
+        await Uninstaller(place.client, clock, system_entropy(), tell).uninstall(place.settings.namespace)
+    assert len(said) == 7
+    assert len(await place.there(objects(place.settings))) == len(before) - 7
+
+
+class Killed(BaseException):
+    """Nothing that anybody handles."""
+
+
+def _ends_after(count: int) -> Callable[[str], None]:
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if len(told) >= count:
+            raise Killed
+
+    return tell
+
+
+async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Place) -> None:
+    dry = Way(dry_run=True)
+    said = await place.install(way=dry)
+    assert {line.partition(" ")[2] for line in said} == {
+        "created (server dry run)",
+        "created (not checked: its namespace is not there yet)",
+    }
+    assert await place.there(objects(place.settings)) == []
+    await place.install(place.changed(monitoring=BOARD))
+    said = await place.install(place.changed(deploy_manager=False, pod_webhooks=False), dry)
+    ends = [line.partition(" ")[2] for line in said]
+    assert set(ends) == {
+        "unchanged (server dry run)", "configured (server dry run)", "pruned (server dry run)",
+    }  # fmt: skip
+    again = await place.install(place.changed(monitoring=BOARD))
+    assert [line for line in again if not line.endswith(" unchanged")] == []
+
+
+async def test_there_is_one_installation_in_a_cluster(place: Place) -> None:
+    await place.install()
+    async with installing() as other:
+        with pytest.raises(ConfigError, match=f"Vacate is in namespace {place.settings.namespace}"):
+            await other.install()
+        with pytest.raises(ConfigError, match=f"use -n {place.settings.namespace}"):
+            await other.uninstall(definitions=False)
+        assert await existing(other.client, objects(other.settings)[0]) is None
+    assert len(await place.there(objects(place.settings))) == len(objects(place.settings)) - 1
+
+
+async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Place) -> None:
+    """What a later version has installed under names of its own; but a note is not believed by itself."""
+    await place.install()
+    namespace = place.settings.namespace
+    meta = {"name": "of-later", "namespace": namespace}
+    extra = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}}
+    await applied(place.client, extra)
+    victim = f"victim-{namespace}"
+    await place.client.create(CONFIGMAPS, {"metadata": {"name": victim}}, "default")
+    hostile = [f"v1 ConfigMap default/{victim}", "v1 Namespace default"]
+    note = "".join(f"{line}\n" for line in [*await place.noted(), line_of(extra), *hostile])
+    await place.client.patch(CONFIGMAPS, "vacate-installation", {"data": {"objects": note}}, namespace)
+    said = await place.uninstall(definitions=True)
+    assert "configmap/of-later pruned" in said
+    assert f"configmap/{victim} kept: it is not from vacate install" in said
+    assert await place.client.get(CONFIGMAPS, victim, "default")
+    assert "deletionTimestamp" not in (await place.client.get(NAMESPACES, "default"))["metadata"]
+    await place.client.delete(CONFIGMAPS, victim, "default")
+
+
+async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Place) -> None:
+    namespace = place.settings.namespace
+    made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    said = await place.install(way=Way(dry_run=True))
+    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate (server dry run)"
+    said = await place.install()
+    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate"
+    assert await place.client.get(NAMESPACES, namespace) == made
+    said = await place.uninstall(definitions=True)
+    assert said[-1] == f"namespace/{namespace} kept: it was not made for Vacate"
+    assert await place.there(removable(namespace)) == []
+    for kind in (CONFIGMAPS, LEASES):
+        assert [one["metadata"]["name"] for one in (await place.client.list(kind, namespace)).items] == []
+    await place.client.delete(NAMESPACES, namespace)

@@ -1,0 +1,90 @@
+"""A process that dies before or after any one of its requests comes back and goes on: nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from support.leaves.people import TOWN
+from support.leaves.scenario import Scenario
+from support.leaves.scripts import BACKUP, SCRIPTS
+from support.leaves.story import Story
+from support.leaves.town import Town
+from vacate.api.kinds import PODS
+from vacate.client.transport import Transport
+from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.run import Sim, run_sim
+
+pytestmark = pytest.mark.sim
+
+MANAGER = "manager-1"
+DOWN = 1.0
+
+
+class Run:
+    """A script with a process that dies at a request; the wire counts how many it makes."""
+
+    def __init__(
+        self, scenario: Scenario, victim: str, at: int | None = None, *, after: bool = False
+    ) -> None:
+        self._scenario = scenario
+        self._victim = victim
+        self._at = at
+        self._after = after
+        self.count = 0
+        self.crashed = False
+        self.pods_left = 0
+
+    def tell(self) -> list[str]:
+        """The breaches."""
+        return run_sim(self._main, 3, limit=86400.0)
+
+    async def _main(self, sim: Sim) -> list[str]:
+        wire = Tripwire(self._at, after=self._after)
+
+        def wrap(name: str, transport: Transport) -> Transport:
+            return wire.around(transport) if name == self._victim else transport
+
+        town = Town(sim, self._scenario, wrap=wrap)
+        async with town.world:
+            killer = sim.loop.create_task(self._kill(town, wire), name="killer")
+            await Story(town).tell()
+            killer.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await killer
+            self.pods_left = len(town.world.objects(PODS, TOWN))
+        self.count, self.crashed = wire.count, wire.tripped.is_set()
+        return town.judge()
+
+    async def _kill(self, town: Town, wire: Tripwire) -> None:
+        await wire.tripped.wait()
+        await town.crash(self._victim, DOWN)
+
+
+def at_every_request(scenario: Scenario, victim: str, *, after: bool) -> None:
+    undisturbed = Run(scenario, victim)
+    assert undisturbed.tell() == []
+    assert undisturbed.count > 3
+    for number in range(1, undisturbed.count + 1):
+        run = Run(scenario, victim, number, after=after)
+        told = run.tell()
+        assert not told, f"request {number} of {undisturbed.count}: {told}"
+        assert run.crashed
+        assert run.pods_left == undisturbed.pods_left == 0
+
+
+AFTER = pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+
+
+@AFTER
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_controller_may_die_at_every_request(script: str, after: bool) -> None:
+    at_every_request(SCRIPTS[script], MANAGER, after=after)
+
+
+@AFTER
+@pytest.mark.parametrize("script", ["chain", "changed minds"])
+def test_an_interceptor_may_die_at_every_request(script: str, after: bool) -> None:
+    at_every_request(SCRIPTS[script], BACKUP, after=after)

@@ -1,0 +1,99 @@
+"""The stories have teeth: a fault that is planted in the engine, the controller or the SDK is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.leaves.story import tell
+from vacate.controllers.eviction import controller
+from vacate.errors import VacateError
+from vacate.eviction import engine
+from vacate.eviction.deadlines import overdue_at
+from vacate.eviction.dialects.evictionrequest import patches as patches
+from vacate.eviction.dialects.evictionrequest import reader as dialect
+from vacate.eviction.model import Ending, Evict
+
+pytestmark = pytest.mark.sim
+
+MOST_SEEDS = 200
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def gives_up_too_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(engine, "overdue_at", _shifted(overdue_at))
+
+
+def _shifted(moment_of: Any) -> Any:
+    return lambda process, since, now: moment_of(process, since, now) - process.deadline / 2
+
+
+def evicts_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    evict = engine._evict
+
+    def hasty(*args: Any) -> Any:
+        found = evict(*args)
+        return Evict(look_again=False) if isinstance(found, Evict) else found
+
+    patch.setattr(engine, "_evict", hasty)
+
+
+def ends_when_the_pod_begins_to_leave(patch: pytest.MonkeyPatch) -> None:
+    ending = engine._ending
+
+    def early(process: Any, target: Any) -> Any:
+        return Ending.POD_DELETED if target.departure is not None else ending(process, target)
+
+    patch.setattr(engine, "_ending", early)
+
+
+def forgets_what_others_said(patch: pytest.MonkeyPatch) -> None:
+    make = patches._patch
+
+    def forgetful(request: Any, status: Any, changed: Any) -> Any:
+        made = make(request, status, changed)
+        kept = [one for one in made["status"]["conditions"] if not one["type"].startswith("Seen")]
+        made["status"]["conditions"] = kept
+        return made
+
+    patch.setattr(patches, "_patch", forgetful)
+
+
+def evicts_daemons(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dialect, "unevictable", lambda pod: "")
+
+
+def does_not_hear_of_pods(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(controller.EvictionRequests, "request_of", lambda self, pod: ())
+
+
+def cancels_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(engine, "cancelled", lambda process: False)
+
+
+# Each with the seed that is asked first, since it found the fault lately: then the others need not be.
+PLANTS: list[tuple[Plant, int]] = [
+    (gives_up_too_early, 31),
+    (evicts_without_a_look, 17),
+    (ends_when_the_pod_begins_to_leave, 30),
+    (forgets_what_others_said, 31),
+    (evicts_daemons, 29),
+    (does_not_hear_of_pods, 13),
+    (cancels_nothing, 26),
+]
+
+
+@pytest.mark.parametrize(("plant", "first"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
+def test_a_planted_fault_is_found(plant: Plant, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert any(_fails(seed) for seed in (first, *range(MOST_SEEDS)))
+
+
+def _fails(seed: int) -> bool:
+    try:
+        return bool(tell(seed).breaches)
+    except VacateError:
+        return True

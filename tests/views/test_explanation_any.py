@@ -1,0 +1,168 @@
+"""Whatever state a request, its pod and its budgets are in: the story agrees with the engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.leave_play import START, Play
+from vacate.api.times import format_exact_time
+from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.engine import decide
+from vacate.eviction.model import (
+    Assign,
+    CorrectHeartbeat,
+    Evict,
+    Finish,
+    Hold,
+    Moment,
+    Settled,
+    Stage,
+    Unadmitted,
+)
+from vacate.views.explanation import Story, tell
+
+pytestmark = pytest.mark.unit
+
+NAMES = ("a.example.com", "b.example.com", "c.example.com")
+EARLY = dt.datetime.min.replace(tzinfo=dt.UTC)
+OVER = (Stage.COMPLETE, Stage.CANCELLED)
+moments = st.integers(-100, 10_000).map(lambda s: format_exact_time(START + dt.timedelta(seconds=s)))
+
+
+def conditions() -> st.SearchStrategy[list[dict[str, Any]]]:
+    progressing = st.fixed_dictionaries(
+        {
+            "type": st.just("Progressing"),
+            "status": st.sampled_from(["True", "False"]),
+            "reason": st.sampled_from([*(one.value for one in Stage), "Other"]),
+            "message": st.sampled_from(["", "Asked"]),
+            "lastTransitionTime": moments,
+        }
+    )
+    assigned = st.fixed_dictionaries(
+        {
+            "type": st.just("InterceptorAssigned"),
+            "status": st.just("True"),
+            "message": st.one_of(st.text(max_size=20), _histories()),
+            "lastTransitionTime": moments,
+        }
+    )
+    complete = st.fixed_dictionaries(
+        {
+            "type": st.just("Complete"),
+            "status": st.sampled_from(["True", "False"]),
+            "reason": st.sampled_from(["PodDeleted", "PodTerminated", "Cancelled", "Other"]),
+            "lastTransitionTime": st.none() | moments,
+        }
+    )
+    return st.tuples(
+        st.none() | progressing, st.none() | assigned, st.one_of(st.none(), st.none(), complete)
+    ).map(lambda found: [one for one in found if one is not None])
+
+
+def _histories() -> st.SearchStrategy[str]:
+    fates = st.sampled_from(
+        ["completed", "timed-out", "never-responded", "failed", "declined", "cancelled", "pod-gone"]
+    )
+    line = st.builds("{} {} {} {}".format, st.sampled_from(NAMES), moments, fates, moments)
+    return st.lists(line, max_size=3).map("\n".join)
+
+
+statuses = st.fixed_dictionaries(
+    {"conditions": conditions()},
+    optional={
+        "activeInterceptorName": st.sampled_from([*NAMES, "stranger.example.com"]),
+        "activeInterceptorCompleted": st.booleans(),
+        "heartbeatTime": moments,
+        "expectedInterceptorFinishTime": moments,
+        "evictionRequestCancellationPolicy": st.sampled_from(["Allow", "Forbid"]),
+        "message": st.sampled_from(["", "Asked", "x\x1b[2J\ny", "The disruption budget web needs 3"]),
+        "podEvictionStatus": st.integers(0, 30).map(lambda count: {"failedAPIEvictionCounter": count}),
+    },
+)
+pod_changes = st.one_of(
+    st.just({}),
+    st.just({"status": {"phase": "Succeeded"}}),
+    st.just({"metadata": {"uid": "uid-other"}}),
+    st.just({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}),
+    st.builds(
+        lambda ends, held: {
+            "metadata": {"deletionTimestamp": ends, "deletionGracePeriodSeconds": 30, "finalizers": held}
+        },
+        moments,
+        st.sampled_from([[], ["example.com/keep"]]),
+    ),
+)
+
+
+@st.composite
+def plays(draw: st.DrawFn) -> Play:
+    play = Play(*NAMES[: draw(st.integers(0, 3))], requesters=NAMES[: draw(st.integers(0, 2))])
+    play.status(**draw(statuses))
+    if draw(st.integers(0, 9)) == 0:
+        play.metadata(annotations=None)
+    for number in range(draw(st.integers(0, 2))):
+        play.budget(f"budget-{number}", draw(st.integers(0, 4)), 3)
+    if draw(st.integers(0, 7)) == 0:
+        play.pod_goes()
+    else:
+        play.pod_is(**draw(pod_changes))
+    return play.after(seconds=draw(st.integers(0, 10_000)))
+
+
+def told(play: Play) -> Story:
+    return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+
+
+@given(plays())
+def test_a_story_is_told_in_plain_sentences(play: Play) -> None:
+    story = told(play)
+    assert [turn.interceptor for turn in story.turns] == list(process_of(play.typed).interceptors)
+    assert all(one and one.isprintable() for one in story.sentences)
+    assert all(one.text.isprintable() and one.command.isprintable() for one in story.remedies)
+    assert story.happened or story.awaited or story.next
+
+
+@given(plays())
+def test_the_stage_is_the_engines(play: Play) -> None:
+    process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
+    later = play.now + dt.timedelta(hours=1) if process.failed_evictions else None
+    action = decide(process, target, Moment(play.now, EARLY, later))
+    stage = told(play).stage
+    match action:
+        case Settled() | Finish():
+            assert stage in OVER
+        case Unadmitted():
+            assert stage is None
+        case Hold():
+            assert stage is action.stage or _listening(play, stage)
+        case Assign() | CorrectHeartbeat():
+            assert stage is Stage.INTERCEPTING
+        case Evict():
+            assert stage is Stage.EVICTING or _listening(play, stage)
+        case _:
+            pytest.fail(f"{action} for a pod that was read")
+
+
+def _listening(play: Play, stage: Stage | None) -> bool:
+    """Whether one who has just begun to listen would still wait."""
+    process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
+    action = decide(process, target, Moment(play.now, play.now))
+    return stage is Stage.INTERCEPTING and isinstance(action, Hold) and action.stage is stage
+
+
+@given(plays())
+def test_nobody_is_told_to_do_what_would_be_refused(play: Play) -> None:
+    story, process = told(play), process_of(play.typed)
+    commands = [one.command for one in story.remedies]
+    if process.complete or story.stage in OVER:
+        assert not [one for one in commands if " cancel " in one]
+    elif process.forbids_cancellation:
+        assert "vacate cancel web-1 -n default" not in commands
+    if story.next_at is not None:
+        assert story.stage is not None
