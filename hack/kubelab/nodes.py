@@ -20,7 +20,7 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 
 async def run_nodes(kubeconfig: Path, count: int, timings: PodTimings) -> None:
@@ -28,8 +28,8 @@ async def run_nodes(kubeconfig: Path, count: int, timings: PodTimings) -> None:
     clock = SystemClock()
     transport = HttpTransport(load_cluster([kubeconfig]), clock)
     try:
-        around = Surroundings(clock, system_entropy(), Metrics())
-        deps, recorder = part_deps(transport, "kubelet", around)
+        around = Environment(clock, system_entropy(), Metrics())
+        deps, recorder = component_dependencies(transport, "kubelet", around)
         pool = NodePool(deps, shapes(count), NodeSettings(timings=timings))
         await pool.manager(recorder).run()
     finally:

@@ -1,4 +1,4 @@
-"""How faults show the value that is wrong."""
+"""How errors show the value that is wrong."""
 
 from __future__ import annotations
 

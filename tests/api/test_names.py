@@ -85,9 +85,9 @@ BAD: list[tuple[Rule, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "value", "faults"), BAD)
-def test_complains_in_the_words_of_kubernetes(rule: Rule, value: str, faults: list[str]) -> None:
-    assert rule(value) == faults
+@pytest.mark.parametrize(("rule", "value", "field_errors"), BAD)
+def test_complains_in_the_words_of_kubernetes(rule: Rule, value: str, field_errors: list[str]) -> None:
+    assert rule(value) == field_errors
 
 
 def test_generate_names_may_end_in_a_dash() -> None:

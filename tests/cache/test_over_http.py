@@ -18,7 +18,7 @@ from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport, Limits
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 
 pytestmark = pytest.mark.process
 
@@ -35,7 +35,7 @@ class Stage:
         self.server = TinyServer()
         self.server.put(PODS, "a")
         self.told: Told = []
-        self.edge = Edge(self.server.handle, None)
+        self.edge = HttpListener(self.server.handle, None)
         self.proxy: Proxy
         self.informer: Informer[Pod]
 
@@ -44,7 +44,7 @@ class Stage:
         port = self.edge.port
         await self.edge.stop()
         meanwhile()
-        self.edge = Edge(self.server.handle, None)
+        self.edge = HttpListener(self.server.handle, None)
         await self.edge.start("127.0.0.1", port)
 
     async def until(self, ask: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from vacate.cli.explain.text import as_object, as_text
-from vacate.views.explanation import Story, tell
+from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.sections.intercepting import EVICTED_NEXT
 from views.explanation_inputs import SCENES
 
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.unit
 SILENT = "responded, then fell silent, and was given up after 30m. Its last message: Copying."
 
 
-def story(name: str) -> Story:
+def story(name: str) -> Explanation:
     play = SCENES[name]()
-    return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
 
 
 def test_the_whole_text() -> None:

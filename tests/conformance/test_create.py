@@ -41,8 +41,8 @@ async def test_a_long_prefix_is_cut(scene: Scene) -> None:
 
 async def test_no_name_at_all(scene: Scene) -> None:
     answer = await scene.post(CONFIGMAPS, {"metadata": {}})
-    fault = "metadata.name: Required value: name or generateName is required"
-    answer.refused(422, "Invalid", f'ConfigMap "" is invalid: {fault}', faults=[fault])
+    field_error = "metadata.name: Required value: name or generateName is required"
+    answer.refused(422, "Invalid", f'ConfigMap "" is invalid: {field_error}', field_errors=[field_error])
 
 
 async def test_kind_and_version_may_be_left_out(scene: Scene) -> None:
@@ -116,7 +116,7 @@ async def test_dry_run_validates(scene: Scene) -> None:
     answer = await scene.post(PODS, pod("p", restartPolicy="Sometimes"), query=ALL)
     values = 'supported values: "Always", "OnFailure", "Never"'
     answer.refused(422, "Invalid")
-    assert f'spec.restartPolicy: Unsupported value: "Sometimes": {values}' in answer.faults
+    assert f'spec.restartPolicy: Unsupported value: "Sometimes": {values}' in answer.field_errors
 
 
 async def test_dry_run_of_an_update(scene: Scene) -> None:
@@ -159,8 +159,10 @@ async def test_dry_run_of_something_unknown(scene: Scene, method: str, options: 
     body = None if method == "DELETE" else config_map("m")
     name = "" if method == "POST" else "m"
     answer = await scene.ask(method, CONFIGMAPS, name, body=body, query={"dryRun": "Some"})
-    fault = 'dryRun: Unsupported value: ["Some"]: supported values: "All"'
-    answer.refused(422, "Invalid", f'{options}.meta.k8s.io "" is invalid: {fault}', faults=[fault])
+    field_error = 'dryRun: Unsupported value: ["Some"]: supported values: "All"'
+    answer.refused(
+        422, "Invalid", f'{options}.meta.k8s.io "" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 async def test_a_namespace_gets_a_label_with_its_name(scene: Scene) -> None:

@@ -83,8 +83,12 @@ async def test_with_an_option_that_breaks_clusters(scene: Scene) -> None:
     await running(scene)
     answer = await evict(scene, ignoreStoreReadErrorWithClusterBreakingPotential=True)
     field = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
-    fault = f"{field}: Invalid value: true: can not be set for pod eviction, try after removing the option"
-    answer.refused(422, "Invalid", f'Eviction.policy "p" is invalid: {fault}', faults=[fault])
+    field_error = (
+        f"{field}: Invalid value: true: can not be set for pod eviction, try after removing the option"
+    )
+    answer.refused(
+        422, "Invalid", f'Eviction.policy "p" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 @pytest.mark.parametrize(

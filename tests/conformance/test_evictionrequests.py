@@ -74,7 +74,9 @@ async def test_update(scene: Scene) -> None:
     del new["metadata"]["resourceVersion"]
     blind = await scene.put(EVICTIONREQUESTS, new)
     blind.refused(
-        422, "Invalid", faults=["metadata.resourceVersion: Invalid value: 0: must be specified for an update"]
+        422,
+        "Invalid",
+        field_errors=["metadata.resourceVersion: Invalid value: 0: must be specified for an update"],
     )
 
 
@@ -178,10 +180,10 @@ async def test_forbidden_cancellation(scene: Scene) -> None:
     (await scene.delete(EVICTIONREQUESTS, name)).refused(403, "Forbidden", refusal)
     (await scene.ask("DELETE", EVICTIONREQUESTS)).refused(403, "Forbidden", refusal)
     made["spec"]["requesters"] = []
-    faults = [
+    field_errors = [
         "spec.requesters: Forbidden: may not change while status.evictionRequestCancellationPolicy is Forbid"
     ]
-    (await scene.put(EVICTIONREQUESTS, made)).refused(422, "Invalid", faults=faults)
+    (await scene.put(EVICTIONREQUESTS, made)).refused(422, "Invalid", field_errors=field_errors)
     await scene.given_status(PODS, "web", {"phase": "Succeeded"})
     (await scene.delete(EVICTIONREQUESTS, name)).ok()
 
@@ -197,10 +199,14 @@ async def test_what_is_over_stays(scene: Scene) -> None:
     made = await a_request(scene, status={**complete(), "message": "over"})
     name = made["metadata"]["name"]
     answer = await scene.patch(EVICTIONREQUESTS, name, {"status": {"message": "no"}}, sub="status")
-    answer.refused(422, "Invalid", faults=["status: Forbidden: may not change once the request is complete"])
+    answer.refused(
+        422, "Invalid", field_errors=["status: Forbidden: may not change once the request is complete"]
+    )
     answer = await scene.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": []}})
     answer.refused(
-        422, "Invalid", faults=["spec.requesters: Forbidden: may not change once the request is complete"]
+        422,
+        "Invalid",
+        field_errors=["spec.requesters: Forbidden: may not change once the request is complete"],
     )
     freely = {"labels": {"app": "x"}, "annotations": {"a": "b"}, "finalizers": ["a.b/c"]}
     new = (await scene.patch(EVICTIONREQUESTS, name, {"metadata": freely})).ok()
@@ -250,9 +256,9 @@ async def test_the_pod_must_be_there(scene: Scene) -> None:
     unknown["spec"]["target"]["podRef"]["name"] = "nobody"
     other["metadata"]["name"] = other["spec"]["target"]["podRef"]["uid"] = "another"
     said = ['spec.target.podRef.name: Not found: "nobody"']
-    (await scene.post(EVICTIONREQUESTS, unknown)).refused(422, "Invalid", faults=said)
+    (await scene.post(EVICTIONREQUESTS, unknown)).refused(422, "Invalid", field_errors=said)
     said = ['spec.target.podRef.uid: Invalid value: "another": must be the UID of pod "web"']
-    (await scene.post(EVICTIONREQUESTS, other)).refused(422, "Invalid", faults=said)
+    (await scene.post(EVICTIONREQUESTS, other)).refused(422, "Invalid", field_errors=said)
 
 
 @without("kubectl", because="kubectl refuses a conflicting namespace by itself")
@@ -261,7 +267,7 @@ async def test_the_pod_of_another_namespace_is_unknown(scene: Scene) -> None:
     answer = await scene.arm.call(
         "POST", EVICTIONREQUESTS.collection_path("default"), body=request(elsewhere)
     )
-    answer.refused(422, "Invalid", faults=['spec.target.podRef.name: Not found: "web"'])
+    answer.refused(422, "Invalid", field_errors=['spec.target.podRef.name: Not found: "web"'])
     here = request(elsewhere)
     here["metadata"]["namespace"] = "default"
     said = "the namespace of the provided object does not match the namespace sent on the request"
@@ -303,7 +309,7 @@ async def test_unknown_fields_are_refused_on_demand(scene: Scene) -> None:
         strict = {"fieldValidation": "Strict"}
         answer = await scene.patch(EVICTIONREQUESTS, name, {"spec": {"y": 1}}, query=strict)
         answer.refused(422, "Invalid")
-        assert answer.faults[0].endswith('strict decoding error: unknown field "spec.y"')
+        assert answer.field_errors[0].endswith('strict decoding error: unknown field "spec.y"')
         (await scene.patch(EVICTIONREQUESTS, name, {"spec": {"y": None}}, query=strict)).ok()
 
 

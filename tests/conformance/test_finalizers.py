@@ -62,11 +62,11 @@ async def test_no_finalizer_joins_later(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, held("m"))
     await scene.arm.drop(scene.at(CONFIGMAPS, "m"))
     answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"finalizers": [HOLD, "example.com/late"]}})
-    fault = (
+    field_error = (
         "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
         'found new finalizers []string{"example.com/late"}'
     )
-    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {fault}', faults=[fault])
+    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {field_error}', field_errors=[field_error])
     await release(scene, "m")
 
 
@@ -101,7 +101,7 @@ async def test_a_name_is_taken_until_the_object_is_gone(scene: Scene) -> None:
 async def test_names_without_a_prefix_belong_to_kubernetes(scene: Scene, kind: Kind) -> None:
     answer = await scene.post(kind, named("m", meta={"finalizers": ["hold"]}))
     detail = "name is neither a standard finalizer name nor is it fully qualified"
-    answer.refused(422, "Invalid", faults=[f'metadata.finalizers[0]: Invalid value: "hold": {detail}'])
+    answer.refused(422, "Invalid", field_errors=[f'metadata.finalizers[0]: Invalid value: "hold": {detail}'])
 
 
 POLICIES: dict[str, tuple[Obj, list[str]]] = {
@@ -149,10 +149,15 @@ WRONG_OPTIONS: dict[str, tuple[Obj, list[str]]] = {
 
 @pytest.mark.parametrize("case", WRONG_OPTIONS)
 async def test_policies_that_do_not_fit(scene: Scene, case: str) -> None:
-    options, faults = WRONG_OPTIONS[case]
+    options, field_errors = WRONG_OPTIONS[case]
     await scene.given(DEPLOYMENTS, workload("w"))
     answer = await scene.delete(DEPLOYMENTS, "w", options)
-    answer.refused(422, "Invalid", f'DeleteOptions.meta.k8s.io "" is invalid: {faults[0]}', faults=faults)
+    answer.refused(
+        422,
+        "Invalid",
+        f'DeleteOptions.meta.k8s.io "" is invalid: {field_errors[0]}',
+        field_errors=field_errors,
+    )
     await scene.get(DEPLOYMENTS, "w")
 
 

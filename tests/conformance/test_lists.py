@@ -133,8 +133,8 @@ async def test_a_revision_of_the_future(scene: Scene) -> None:
 
 async def test_a_revision_that_is_no_number(scene: Scene) -> None:
     answer = await scene.ask("GET", CONFIGMAPS, query={"resourceVersion": "x"})
-    fault = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
-    answer.refused(400, "BadRequest", f"invalid resource version: {fault}")
+    field_error = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    answer.refused(400, "BadRequest", f"invalid resource version: {field_error}")
 
 
 FORBIDDEN = "resourceVersionMatch: Forbidden: "
@@ -174,10 +174,12 @@ WRONG_OPTIONS = {
 
 @pytest.mark.parametrize("case", WRONG_OPTIONS)
 async def test_options_that_do_not_fit(scene: Scene, case: str) -> None:
-    query, faults = WRONG_OPTIONS[case]
+    query, field_errors = WRONG_OPTIONS[case]
     answer = await scene.ask("GET", CONFIGMAPS, query=query)
-    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-    answer.refused(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', faults=faults)
+    listed = field_errors[0] if len(field_errors) == 1 else f"[{', '.join(field_errors)}]"
+    answer.refused(
+        422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', field_errors=field_errors
+    )
 
 
 BAD_TOKEN = "invalid continue token: continue key is not valid"

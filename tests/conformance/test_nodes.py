@@ -50,16 +50,16 @@ BAD_RANGES = {
 
 @pytest.mark.parametrize("case", BAD_RANGES)
 async def test_bad_ranges(scene: Scene, case: str) -> None:
-    ranges, fault = BAD_RANGES[case]
+    ranges, field_error = BAD_RANGES[case]
     answer = await scene.post(NODES, named(scene.unique("n"), spec={"podCIDRs": ranges}))
-    answer.refused(422, "Invalid", faults=[fault])
+    answer.refused(422, "Invalid", field_errors=[field_error])
 
 
 async def test_an_external_id_is_for_ever(scene: Scene) -> None:
     name = scene.unique("n")
     await scene.given(NODES, named(name, spec={"externalID": "a"}))
     answer = await scene.patch(NODES, name, {"spec": {"externalID": "b"}})
-    answer.refused(422, "Invalid", faults=["spec.externalID: Forbidden: may not be updated"])
+    answer.refused(422, "Invalid", field_errors=["spec.externalID: Forbidden: may not be updated"])
 
 
 async def test_configuration_from_elsewhere_is_out_of_use(scene: Scene) -> None:

@@ -148,8 +148,8 @@ async def test_unknown_fields_of_patches(scene: Scene, form: str) -> None:
         strict = {"fieldValidation": "Strict"}
         answer = await scene.patch(CONFIGMAPS, "m", patch, form, query=strict)
         answer.refused(422, "Invalid")
-        assert answer.faults[0].startswith("patch: ")
-        assert answer.faults[0].endswith('strict decoding error: unknown field "dataa"')
+        assert answer.field_errors[0].startswith("patch: ")
+        assert answer.field_errors[0].endswith('strict decoding error: unknown field "dataa"')
     answer = await scene.patch(CONFIGMAPS, "m", patch, form)
     assert answer.ok()["data"] == {"a": "2"}
     assert "dataa" not in answer.ok()
@@ -166,8 +166,8 @@ async def test_texts_survive(scene: Scene) -> None:
 async def test_an_immutable_config_map(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, {**config_map("m", a="1"), "immutable": True})
     answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
-    fault = "data: Forbidden: field is immutable when `immutable` is set"
-    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {fault}', faults=[fault])
+    field_error = "data: Forbidden: field is immutable when `immutable` is set"
+    answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {field_error}', field_errors=[field_error])
 
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -248,13 +248,13 @@ INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
 
 @pytest.mark.parametrize("case", INVALID)
 async def test_invalid(scene: Scene, case: str) -> None:
-    kind, obj, faults = INVALID[case]
+    kind, obj, field_errors = INVALID[case]
     answer = await scene.post(kind, obj)
     answer.refused(422, "Invalid")
     if case != "budget-with-both":
-        assert list(answer.faults) == faults
+        assert list(answer.field_errors) == field_errors
     else:
-        assert answer.faults[0].endswith("minAvailable and maxUnavailable cannot be both set")
+        assert answer.field_errors[0].endswith("minAvailable and maxUnavailable cannot be both set")
     await scene.gone(kind, "x")
 
 
@@ -262,11 +262,11 @@ async def test_selector_and_template_must_agree(scene: Scene) -> None:
     obj = workload("w")
     obj["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     answer = await scene.post(DEPLOYMENTS, obj)
-    fault = (
+    field_error = (
         'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
         "`selector` does not match template `labels`"
     )
-    answer.refused(422, "Invalid", faults=[fault])
+    answer.refused(422, "Invalid", field_errors=[field_error])
 
 
 @pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
@@ -276,8 +276,8 @@ async def test_a_selector_is_for_ever(scene: Scene, kind: Kind) -> None:
     patch = {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}}
     answer = await scene.patch(kind, "w", patch)
     answer.refused(422, "Invalid")
-    assert answer.faults[0].startswith("spec.selector: Invalid value: ")
-    assert answer.faults[0].endswith(": field is immutable")
+    assert answer.field_errors[0].startswith("spec.selector: Invalid value: ")
+    assert answer.field_errors[0].endswith(": field is immutable")
 
 
 async def test_most_of_a_pod_is_for_ever(scene: Scene) -> None:
@@ -285,7 +285,7 @@ async def test_most_of_a_pod_is_for_ever(scene: Scene) -> None:
     answer = await scene.patch(PODS, "p", {"spec": {"hostNetwork": True}})
     answer.refused(422, "Invalid")
     start = "spec: Forbidden: pod updates may not change fields other than "
-    assert any(fault.startswith(start) for fault in answer.faults)
+    assert any(field_error.startswith(start) for field_error in answer.field_errors)
 
 
 async def test_the_image_of_a_pod_may_change(scene: Scene) -> None:
@@ -300,22 +300,22 @@ async def test_a_role_reference_is_for_ever(scene: Scene) -> None:
     await scene.given(ROLEBINDINGS, binding("b", "Role", "r", "u"))
     answer = await scene.put(ROLEBINDINGS, binding("b", "Role", "other", "u"))
     answer.refused(422, "Invalid")
-    assert answer.faults[0].startswith("roleRef: Invalid value: ")
-    assert answer.faults[0].endswith(": cannot change roleRef")
+    assert answer.field_errors[0].startswith("roleRef: Invalid value: ")
+    assert answer.field_errors[0].endswith(": cannot change roleRef")
 
 
 async def test_an_event_stays_in_its_namespace(scene: Scene) -> None:
     event = named("e", involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R")
     answer = await scene.post(EVENTS, event)
-    fault = 'involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'
-    answer.refused(422, "Invalid", f'Event "e" is invalid: {fault}', faults=[fault])
+    field_error = 'involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'
+    answer.refused(422, "Invalid", f'Event "e" is invalid: {field_error}', field_errors=[field_error])
 
 
 async def test_the_value_of_a_priority_class_is_for_ever(scene: Scene) -> None:
     name = scene.unique("pc")
     await scene.given(PRIORITYCLASSES, named(name, value=5))
     answer = await scene.patch(PRIORITYCLASSES, name, {"value": 6})
-    answer.refused(422, "Invalid", faults=["value: Forbidden: may not be changed in an update."])
+    answer.refused(422, "Invalid", field_errors=["value: Forbidden: may not be changed in an update."])
 
 
 async def test_a_priority_class_is_of_the_first_generation_for_ever(scene: Scene) -> None:

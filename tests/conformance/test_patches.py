@@ -149,8 +149,10 @@ async def test_a_patch_cannot_rename(scene: Scene) -> None:
 async def test_a_patch_is_validated(scene: Scene) -> None:
     await scene.given(DEPLOYMENTS, workload("w"))
     answer = await scene.patch(DEPLOYMENTS, "w", {"spec": {"replicas": -1}})
-    fault = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-    answer.refused(422, "Invalid", f'Deployment.apps "w" is invalid: {fault}', faults=[fault])
+    field_error = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    answer.refused(
+        422, "Invalid", f'Deployment.apps "w" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 @without("kubectl", because="kubectl reads the patch itself before it sends it")
@@ -190,8 +192,10 @@ async def test_a_form_that_nobody_knows(scene: Scene) -> None:
 async def test_strategic_refuses_wrong_types(scene: Scene, patch: Obj, shown: str, words: str) -> None:
     await scene.given(DEPLOYMENTS, workload("w"))
     answer = await scene.patch(DEPLOYMENTS, "w", {"spec": patch}, STRATEGIC_PATCH)
-    fault = f'Invalid value: "{shown}": {words}'
-    answer.refused(422, "Invalid", f' "" is invalid: patch: {fault}').caused_by(("FieldValueInvalid", fault))
+    field_error = f'Invalid value: "{shown}": {words}'
+    answer.refused(422, "Invalid", f' "" is invalid: patch: {field_error}').caused_by(
+        ("FieldValueInvalid", field_error)
+    )
 
 
 async def test_strategic_takes_numbers_as_they_fit(scene: Scene) -> None:
@@ -206,8 +210,10 @@ async def test_a_patch_that_makes_something_else_of_it(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, config_map("m"))
     answer = await scene.patch(CONFIGMAPS, "m", [{"op": "add", "path": "/kind", "value": "Pod"}], JSON_PATCH)
     answer.refused(422, "Invalid")
-    (fault,) = answer.faults
-    assert fault.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")
+    (field_error,) = answer.field_errors
+    assert field_error.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")
     unknown = [{"op": "add", "path": "/kind", "value": "Cat"}, {"op": "add", "path": "/data", "value": 5}]
-    (fault,) = (await scene.patch(CONFIGMAPS, "m", unknown, JSON_PATCH)).refused(422, "Invalid").faults
-    assert 'no kind "Cat" is registered for version "v1" in scheme' in fault
+    (field_error,) = (
+        (await scene.patch(CONFIGMAPS, "m", unknown, JSON_PATCH)).refused(422, "Invalid").field_errors
+    )
+    assert 'no kind "Cat" is registered for version "v1" in scheme' in field_error

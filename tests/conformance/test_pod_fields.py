@@ -138,8 +138,8 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
 
 @pytest.mark.parametrize("case", FAULTS)
 async def test_refused(scene: Scene, case: str) -> None:
-    spec, faults = FAULTS[case]
-    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", faults=faults)
+    spec, field_errors = FAULTS[case]
+    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
 
 
 async def test_what_a_gate_keeps_out(scene: Scene) -> None:

@@ -43,4 +43,4 @@ async def test_a_gate_that_comes_twice_is_told_once(scene: Scene) -> None:
     answer = await scene.patch(PODS, "p", {"spec": {"schedulingGates": [{"name": "a"}, {"name": "a"}]}})
     new = "Forbidden: only deletion is allowed, but found new scheduling gate 'a'"
     found = ('spec.schedulingGates[1]: Duplicate value: "a"', f"spec.schedulingGates[1].name: {new}")
-    answer.refused(422, "Invalid", faults=found)
+    answer.refused(422, "Invalid", field_errors=found)

@@ -146,8 +146,10 @@ async def test_bad_names(scene: Scene, name: str) -> None:
         r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     )
     answer = await scene.post(CONFIGMAPS, config_map(name))
-    fault = f'metadata.name: Invalid value: "{name}": {rule}'
-    answer.refused(422, "Invalid", f'ConfigMap "{name}" is invalid: {fault}', faults=[fault])
+    field_error = f'metadata.name: Invalid value: "{name}": {rule}'
+    answer.refused(
+        422, "Invalid", f'ConfigMap "{name}" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 async def test_a_node_lives_in_no_namespace(scene: Scene) -> None:

@@ -74,8 +74,8 @@ async def test_asking_about_others_is_a_right(scene: Scene) -> None:
 
 async def test_a_question_about_nobody(scene: Scene) -> None:
     answer = await ask(scene, SUBJECTACCESSREVIEWS, about(scene, "get"))
-    fault = 'spec.user: Invalid value: "": at least one of user or group must be specified'
-    answer.refused(422, "Invalid", faults=[fault])
+    field_error = 'spec.user: Invalid value: "": at least one of user or group must be specified'
+    answer.refused(422, "Invalid", field_errors=[field_error])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_a_question_about_nobody(scene: Scene) -> None:
 async def test_a_question_about_nothing(scene: Scene, kind: Kind) -> None:
     answer = await ask(scene, kind, {"user": "x"} if kind is SUBJECTACCESSREVIEWS else {})
     why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-    answer.refused(422, "Invalid", faults=[f"spec.resourceAttributes: Invalid value: null: {why}"])
+    answer.refused(422, "Invalid", field_errors=[f"spec.resourceAttributes: Invalid value: null: {why}"])
 
 
 async def test_who_am_i(scene: Scene) -> None:

@@ -38,13 +38,13 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
 
 @pytest.mark.parametrize("case", FAULTS)
 async def test_refused(scene: Scene, case: str) -> None:
-    spec, faults = FAULTS[case]
-    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", faults=faults)
+    spec, field_errors = FAULTS[case]
+    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
 
 
 async def test_refused_in_a_template(scene: Scene) -> None:
     wanted = workload("w")
     wanted["spec"]["template"]["spec"] |= {"securityContext": {"runAsUser": -1}}
     answer = await scene.post(DEPLOYMENTS, wanted)
-    fault = f"spec.template.spec.securityContext.runAsUser: Invalid value: -1: {RANGE}"
-    answer.refused(422, "Invalid", faults=[fault])
+    field_error = f"spec.template.spec.securityContext.runAsUser: Invalid value: -1: {RANGE}"
+    answer.refused(422, "Invalid", field_errors=[field_error])

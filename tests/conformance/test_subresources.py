@@ -96,7 +96,7 @@ async def test_namespace_status_says_whether_it_goes(scene: Scene) -> None:
     namespace["status"] = {"phase": "Terminating"}
     answer = await scene.put(NAMESPACES, namespace, "status")
     detail = "may only be 'Active' if `deletionTimestamp` is empty"
-    answer.refused(422, "Invalid", faults=[f'status.Phase: Invalid value: "Terminating": {detail}'])
+    answer.refused(422, "Invalid", field_errors=[f'status.Phase: Invalid value: "Terminating": {detail}'])
 
 
 async def test_status_with_a_stale_version(scene: Scene) -> None:
@@ -156,8 +156,10 @@ async def test_scale_below_nothing(scene: Scene) -> None:
     scale = await scene.get(DEPLOYMENTS, "w", "scale")
     scale["spec"]["replicas"] = -1
     answer = await scene.put(DEPLOYMENTS, scale, "scale")
-    fault = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-    answer.refused(422, "Invalid", f'Scale.autoscaling "w" is invalid: {fault}', faults=[fault])
+    field_error = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    answer.refused(
+        422, "Invalid", f'Scale.autoscaling "w" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 async def test_scale_of_something_that_is_not_there(scene: Scene) -> None:

@@ -48,8 +48,10 @@ async def test_put_without_a_version_wins(scene: Scene) -> None:
 async def test_put_without_a_version_refused(scene: Scene, kind: Kind, obj: dict[str, object]) -> None:
     await scene.given(kind, obj)
     answer = await scene.put(kind, obj)
-    fault = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-    answer.refused(422, "Invalid", f'{kind.resource} "x" is invalid: {fault}', faults=[fault])
+    field_error = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    answer.refused(
+        422, "Invalid", f'{kind.resource} "x" is invalid: {field_error}', field_errors=[field_error]
+    )
 
 
 async def test_put_that_changes_nothing_keeps_the_version(scene: Scene) -> None:
@@ -91,8 +93,8 @@ async def test_put_with_another_uid(scene: Scene) -> None:
 async def test_patch_with_another_uid(scene: Scene) -> None:
     await scene.given(CONFIGMAPS, config_map("m", a="1"))
     answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"uid": "other"}})
-    fault = 'metadata.uid: Invalid value: "other": field is immutable'
-    answer.refused(422, "Invalid", faults=[fault])
+    field_error = 'metadata.uid: Invalid value: "other": field is immutable'
+    answer.refused(422, "Invalid", field_errors=[field_error])
 
 
 async def test_put_of_something_that_is_not_there(scene: Scene) -> None:

@@ -194,10 +194,12 @@ WRONG_OPTIONS = {
 
 @pytest.mark.parametrize("case", WRONG_OPTIONS)
 async def test_options_that_do_not_fit(scene: Scene, case: str) -> None:
-    query, faults = WRONG_OPTIONS[case]
+    query, field_errors = WRONG_OPTIONS[case]
     answer = await scene.ask("GET", CONFIGMAPS, query={"watch": "true", **query})
-    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-    answer.refused(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', faults=faults)
+    listed = field_errors[0] if len(field_errors) == 1 else f"[{', '.join(field_errors)}]"
+    answer.refused(
+        422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', field_errors=field_errors
+    )
 
 
 async def test_a_bad_selector(scene: Scene) -> None:

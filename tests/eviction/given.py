@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from vacate.eviction.model import Departure, Moment, Process, Target
+from vacate.eviction.model import DecisionContext, Process, Target, Termination
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=dt.UTC)
 DEADLINE = dt.timedelta(seconds=1800)
@@ -37,11 +37,11 @@ def chain(**said: Any) -> Process:
     return process(FIRST, SECOND, LAST, **({"active": FIRST, "heartbeat": ago(minutes=1)} | said))
 
 
-def moment(now: dt.datetime = NOW, **said: Any) -> Moment:
+def moment(now: dt.datetime = NOW, **said: Any) -> DecisionContext:
     """A decider that has listened for days."""
-    return Moment(**({"now": now, "watching_since": LONG_AGO} | said))
+    return DecisionContext(**({"now": now, "watching_since": LONG_AGO} | said))
 
 
 def leaving(**units: float) -> Target:
     """A target whose grace ends that far ahead."""
-    return Target(departure=Departure(ahead(**units), node="node-1"))
+    return Target(departure=Termination(ahead(**units), node="node-1"))

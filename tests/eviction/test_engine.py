@@ -22,24 +22,24 @@ from eviction.given import (
     moment,
     process,
 )
-from vacate.eviction.engine import OVERSTAY, cancelled, decide
+from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER, cancelled, decide
 from vacate.eviction.model import (
     Action,
     Assign,
     CorrectHeartbeat,
-    Departure,
+    DecisionContext,
     Ending,
     Evict,
     Finish,
     Hold,
     Limits,
-    LookForTarget,
-    Moment,
     Presence,
     Process,
+    ReadTarget,
     Settled,
     Stage,
     Target,
+    Termination,
     Turn,
     Unadmitted,
 )
@@ -51,7 +51,7 @@ ENDED = Target(terminal=True)
 LEAVING = leaving(seconds=20)
 DAEMON = Target(unevictable="The pod belongs to a DaemonSet.")
 GRACE_AWAITED = "The pod is terminating; its grace period is awaited."
-TOLD_AT = ahead(seconds=20) + OVERSTAY
+TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
 
 
 # Which question comes first
@@ -70,9 +70,9 @@ TOLD_AT = ahead(seconds=20) + OVERSTAY
         (process(admitted=False), GONE, Unadmitted()),
         (process(admitted=False, requesters=()), UNSEEN, Unadmitted()),
         # A cache that lacks the target proves nothing, not even for a cancelled request.
-        (process(), UNSEEN, LookForTarget()),
-        (process(requesters=()), UNSEEN, LookForTarget()),
-        (chain(), UNSEEN, LookForTarget()),
+        (process(), UNSEEN, ReadTarget()),
+        (process(requesters=()), UNSEEN, ReadTarget()),
+        (chain(), UNSEEN, ReadTarget()),
         # The target's end comes before cancellation, and a deletion before an end.
         (process(), GONE, Finish(Ending.POD_DELETED)),
         (process(requesters=()), GONE, Finish(Ending.POD_DELETED)),
@@ -215,15 +215,17 @@ def test_whose_clock_is_behind_goes_along_with_who_has_given_up() -> None:
 def test_nobody_is_given_up_before_a_tenth_of_the_deadline_was_watched() -> None:
     a_process = chain(heartbeat=ago(hours=1))
     tenth = DEADLINE / 10
-    early = Moment(NOW, NOW - tenth + dt.timedelta(microseconds=1))
+    early = DecisionContext(NOW, NOW - tenth + dt.timedelta(microseconds=1))
     assert decide(a_process, LIVE, early) == Hold(Stage.INTERCEPTING, until=ahead(microseconds=1))
-    enough = Moment(NOW, NOW - tenth)
+    enough = DecisionContext(NOW, NOW - tenth)
     assert decide(a_process, LIVE, enough) == Assign(SECOND, Turn.PREVIOUS_TIMED_OUT, FIRST)
 
 
 def test_a_completed_turn_passes_on_however_short_the_watch_was() -> None:
     a_process = chain(active_completed=True, heartbeat=ago(hours=1))
-    assert decide(a_process, LIVE, Moment(NOW, NOW)) == Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST)
+    assert decide(a_process, LIVE, DecisionContext(NOW, NOW)) == Assign(
+        SECOND, Turn.PREVIOUS_COMPLETED, FIRST
+    )
 
 
 def test_a_late_heartbeat_of_the_last_one_stops_the_eviction_for_one_deadline() -> None:
@@ -257,17 +259,17 @@ def test_without_interceptors_name_completed_and_heartbeat_mean_nothing() -> Non
     ("departure", "awaited"),
     [
         (
-            Departure(NOW, finalizers=("a.example/x", "b.example/y"), node="node-1"),
+            Termination(NOW, finalizers=("a.example/x", "b.example/y"), node="node-1"),
             "it is held by its finalizers: a.example/x, b.example/y.",
         ),
-        (Departure(NOW, node="node-1"), "node node-1 has not yet confirmed that its containers ended."),
-        (Departure(NOW), "its removal is awaited."),
+        (Termination(NOW, node="node-1"), "node node-1 has not yet confirmed that its containers ended."),
+        (Termination(NOW), "its removal is awaited."),
     ],
     ids=["finalizers", "node", "nothing known"],
 )
 @pytest.mark.parametrize("a_process", [process(), chain()], ids=["plain", "intercepted"])
-def test_who_overstays_is_told_why(a_process: Process, departure: Departure, awaited: str) -> None:
-    late = NOW + OVERSTAY
+def test_who_overstays_is_told_why(a_process: Process, departure: Termination, awaited: str) -> None:
+    late = NOW + TERMINATION_OVERDUE_AFTER
     assert decide(a_process, Target(departure=departure), moment(late)) == Hold(
         Stage.TERMINATING, f"The pod is terminating and its grace period is over; {awaited}"
     )
@@ -343,15 +345,15 @@ TARGETS = st.builds(
     Target,
     presence=st.sampled_from(Presence),
     terminal=st.booleans(),
-    departure=st.none() | st.builds(Departure, ends=TIMES, node=st.sampled_from(["", "node-1"])),
+    departure=st.none() | st.builds(Termination, ends=TIMES, node=st.sampled_from(["", "node-1"])),
     unevictable=st.sampled_from(["", "no"]),
 )
-MOMENTS = st.builds(Moment, now=TIMES, watching_since=TIMES, next_attempt=st.none() | TIMES)
+MOMENTS = st.builds(DecisionContext, now=TIMES, watching_since=TIMES, next_attempt=st.none() | TIMES)
 
 
 @given(PROCESSES, TARGETS, MOMENTS)
 def test_who_waits_until_a_time_waits_for_one_that_is_still_to_come(
-    a_process: Process, target: Target, a_moment: Moment
+    a_process: Process, target: Target, a_moment: DecisionContext
 ) -> None:
     action = decide(a_process, target, a_moment)
     if isinstance(action, Hold) and action.until is not None:
@@ -359,7 +361,9 @@ def test_who_waits_until_a_time_waits_for_one_that_is_still_to_come(
 
 
 @given(PROCESSES, TARGETS, MOMENTS)
-def test_turns_go_down_the_list_one_by_one(a_process: Process, target: Target, a_moment: Moment) -> None:
+def test_turns_go_down_the_list_one_by_one(
+    a_process: Process, target: Target, a_moment: DecisionContext
+) -> None:
     action = decide(a_process, target, a_moment)
     if not isinstance(action, Assign):
         return
@@ -371,7 +375,7 @@ def test_turns_go_down_the_list_one_by_one(a_process: Process, target: Target, a
 
 @given(PROCESSES, TARGETS, MOMENTS)
 def test_nothing_is_evicted_that_is_going_gone_or_over(
-    a_process: Process, target: Target, a_moment: Moment
+    a_process: Process, target: Target, a_moment: DecisionContext
 ) -> None:
     if isinstance(decide(a_process, target, a_moment), Evict | Assign):
         assert target.presence is Presence.LIVE
@@ -386,7 +390,7 @@ def test_nothing_is_evicted_that_is_going_gone_or_over(
 def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Process) -> None:
     """A second decider with an older cache would otherwise write against the first, without an end."""
     leaving = replace(before, stage=Stage.TERMINATING)
-    assert decide(leaving, LIVE, moment()) == LookForTarget()
+    assert decide(leaving, LIVE, moment()) == ReadTarget()
     seen = replace(LEAVING, live=True)
     assert decide(leaving, seen, moment()) == Hold(Stage.TERMINATING, until=TOLD_AT)
 

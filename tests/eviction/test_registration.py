@@ -12,7 +12,7 @@ from vacate.eviction.registration import (
     CONTROLLER_PRIORITY,
     MAX_PRIORITY,
     PREFIXES,
-    annotation_faults,
+    annotation_errors,
     annotations_of,
     registering,
     resolve,
@@ -42,22 +42,22 @@ WELL = st.dictionaries(
 @given(ANNOTATIONS)
 def test_what_has_no_fault_is_a_list_of_distinct_names(annotations: dict[str, str]) -> None:
     found = resolve({"metadata": {"annotations": annotations}})
-    assert all(str(fault) for fault in found.faults)
-    if not found.faults:
+    assert all(str(field_error) for field_error in found.field_errors)
+    if not found.field_errors:
         assert len(set(found.interceptors)) == len(found.interceptors)
         assert not any(dns1123_subdomain(name) for name in found.interceptors)
 
 
 @given(ANNOTATIONS)
 def test_a_pod_that_may_be_written_may_be_requested(annotations: dict[str, str]) -> None:
-    if not annotation_faults(annotations):
-        assert resolve({"metadata": {"annotations": annotations}}).faults == ()
+    if not annotation_errors(annotations):
+        assert resolve({"metadata": {"annotations": annotations}}).field_errors == ()
 
 
 @given(ANNOTATIONS)
 def test_annotations_of_others_mean_nothing(annotations: dict[str, str]) -> None:
     own = registering(annotations)
-    assert annotation_faults(own) == annotation_faults(annotations)
+    assert annotation_errors(own) == annotation_errors(annotations)
     pod = {"metadata": {"annotations": annotations}}
     assert resolve({"metadata": {"annotations": own}}) == resolve(pod)
 
@@ -72,7 +72,7 @@ def test_the_highest_comes_last_and_equals_go_by_name(
         annotations[f"{prefix}/priority_owner.example.com"] = f"{CONTROLLER_PRIORITY}/{CONTROLLER}"
         ranks["owner.example.com"] = CONTROLLER_PRIORITY
     found = resolve({"metadata": {"annotations": annotations}})
-    assert found.faults == ()
+    assert found.field_errors == ()
     assert found.interceptors == tuple(sorted(ranks, key=lambda name: (ranks[name], name)))
 
 

@@ -8,8 +8,8 @@ import pytest
 from cryptography import x509
 
 from vacate.errors import ConfigError
-from vacate.pki.rotation import AUTHORITY_LIFETIME, LEAF_LIFETIME, SETTLING, Papers, renewed
-from vacate.webhook.certificates.secret import papers_from, papers_to_data
+from vacate.pki.rotation import AUTHORITY_LIFETIME, LEAF_LIFETIME, SETTLING, CertificateBundle, renewed
+from vacate.webhook.certificates.secret import bundle_from, bundle_to_data
 
 pytestmark = pytest.mark.unit
 
@@ -17,7 +17,7 @@ T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 HOSTS = ("vacate-webhook.vacate-system.svc", "127.0.0.1")
 
 
-def trusts(papers: Papers, leaf: x509.Certificate, now: dt.datetime) -> bool:
+def trusts(papers: CertificateBundle, leaf: x509.Certificate, now: dt.datetime) -> bool:
     for authority in papers.authorities:
         try:
             leaf.verify_directly_issued_by(authority)
@@ -100,16 +100,16 @@ def test_after_a_long_absence_everything_is_new() -> None:
 
 def test_there_and_back_in_a_secret() -> None:
     papers = renewed(None, HOSTS, T0)
-    again = papers_from({"data": papers_to_data(papers)})
+    again = bundle_from({"data": bundle_to_data(papers)})
     assert again is not None
     assert again.authorities == papers.authorities
     assert again.leaf.certificate == papers.leaf.certificate
-    assert papers_to_data(again) == papers_to_data(papers)
+    assert bundle_to_data(again) == bundle_to_data(papers)
 
 
 def test_secrets_that_hold_nothing_of_use() -> None:
-    data = papers_to_data(renewed(None, HOSTS, T0))
-    other = papers_to_data(renewed(None, HOSTS, T0))
+    data = bundle_to_data(renewed(None, HOSTS, T0))
+    other = bundle_to_data(renewed(None, HOSTS, T0))
     for spoilt in (
         {},
         {**data, "ca.crt": ""},
@@ -118,6 +118,6 @@ def test_secrets_that_hold_nothing_of_use() -> None:
         {**data, "tls.crt": "%%%"},
         {**data, "ca.key": "AAAA"},
     ):
-        assert papers_from({"data": spoilt}) is None
+        assert bundle_from({"data": spoilt}) is None
     with pytest.raises(ConfigError, match="did not make"):
-        papers_from({"data": {"tls.crt": data["tls.crt"], "tls.key": data["tls.key"]}})
+        bundle_from({"data": {"tls.crt": data["tls.crt"], "tls.key": data["tls.key"]}})

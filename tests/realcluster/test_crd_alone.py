@@ -64,7 +64,7 @@ async def test_new_requests(alone: KubeArm, case: Case) -> None:
     wanted["metadata"] |= case.step.get("metadata", {})
     answer = await alone.call("POST", COLLECTION, body=wanted)
     judge(answer, case, 201)
-    if case.faults:
+    if case.field_errors:
         assert told_by_admission(wanted, None, "") >= set(fields_as_admission(case))
 
 
@@ -78,11 +78,11 @@ async def test_steps(alone: KubeArm, case: Case) -> None:
 
 
 def judge(answer: Answer, case: Case, code: int) -> None:
-    if not case.faults:
+    if not case.field_errors:
         answer.ok(code)
         return
     assert (answer.code, answer.reason) == (422, "Invalid"), answer
-    assert case.agrees(answer.faults), answer.faults
+    assert case.agrees(answer.field_errors), answer.field_errors
 
 
 def fields_as_admission(case: Case) -> list[str]:
@@ -90,21 +90,24 @@ def fields_as_admission(case: Case) -> list[str]:
     closer = {"spec.interceptors: Forbidden": "spec.interceptors[0].name",
               "status.conditions: Forbidden": "status.conditions[0].reason"}  # fmt: skip
     return [
-        next((place for start, place in closer.items() if fault.startswith(start)), fault.partition(": ")[0])
-        for fault in case.faults
+        next(
+            (place for start, place in closer.items() if field_error.startswith(start)),
+            field_error.partition(": ")[0],
+        )
+        for field_error in case.field_errors
     ]
 
 
 def told_by_admission(new: Obj, old: Obj | None, subresource: str) -> set[str]:
-    """The fields in which the webhook's strategy, the same as the embedded server's, sees faults."""
+    """The fields in which the webhook's strategy, the same as the embedded server's, sees errors."""
     new = copy.deepcopy(new)
     structure(KIND).prune(new)
     structure(KIND).fill_defaults(new)
     strategy, ctx = strategy_for(KIND), everything_allowed(subresource)
     if old is None:
-        return {fault.path for fault in strategy.validate(new, ctx)}
+        return {field_error.path for field_error in strategy.validate(new, ctx)}
     strategy.prepare_update(new, old, ctx)
-    return {fault.path for fault in strategy.validate_update(new, old, ctx)}
+    return {field_error.path for field_error in strategy.validate_update(new, old, ctx)}
 
 
 def everything_allowed(subresource: str) -> Context:

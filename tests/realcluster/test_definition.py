@@ -21,7 +21,7 @@ from vacate.entropy import system_entropy
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
 
 DEFINITION = yaml.safe_load((Path(__file__).parents[2] / "deploy/crds/evictionrequests.yaml").read_text())
-# What a server adds where the schema finds faults and rules beyond it have not been asked.
+# What a server adds where the schema finds errors and rules beyond it have not been asked.
 _NOT_CHECKED = "some validation rules were not checked because the object was invalid"
 SPEC: Obj = {"target": {"podRef": {"name": "web", "uid": "u"}}, "requesters": [{"name": "a.b"}]}
 
@@ -88,19 +88,19 @@ async def test_it_refuses_statuses_in_our_words(real: KubeArm) -> None:
     for name, status in WRONG_STATUSES.items():
         answer = await real.call("PATCH", path, body={"status": status}, content_type=MERGE_PATCH)
         full = {**made["status"], **status}
-        assert told(answer) == sorted(str(one) for one in structure(KIND).status_faults(full)), name
+        assert told(answer) == sorted(str(one) for one in structure(KIND).status_errors(full)), name
 
 
 def told(answer: Answer) -> list[str]:
     assert (answer.code, answer.reason) == (422, "Invalid"), answer
-    return sorted(one for one in answer.faults if _NOT_CHECKED not in one)
+    return sorted(one for one in answer.field_errors if _NOT_CHECKED not in one)
 
 
 def ours(wanted: Obj) -> list[str]:
     obj = copy.deepcopy(wanted)
     structure(KIND).prune(obj)
     structure(KIND).fill_defaults(obj)
-    return sorted(str(one) for one in structure(KIND).faults({**obj, "metadata": {}}))
+    return sorted(str(one) for one in structure(KIND).field_errors({**obj, "metadata": {}}))
 
 
 async def test_defaults_pruning_and_columns(real: KubeArm) -> None:

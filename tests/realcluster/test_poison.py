@@ -74,8 +74,8 @@ async def test_the_definition_takes_the_times_that_everyone_can_hold(arm: KubeAr
             answer = await arm.call("PATCH", where, body=step, content_type=MERGE_PATCH)
             assert answer.code == (200 if is_time(text) else 422), (text, answer)
             if not is_time(text):
-                format_fault = any("must be of type date-time" in one for one in answer.faults)
-                assert format_fault == (not is_date_time(text)), (text, answer.faults)
+                format_error = any("must be of type date-time" in one for one in answer.field_errors)
+                assert format_error == (not is_date_time(text)), (text, answer.field_errors)
 
 
 async def test_the_rest_of_the_cluster_is_drained_on_time(arm: KubeArm) -> None:

@@ -295,7 +295,7 @@ async def test_a_large_body_without_sense_is_refused_quickly() -> None:
 
 
 async def test_a_refusal_is_not_many_times_longer_than_what_it_refuses() -> None:
-    """Each of these owners is a fault that shows all of them: together hundreds of megabytes."""
+    """Each of these owners is a error that shows all of them: together hundreds of megabytes."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "controller": True}
     owners = [{**owner, "uid": str(number)} for number in range(2000)]
     async with embedded() as server:

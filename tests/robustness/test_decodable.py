@@ -30,13 +30,13 @@ from vacate.client.codec import codec_for
 from vacate.crds.schema import structure
 from vacate.crds.schema.formats import is_date_time, matches
 from vacate.embedded.controllers.kinds import MetadataOnly
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.nodeagent.view import AgentPod
 
 pytestmark = pytest.mark.unit
 
 PROJECTIONS: dict[Kind, tuple[type, ...]] = {
-    kinds.PODS: (core.Pod, PaperPod, AgentPod),
+    kinds.PODS: (core.Pod, SimulatedPod, AgentPod),
     kinds.NODES: (core.Node,),
     kinds.NAMESPACES: (core.Namespace,),
     kinds.CONFIGMAPS: (core.ConfigMap,),
@@ -183,7 +183,7 @@ def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
         for value in VALUES:
             obj = changed(VALID[kind], path, value)
             structure(kind).prune(obj)
-            if not structure(kind).faults(obj):
+            if not structure(kind).field_errors(obj):
                 taken += 1
                 codec_for(into).convert(obj)
     assert taken > 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vacate.api.objects import Obj
-from vacate.eviction.registration import PREFIXES, annotation_faults, registering, resolve
+from vacate.eviction.registration import PREFIXES, annotation_errors, registering, resolve
 
 pytestmark = pytest.mark.unit
 
@@ -44,12 +44,12 @@ def test_the_field_then_our_annotations_then_those_of_evacuations(
     given: Obj, expected: tuple[str, ...]
 ) -> None:
     assert resolve(given).interceptors == expected
-    assert resolve(given).faults == ()
+    assert resolve(given).field_errors == ()
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize(
-    ("key", "value", "fault"),
+    ("key", "value", "field_error"),
     [
         ("priority_a", "high", "must be PRIORITY"),
         ("priority_a", "-1", "must be PRIORITY"),
@@ -59,20 +59,22 @@ def test_the_field_then_our_annotations_then_those_of_evacuations(
         ("hash_k", LONG, "must be given together with"),
     ],
 )
-def test_a_malformed_annotation_is_told_with_its_key(prefix: str, key: str, value: str, fault: str) -> None:
+def test_a_malformed_annotation_is_told_with_its_key(
+    prefix: str, key: str, value: str, field_error: str
+) -> None:
     annotations = {f"{prefix}/{key}": value}
-    found = [str(one) for one in annotation_faults(annotations)]
-    assert any(fault in one for one in found), found
+    found = [str(one) for one in annotation_errors(annotations)]
+    assert any(field_error in one for one in found), found
     refused = resolve({"metadata": {"annotations": annotations}})
-    assert [str(one) for one in refused.faults] == found
+    assert [str(one) for one in refused.field_errors] == found
 
 
 def test_names_of_kubernetes_and_those_that_were_allowed() -> None:
     known = {f"{OURS}/priority_deployment.apps.k8s.io": "1"}
-    assert annotation_faults(known) == []
+    assert annotation_errors(known) == []
     own = {f"{OURS}/priority_actor-a.k8s.io": "1"}
-    assert len(annotation_faults(own)) == 1
-    assert annotation_faults(own, ("actor-a.k8s.io",)) == []
+    assert len(annotation_errors(own)) == 1
+    assert annotation_errors(own, ("actor-a.k8s.io",)) == []
 
 
 def test_what_registers_and_what_does_not() -> None:

@@ -49,8 +49,8 @@ def test_annotations_of_a_pod_may_change_and_its_field_may_not() -> None:
     assert stepped(PODS, {f"metadata.annotations[{REGISTERS}]": "2"}, before)[2] == []
     assert stepped(PODS, {f"metadata.annotations[{REGISTERS}]": "x"}, before)[2] != []
     listed = {"spec.evictionInterceptors": [{"name": "a.example.com"}]}
-    faults = stepped(PODS, {"spec.evictionInterceptors": [{"name": "b.example.com"}]}, listed)[2]
-    assert any("evictionInterceptors" in fault for fault in faults), faults
+    field_errors = stepped(PODS, {"spec.evictionInterceptors": [{"name": "b.example.com"}]}, listed)[2]
+    assert any("evictionInterceptors" in field_error for field_error in field_errors), field_errors
 
 
 def test_a_request_is_valid_as_it_is_made() -> None:
@@ -59,8 +59,8 @@ def test_a_request_is_valid_as_it_is_made() -> None:
 
 def test_a_write_of_the_status_changes_nothing_else() -> None:
     step = {"spec.requesters": [], "metadata.labels": {"a": "b"}, "status.message": "x"}
-    new, old, faults = stepped(EVICTIONREQUESTS, step, {}, context("status"))
-    assert faults == []
+    new, old, field_errors = stepped(EVICTIONREQUESTS, step, {}, context("status"))
+    assert field_errors == []
     assert new["spec"] == old["spec"]
     assert new["metadata"]["labels"] == old["metadata"]["labels"]
     assert new["status"]["message"] == "x"

@@ -19,7 +19,7 @@ from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.manager import Manager
 from vacate.runtime.reconcile import Done, Key, Outcome
-from vacate.runtime.recorder import LAST_WORDS, EventRecorder
+from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS, EventRecorder
 from vacate.sim.faults.transport import Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
 
@@ -94,7 +94,7 @@ def test_a_server_that_takes_its_time_is_not_waited_for_long() -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()
         manager, _ = await running(sim, server, Fault(), Fault(delay=3600.0))
-        assert await stopped(sim, manager) == pytest.approx(LAST_WORDS, abs=0.1)
+        assert await stopped(sim, manager) == pytest.approx(SHUTDOWN_FLUSH_SECONDS, abs=0.1)
         assert reasons(server) == ["Begun"]
 
     run_sim(main)

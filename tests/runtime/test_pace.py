@@ -19,7 +19,14 @@ from vacate.errors import ConfigError, TooManyRequests
 from vacate.metrics import Metrics
 from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeadershipLost
-from vacate.runtime.ratelimit import LONGEST_WISH, MUCH, PATIENCE_OF_EVENTS, READS, Pace, PacedTransport
+from vacate.runtime.ratelimit import (
+    BUSY_ANSWERS,
+    MAX_EVENT_DELAY,
+    MAX_RETRY_AFTER,
+    READS,
+    Pace,
+    PacedTransport,
+)
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
@@ -118,7 +125,9 @@ class Slow(Counter):
         return await super().send(request)
 
 
-@pytest.mark.parametrize(("others", "waits"), [(0, 0.0), (MUCH - 1, 0.0), (MUCH, PATIENCE_OF_EVENTS)])
+@pytest.mark.parametrize(
+    ("others", "waits"), [(0, 0.0), (BUSY_ANSWERS - 1, 0.0), (BUSY_ANSWERS, MAX_EVENT_DELAY)]
+)
 def test_events_give_way_while_much_is_under_way_but_not_for_long(others: int, waits: float) -> None:
     async def main(sim: Sim) -> None:
         start, server = sim.clock.monotonic(), Slow(sim.clock)
@@ -137,7 +146,7 @@ def test_events_go_as_soon_as_it_is_calm() -> None:
     async def main(sim: Sim) -> None:
         start, server = sim.clock.monotonic(), Slow(sim.clock)
         client = paced(sim, server)
-        reading = asyncio.create_task(read(client, MUCH))
+        reading = asyncio.create_task(read(client, BUSY_ANSWERS))
         await sim.clock.sleep(29.5)
         await client.create(EVENTS, {"metadata": {"name": "x"}}, "default")
         assert since(start, [sim.clock.monotonic()]) == pytest.approx([30.0])
@@ -205,7 +214,7 @@ def test_a_wish_for_a_very_long_pause_is_not_heard_in_full() -> None:
     async def main(sim: Sim) -> None:
         start, server = sim.clock.monotonic(), Counter(sim.clock, busy=1, after="86400")
         await paced(sim, server).list(PODS)
-        assert since(start, server.times) == [0.0, LONGEST_WISH]
+        assert since(start, server.times) == [0.0, MAX_RETRY_AFTER]
 
     simulate(main)
 

@@ -32,7 +32,7 @@ class Callable:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "fault"),
+    ("name", "options", "field_error"),
     [
         ("", {}, r"interceptor '': name: Required value"),
         ("Back_Up", {}, r"a lowercase RFC 1123 subdomain must consist of"),
@@ -55,8 +55,8 @@ class Callable:
         ("a.example.com", {"types": "Soft"}, r"types must be a tuple of texts, not str"),
     ],
 )
-def test_what_is_refused(name: str, options: dict[str, Any], fault: str) -> None:
-    with pytest.raises(ConfigError, match=fault):
+def test_what_is_refused(name: str, options: dict[str, Any], field_error: str) -> None:
+    with pytest.raises(ConfigError, match=field_error):
         Interceptor(name, **{"handler": works, **options})
 
 
@@ -77,7 +77,7 @@ NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("said", "field_error"),
     [
         ((5, None, (), None), r"message must be a str, not int \(5\)"),
         ((None, 300, (), None), r"expected_finish must be a datetime, a timedelta or NO_ESTIMATE, not int"),
@@ -86,9 +86,9 @@ NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
         ((None, None, (), "never"), "cancellation must be Allow or Forbid, not 'never'"),
     ],
 )
-def test_what_a_handler_says_is_checked_when_it_says_it(said: tuple[Any, ...], fault: str) -> None:
+def test_what_a_handler_says_is_checked_when_it_says_it(said: tuple[Any, ...], field_error: str) -> None:
     message, finish, conditions, cancellation = said
-    with pytest.raises(ContractError, match=fault):
+    with pytest.raises(ContractError, match=field_error):
         checked_report(message, finish, conditions, cancellation, NOW)
 
 

@@ -18,14 +18,14 @@ from vacate.errors import ApiError, Conflict, TooManyRequests, TransportError
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World
 from vacate.sim.faults.crashpoints import Tripwire
-from vacate.sim.faults.plan import Climate, Weather
+from vacate.sim.faults.plan import FaultPlan, FaultRates
 from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
 
-STORM = Climate(requests=1.0, watches=1.0)
+STORM = FaultRates(requests=1.0, watches=1.0)
 
 
 class Server:
@@ -56,8 +56,8 @@ def watch(version: str = "100", **query: str) -> Request:
     return Request("GET", "/api/v1/pods", found)
 
 
-def drawn(climate: Climate, request: Request, count: int = 400, seed: int = 1) -> list[Fault]:
-    weather = Weather(climate, seeded_entropy(seed))
+def drawn(climate: FaultRates, request: Request, count: int = 400, seed: int = 1) -> list[Fault]:
+    weather = FaultPlan(climate, seeded_entropy(seed))
     return [weather.fault(request) for _ in range(count)]
 
 
@@ -87,12 +87,12 @@ def test_a_storm_has_every_fault_of_watches() -> None:
 
 
 def test_weather_ends_and_mild_weather_is_mild() -> None:
-    weather = Weather(STORM, seeded_entropy(1))
+    weather = FaultPlan(STORM, seeded_entropy(1))
     weather.bad = False
     assert weather.fault(Request("GET", "/x")) is NO_FAULT
-    mild = drawn(Climate(requests=0.1), Request("GET", "/x"), 1000)
+    mild = drawn(FaultRates(requests=0.1), Request("GET", "/x"), 1000)
     assert 50 < sum(fault is not NO_FAULT for fault in mild) < 200
-    assert all(fault is NO_FAULT for fault in drawn(Climate(requests=1.0), watch()))
+    assert all(fault is NO_FAULT for fault in drawn(FaultRates(requests=1.0), watch()))
 
 
 def faulty(sim: Sim, server: Server, *faults: Fault) -> FaultyTransport:

@@ -30,7 +30,7 @@ from vacate.sim.faults.crashpoints import Tripwire
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Surroundings, part_manager
+from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = pytest.mark.sim
@@ -114,8 +114,10 @@ class Run:
         return run_sim(self._main, 5, limit=86400.0)
 
     async def _main(self, sim: Sim) -> dict[str, Any]:
-        def build(link: Transport, around: Surroundings) -> Any:
-            return part_manager(self._wire.around(link), "vacate-manager", CONTROLLERS, around, PROJECTIONS)
+        def build(link: Transport, around: Environment) -> Any:
+            return component_manager(
+                self._wire.around(link), "vacate-manager", CONTROLLERS, around, PROJECTIONS
+            )
 
         async with World(sim, WorldSettings(evictions=())) as world:
             manager = world.add("manager", build, EVICTION_CONTROLLER)

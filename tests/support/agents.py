@@ -27,7 +27,7 @@ from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.testing import pod
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 NODE = "laptop"
 PATH = os.environ["PATH"]
@@ -45,8 +45,10 @@ class Place:
     runtime_options: dict[str, bool] = field(default_factory=dict)
 
     async def start_agent(self) -> NodeAgent:
-        around = Surroundings(SystemClock(), system_entropy(), Metrics())
-        deps, recorder = part_deps(InProcessTransport(self.server, node(NODE)), "kubelet", around)
+        around = Environment(SystemClock(), system_entropy(), Metrics())
+        deps, recorder = component_dependencies(
+            InProcessTransport(self.server, node(NODE)), "kubelet", around
+        )
         runtime = ProcessRuntime(self.settings.runtime_folder, **self.runtime_options)
         agent = NodeAgent(deps, self.settings, runtime, [recorder])
         self.tasks.append(asyncio.get_running_loop().create_task(agent.run()))

@@ -47,13 +47,13 @@ class Answer:
     headers: Mapping[str, str] | None = None
     reason: str = ""
     message: str | None = None
-    # The faults of an Invalid answer, each as `field: message`, in order and without repetition.
-    faults: tuple[str, ...] = ()
+    # The errors of an Invalid answer, each as `field: message`, in order and without repetition.
+    field_errors: tuple[str, ...] = ()
     details: Obj | None = None
 
     def ok(self, code: int = 200) -> Obj:
         """The object of a successful answer."""
-        assert not self.failed, f"refused: {self.code} {self.reason}: {self.message} {self.faults}"
+        assert not self.failed, f"refused: {self.code} {self.reason}: {self.message} {self.field_errors}"
         assert self.code in (None, code), f"{self.code}, expected {code}"
         return self.obj
 
@@ -64,17 +64,17 @@ class Answer:
         message: str | None = None,
         *,
         starting: str = "",
-        faults: Iterable[str] | None = None,
+        field_errors: Iterable[str] | None = None,
     ) -> Answer:
-        """Check code, reason and message of a refusal, and for 422 every fault; the answer itself."""
+        """Check code, reason and message of a refusal, and for 422 every error; the answer itself."""
         assert self.failed, f"not refused: {self.code} {self.obj or self.text}"
         assert (self.code, self.reason) in ((code, reason), (None, reason)), self
         if message is not None and self.message is not None:
             assert self.message == message
         if self.message is not None:
             assert self.message.startswith(starting)
-        if faults is not None:
-            assert self.faults == tuple(faults)
+        if field_errors is not None:
+            assert self.field_errors == tuple(field_errors)
         return self
 
     def caused_by(self, *causes: tuple[str, str]) -> Answer:

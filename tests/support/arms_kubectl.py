@@ -2,7 +2,7 @@
 
 GET, POST, PUT and DELETE go raw, so that the case's own path and body reach the server. There is no raw
 PATCH, so patches are `kubectl patch`. What kubectl does not print, the answers do not have: status codes,
-headers, details; of an Invalid answer it prints the faults and not the message.
+headers, details; of an Invalid answer it prints the errors and not the message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.kubectl import SHORT_LIVED
 _RAW = {"GET": "get", "POST": "create", "PUT": "replace", "DELETE": "delete"}
 _PATCHES = {JSON_PATCH: "json", MERGE_PATCH: "merge", STRATEGIC_PATCH: "strategic"}
 _FROM_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
-_INVALID = re.compile(r'The (?:\S* ".*?"|request) is invalid(?:: ?(?P<faults>.*))?', re.DOTALL)
+_INVALID = re.compile(r'The (?:\S* ".*?"|request) is invalid(?:: ?(?P<errors>.*))?', re.DOTALL)
 _LOGIN = re.compile(r"error: You must be logged in to the server \((?P<message>.*)\)", re.DOTALL)
 _OBJECT = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)/(?:namespaces/(?P<ns>[^/]+)/)?"
@@ -178,10 +178,10 @@ def _refusal(err: str) -> Answer:
         return Answer(failed=True, text=text, reason="Unauthorized", message=said["message"])
     said = _INVALID.fullmatch(text)
     assert said is not None, f"kubectl failed by itself: {text}"
-    return Answer(failed=True, text=text, reason="Invalid", faults=_faults(said["faults"]))
+    return Answer(failed=True, text=text, reason="Invalid", field_errors=_errors(said["errors"]))
 
 
-def _faults(text: str) -> tuple[str, ...]:
+def _errors(text: str) -> tuple[str, ...]:
     if not text.startswith("\n* "):
         return (text,) if text else ()
     return tuple(part.rstrip("\n") for part in re.split(r"^\* ", text, flags=re.MULTILINE)[1:])

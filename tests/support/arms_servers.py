@@ -30,7 +30,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.embedded.store.sqlite import SqliteLog
 from vacate.embedded.store.store import Store
 from vacate.entropy import system_entropy
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.pki.tls import server_ssl_context
 
 HOST = "127.0.0.1"
@@ -98,7 +98,7 @@ def _in_process(name: str, server: ApiServer) -> TransportArm:
 async def _listening(server: ApiServer, folder: Path) -> AsyncIterator[KubeconfigEntry]:
     pki = Pki(folder / "pki", SystemClock())
     pki.server()
-    edge = Edge(server.handle, server_ssl_context(pki.file("server"), pki.authority.certificate_pem))
+    edge = HttpListener(server.handle, server_ssl_context(pki.file("server"), pki.authority.certificate_pem))
     await edge.start(HOST, 0)
     admin = pki.client("admin", ADMIN.name, ADMIN.groups)
     address = f"https://{HOST}:{edge.port}"

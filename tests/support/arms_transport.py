@@ -136,7 +136,7 @@ def from_status(code: int, obj: Obj, text: str, headers: Mapping[str, str]) -> A
         headers=headers,
         reason=reason,
         message=str(obj.get("message", text)),
-        faults=tuple(dict.fromkeys(listed)) if reason == "Invalid" else (),
+        field_errors=tuple(dict.fromkeys(listed)) if reason == "Invalid" else (),
         details=details,
     )
 

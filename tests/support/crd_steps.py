@@ -28,22 +28,24 @@ def at(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A request, the steps that it has taken, and one more: the faults that are found, or none."""
+    """A request, the steps that it has taken, and one more: the errors that are found, or none."""
 
     title: str
     step: Obj
-    faults: tuple[str, ...] = ()
+    field_errors: tuple[str, ...] = ()
     before: tuple[Obj, ...] = ()
     spec: Obj = field(default_factory=dict)
 
     def agrees(self, told: tuple[str, ...]) -> bool:
-        """Whether these are the faults: the same fields, kinds and words, whatever the values in between."""
-        return len(told) == len(self.faults) and all(map(_matches, sorted(self.faults), sorted(told)))
+        """Whether these are the errors: the same fields, kinds and words, whatever the values in between."""
+        return len(told) == len(self.field_errors) and all(
+            map(_matches, sorted(self.field_errors), sorted(told))
+        )
 
     @property
     def fields(self) -> list[str]:
-        """Where the faults are."""
-        return sorted(fault.partition(": ")[0] for fault in self.faults)
+        """Where the errors are."""
+        return sorted(field_error.partition(": ")[0] for field_error in self.field_errors)
 
 
 def _matches(wanted: str, told: str) -> bool:

@@ -21,7 +21,7 @@ from vacate.embedded.apiserver.auth.storedpolicy import StoredRbac
 from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.apiserver.selectableattributes import project
 from vacate.embedded.apiserver.server import ApiServer
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.memory import MemoryLog
 from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Key, Scope
@@ -77,7 +77,7 @@ class Embedded:
         self.log = log
         self.clock = clock
         authorizer = Authorizer(StoredRbac(store))
-        self.registry = Registry(store, clock, seeded_entropy(1), authorizer)
+        self.registry = Storage(store, clock, seeded_entropy(1), authorizer)
         self.server = ApiServer(self.registry, Authenticator(), Metrics())
 
     async def ask(

@@ -21,7 +21,7 @@ from vacate.eviction.dialects.evictionrequest.patches import (
 )
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, Evict, Finish, Hold, Moment, Unadmitted
+from vacate.eviction.model import Assign, DecisionContext, Evict, Finish, Hold, Unadmitted
 from vacate.testing.builders import merged, pdb, pod
 
 START = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)
@@ -62,7 +62,7 @@ class Play:
         """One decision, written down as the controller does it; an eviction must be played by hand."""
         request, now = self.typed, self.now
         target = target_of(request, self.typed_pod, live=True)
-        match decide(process_of(request), target, Moment(now, watching_since)):
+        match decide(process_of(request), target, DecisionContext(now, watching_since)):
             case Assign() as action:
                 self._write(assign_patch(request, action, now))
             case Finish() as action:

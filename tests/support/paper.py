@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from vacate.api.objects import Obj
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.testing import pod
 
 T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -18,12 +18,12 @@ def at(seconds: float) -> dt.datetime:
     return T0 + dt.timedelta(seconds=seconds)
 
 
-def paper(obj: Obj | None = None, **overrides: Any) -> PaperPod:
+def paper(obj: Obj | None = None, **overrides: Any) -> SimulatedPod:
     """A stored pod on node-1 as its node sees it."""
-    return msgspec.convert(obj or pod("web", node="node-1", stored=True, **overrides), PaperPod)
+    return msgspec.convert(obj or pod("web", node="node-1", stored=True, **overrides), SimulatedPod)
 
 
-def deleted(obj: Obj, grace: int, when: float = 0.0) -> PaperPod:
+def deleted(obj: Obj, grace: int, when: float = 0.0) -> SimulatedPod:
     """The pod once its deletion has begun."""
     meta = obj["metadata"] | {
         "deletionTimestamp": at(when + grace).isoformat(),

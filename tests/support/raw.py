@@ -13,7 +13,7 @@ import orjson
 from support.embedded import ADMIN, Embedded, embedded
 from vacate.api.objects import Obj
 from vacate.httpserver.connection import Limits
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.wire.message import Request, Response
 
 PATIENCE = 20.0  # for what must happen at once; only a failing test waits that long
@@ -54,7 +54,7 @@ class Listening:
     """A server behind an edge in plain text, where everybody is the admin."""
 
     server: Embedded
-    edge: Edge
+    edge: HttpListener
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.edge.port)
@@ -91,7 +91,7 @@ async def listening(
                 request.peer = ADMIN
             return await server.server.handle(request)
 
-        edge = Edge(handle, context, limits)
+        edge = HttpListener(handle, context, limits)
         await edge.start("127.0.0.1", 0)
         try:
             yield Listening(server, edge)

@@ -23,8 +23,8 @@ from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
 from vacate.metrics import Metrics
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import Terms
-from vacate.webhook.reviewer import Asker
+from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import Reviewer
 from vacate.wire.message import Request
 
 ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}
@@ -71,14 +71,14 @@ class Told:
 class Hook:
     """A webhook, beside an embedded server or beside whatever else the client reaches."""
 
-    def __init__(self, client: Client, clock: PassiveClock, terms: Terms | None = None) -> None:
-        self.terms = terms or Terms()
+    def __init__(self, client: Client, clock: PassiveClock, terms: WebhookConfig | None = None) -> None:
+        self.terms = terms or WebhookConfig()
         self.metrics = Metrics()
         counted = WebhookMetrics(self.metrics.registry)
-        self.service = Service(Asker(client, clock), lambda: self.terms, clock, counted)
+        self.service = Service(Reviewer(client, clock), lambda: self.terms, clock, counted)
 
     @classmethod
-    def beside(cls, server: Embedded, terms: Terms | None = None) -> Hook:
+    def beside(cls, server: Embedded, terms: WebhookConfig | None = None) -> Hook:
         return cls(Client(InProcessTransport(server.server, ADMIN)), server.clock, terms)
 
     async def ask(self, path: str, review: Obj) -> Told:

@@ -20,7 +20,7 @@ from vacate.sdk import Interceptor, Requester, interceptor_controllers
 from vacate.sim.cluster import World
 from vacate.sim.process import Process
 from vacate.testing import pdb, pod
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 QUICK_PODS = NodeSettings(timings=PodTimings(start=0.1, ready=0.1, stop=1))
 
@@ -57,9 +57,9 @@ class Stage:
         sim = self.world.sim
 
         def build() -> Manager:
-            around = Surroundings(clock or sim.clock, sim.stream(name), self.world.server.metrics)
+            around = Environment(clock or sim.clock, sim.stream(name), self.world.server.metrics)
             link = through(self.world.network.link(name, ADMIN))
-            deps, recorder = part_deps(link, name, around)
+            deps, recorder = component_dependencies(link, name, around)
             return Manager(deps.informers, interceptor_controllers(deps, interceptors), runnables=[recorder])
 
         process = Process(name, self.world.network, build)

@@ -1,4 +1,4 @@
-"""A machine that shuts down, in virtual time: logind, pods and the agent's disk, with faults on demand.
+"""A machine that shuts down, in virtual time: logind, pods and the agent's disk, with errors on demand.
 
 Its logind behaves as the real one was seen to: a delay ends with the last lock or at the limit, a restart
 forgets the shutdown without a word and keeps the locks, a new lock during a delay is refused.

@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 
 from support.leave_play import Play
-from vacate.views.explanation import Story, tell
-from vacate.views.sections.unrequested import tell_unasked
+from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.sections.unrequested import explain_unrequested
 from views.explanation_inputs import SCENES, SPENT, UNASKED
 
 pytestmark = pytest.mark.unit
 
-GOLDEN = Path(__file__).with_name("story_golden.txt")
+GOLDEN = Path(__file__).with_name("explanation_golden.txt")
 
 
-def told(play: Play) -> Story:
-    return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+def told(play: Play) -> Explanation:
+    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
 
 
-def told_unasked(play: Play) -> Story:
+def told_unasked(play: Play) -> Explanation:
     assert play.typed_pod is not None
     interceptors = [one["name"] for one in reversed(play.request["spec"]["interceptors"])]
-    return tell_unasked(play.typed_pod, interceptors, play.typed_budgets, now=play.now)
+    return explain_unrequested(play.typed_pod, interceptors, play.typed_budgets, now=play.now)
 
 
-def written(story: Story) -> str:
+def written(story: Explanation) -> str:
     """A story as the golden file has it: a mark before each line tells which part it is."""
     lines = [f"[{story.stage or 'none'}] {story.headline}"]
     lines += [f"  asked    {one}" for one in story.asked]
@@ -71,20 +71,24 @@ def test_every_text_is_a_sentence_and_every_part_is_told(name: str) -> None:
 def test_a_known_refusal_narrows_the_next_attempt() -> None:
     play = Play().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
     refused_at = play.now - dt.timedelta(seconds=4)
-    story = tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now, refused_at=refused_at)
+    story = explanation_of(
+        play.typed, play.typed_pod, play.typed_budgets, now=play.now, refused_at=refused_at
+    )
     assert story.next[0].startswith("The next attempt comes between 12s and 16s from now")
     assert story.next_at == refused_at + dt.timedelta(seconds=20)
 
 
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:
     play = Play().refused(SPENT).refused(SPENT).after(minutes=10)
-    story = tell(play.typed, play.typed_pod, now=play.now, refused_at=play.now - dt.timedelta(minutes=10))
+    story = explanation_of(
+        play.typed, play.typed_pod, now=play.now, refused_at=play.now - dt.timedelta(minutes=10)
+    )
     assert story.next[0].startswith("The next attempt comes within 10s")
 
 
 def test_commands_are_those_of_the_program_that_tells() -> None:
     play = SCENES["waiting for a response"]()
-    story = tell(play.typed, play.typed_pod, now=play.now, program="kubectl vacate")
+    story = explanation_of(play.typed, play.typed_pod, now=play.now, program="kubectl vacate")
     cancel = "kubectl vacate cancel web-1 -n default --requester drain.example.com"
     assert cancel in [one.command for one in story.remedies]
 

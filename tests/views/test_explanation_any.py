@@ -16,15 +16,15 @@ from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
     CorrectHeartbeat,
+    DecisionContext,
     Evict,
     Finish,
     Hold,
-    Moment,
     Settled,
     Stage,
     Unadmitted,
 )
-from vacate.views.explanation import Story, tell
+from vacate.views.explanation import Explanation, explanation_of
 
 pytestmark = pytest.mark.unit
 
@@ -115,8 +115,8 @@ def plays(draw: st.DrawFn) -> Play:
     return play.after(seconds=draw(st.integers(0, 10_000)))
 
 
-def told(play: Play) -> Story:
-    return tell(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+def told(play: Play) -> Explanation:
+    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
 
 
 @given(plays())
@@ -132,7 +132,7 @@ def test_a_story_is_told_in_plain_sentences(play: Play) -> None:
 def test_the_stage_is_the_engines(play: Play) -> None:
     process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
     later = play.now + dt.timedelta(hours=1) if process.failed_evictions else None
-    action = decide(process, target, Moment(play.now, EARLY, later))
+    action = decide(process, target, DecisionContext(play.now, EARLY, later))
     stage = told(play).stage
     match action:
         case Settled() | Finish():
@@ -152,7 +152,7 @@ def test_the_stage_is_the_engines(play: Play) -> None:
 def _listening(play: Play, stage: Stage | None) -> bool:
     """Whether one who has just begun to listen would still wait."""
     process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
-    action = decide(process, target, Moment(play.now, play.now))
+    action = decide(process, target, DecisionContext(play.now, play.now))
     return stage is Stage.INTERCEPTING and isinstance(action, Hold) and action.stage is stage
 
 

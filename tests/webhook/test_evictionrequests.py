@@ -18,8 +18,8 @@ from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj, encode
 from vacate.features import parse_feature_gates
 from vacate.webhook.admissionreview import Verdict, read_review
-from vacate.webhook.lookups import Known, MayThey, WhatIs
-from vacate.webhook.paths import PATHS, Terms, judge
+from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
+from vacate.webhook.paths import PATHS, WebhookConfig, review_at
 
 pytestmark = pytest.mark.unit
 
@@ -71,15 +71,15 @@ async def test_who_may_not_delete_the_pod_learns_nothing_about_it(stage: Stage) 
 def test_rights_are_asked_for_before_the_pod() -> None:
     asked = read_review(encode(review("CREATE", new=wanted(), user=OPS)))
     path = PATHS[MUTATE]
-    first = judge(path, asked, Known(), Terms(), NOW)
-    assert first == MayThey("delete", "", "v1", "pods", "", "shop", "web")
-    told = judge(path, asked, Known().with_right(first, allowed=False), Terms(), NOW)
+    first = review_at(path, asked, LookupResults(), WebhookConfig(), NOW)
+    assert first == AccessCheck("delete", "", "v1", "pods", "", "shop", "web")
+    told = review_at(path, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW)
     assert isinstance(told, Verdict)
     assert not told.allowed
-    allowed = Known().with_right(first, allowed=True)
-    second = judge(path, asked, allowed, Terms(), NOW)
-    assert second == WhatIs(PODS, "shop", "web")
-    verdict = judge(path, asked, allowed.with_object(second, RUNNING["web"]), Terms(), NOW)
+    allowed = LookupResults().with_right(first, allowed=True)
+    second = review_at(path, asked, allowed, WebhookConfig(), NOW)
+    assert second == ObjectLookup(PODS, "shop", "web")
+    verdict = review_at(path, asked, allowed.with_object(second, RUNNING["web"]), WebhookConfig(), NOW)
     assert isinstance(verdict, Verdict)
     assert verdict.allowed
 
@@ -107,7 +107,7 @@ async def test_changing_needs_the_right_too(stage: Stage, path: str) -> None:
 
 @pytest.mark.parametrize("path", [MUTATE, VALIDATE])
 async def test_the_server_itself_refuses_what_is_not_the_newest(stage: Stage, path: str) -> None:
-    """It would be told a fault of the step from a state that it has never seen."""
+    """It would be told a error of the step from a state that it has never seen."""
     new = kept(spec__type="Hard", metadata__resourceVersion="6")
     told = await stage.hook.ask(path, review("UPDATE", new=new, old=kept()))
     assert told.allowed
@@ -188,7 +188,7 @@ async def test_the_stamp_stays_as_it_is(stage: Stage) -> None:
 
 
 async def test_creation_is_refused_while_the_feature_is_off(stage: Stage) -> None:
-    stage.hook.terms = Terms(parse_feature_gates("EvictionRequestAPI=false"))
+    stage.hook.terms = WebhookConfig(parse_feature_gates("EvictionRequestAPI=false"))
     for path in (MUTATE, VALIDATE):
         told = await stage.hook.ask(path, review("CREATE", new=wanted()))
         assert told.refusal["code"] == 403
@@ -216,7 +216,7 @@ async def test_extra_allowed_names(stage: Stage) -> None:
     ignored = (await stage.hook.ask(MUTATE, asked)).applied(asked["request"]["object"])
     assert "interceptors" not in ignored["spec"]
     assert "reserved" in ignored["metadata"]["annotations"]["vacate.dev/ignored-registration"]
-    stage.hook.terms = Terms(allowed_interceptors=("actor.k8s.io",))
+    stage.hook.terms = WebhookConfig(allowed_interceptors=("actor.k8s.io",))
     sent = review("CREATE", new=obj)
     told = await stage.hook.ask(MUTATE, sent)
     assert told.applied(sent["request"]["object"])["spec"]["interceptors"] == [{"name": "actor.k8s.io"}]

@@ -15,7 +15,7 @@ from vacate.api.objects import Obj
 from vacate.errors import ConfigError
 from vacate.eviction.registration import PREFIXES, resolve
 from vacate.features import parse_feature_gates
-from vacate.webhook.paths import Terms
+from vacate.webhook.paths import WebhookConfig
 
 pytestmark = pytest.mark.unit
 
@@ -57,7 +57,7 @@ async def server() -> AsyncIterator[Embedded]:
 
 @pytest.fixture
 def hook(server: Embedded) -> Hook:
-    return Hook.beside(server, Terms(rules=read_rules(RULES, "rules.yaml")))
+    return Hook.beside(server, WebhookConfig(rules=read_rules(RULES, "rules.yaml")))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_rules(hook: Hook, sort: Any, interceptors: tuple[str, ...]) -> No
     sent = of_pod(pod(**sort))
     made = (await hook.ask(MUTATE_PODS, sent)).applied(sent["request"]["object"])
     found = resolve(made)
-    assert found.faults == ()
+    assert found.field_errors == ()
     assert found.interceptors == interceptors
     for key, value in (sort.get("annotations") or {}).items():
         assert made["metadata"]["annotations"][key] == value
@@ -112,7 +112,7 @@ async def test_malformed_annotations_are_refused_unless_they_were_there(hook: Ho
 
 
 async def test_with_the_feature_off_pods_are_left_alone(hook: Hook) -> None:
-    hook.terms = Terms(parse_feature_gates("EvictionRequestAPI=false"), rules=hook.terms.rules)
+    hook.terms = WebhookConfig(parse_feature_gates("EvictionRequestAPI=false"), rules=hook.terms.rules)
     assert (await hook.ask(MUTATE_PODS, of_pod(pod({"app": "web"})))).patch == []
     broken = pod(annotations={f"{PREFIXES[0]}/priority_a.example.com": "first"})
     assert (await hook.ask(VALIDATE_PODS, of_pod(broken))).allowed

@@ -16,10 +16,10 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
-from vacate.pki.rotation import Papers, renewed
+from vacate.pki.rotation import CertificateBundle, renewed
 from vacate.sim.run import Sim, run_sim
-from vacate.webhook.certificates.rotator import CONFIGURATIONS, LOOK_SECONDS, Keeper, Place
-from vacate.webhook.certificates.secret import NAME, papers_from, papers_to_data
+from vacate.webhook.certificates.rotator import CONFIGURATIONS, LOOK_SECONDS, CertificateRotator, Place
+from vacate.webhook.certificates.secret import NAME, bundle_from, bundle_to_data
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
 from vacate.wire.message import Request, Response
 
@@ -54,8 +54,8 @@ class Stage:
     sim: Sim
     clock: Jumping
     server: TinyServer = field(default_factory=lambda: TinyServer(kinds=(SECRETS, MUTATING, VALIDATING)))
-    delivered: list[list[Papers]] = field(default_factory=list)
-    keepers: list[Keeper] = field(default_factory=list)
+    delivered: list[list[CertificateBundle]] = field(default_factory=list)
+    keepers: list[CertificateRotator] = field(default_factory=list)
     refuses: Callable[[Request], bool] = lambda _: False
 
     async def handle(self, request: Request) -> Response:
@@ -95,10 +95,12 @@ def staged(body: Callable[[Stage], Awaitable[None]], replicas: int = 2, seed: in
         async with asyncio.TaskGroup() as group:
             tasks = []
             for index in range(replicas):
-                given: list[Papers] = []
+                given: list[CertificateBundle] = []
                 client = Client(InProcessTransport(stage))
                 entropy = sim.stream(f"replica-{index}")
-                keeper = Keeper(client, PLACE, clock=stage.clock, entropy=entropy, deliver=given.append)
+                keeper = CertificateRotator(
+                    client, PLACE, clock=stage.clock, entropy=entropy, deliver=given.append
+                )
                 stage.delivered.append(given)
                 stage.keepers.append(keeper)
                 tasks.append(group.create_task(keeper.run()))
@@ -117,7 +119,7 @@ def test_one_makes_it_and_all_show_it(seed: int) -> None:
         first = stage.shown()[0]
         assert first is not None
         assert stage.shown() == [first, first, first]
-        papers = papers_from(stage.secret())
+        papers = bundle_from(stage.secret())
         assert papers is not None
         assert first == papers.leaf.certificate
         assert stage.trusted() == [list(papers.authorities)] * 4
@@ -206,7 +208,7 @@ def test_a_lost_or_spoilt_secret_is_made_anew() -> None:
         await stage.sim.clock.sleep(30)
         third = stage.shown()
         assert third[0] == third[1] != second[0]
-        papers = papers_from(stage.secret())
+        papers = bundle_from(stage.secret())
         assert papers is not None
         assert stage.trusted() == [list(papers.authorities)] * 4
 
@@ -215,7 +217,7 @@ def test_a_lost_or_spoilt_secret_is_made_anew() -> None:
 
 def test_a_certificate_of_somebody_else_is_left_alone() -> None:
     async def body(stage: Stage) -> None:
-        data = papers_to_data(renewed(None, PLACE.hosts, stage.clock.now()))
+        data = bundle_to_data(renewed(None, PLACE.hosts, stage.clock.now()))
         theirs = {key: data[key] for key in ("tls.crt", "tls.key")}
         stage.server.put(SECRETS, NAME, PLACE.namespace, data=theirs)
         await stage.later()

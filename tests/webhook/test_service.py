@@ -21,7 +21,7 @@ from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import TransportError
-from vacate.webhook.paths import PATHS, Terms
+from vacate.webhook.paths import PATHS, WebhookConfig
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -199,7 +199,7 @@ async def answered(path: str, body: bytes) -> Told:
         server.clock.moment = NOW
         await server.seed(NAMESPACES, namespace("shop"))
         await server.seed(PODS, copy.deepcopy(RUNNING["web"]))
-        return await Hook.beside(server, Terms(rules=read_rules(RULES, "r"))).send(path, body)
+        return await Hook.beside(server, WebhookConfig(rules=read_rules(RULES, "r"))).send(path, body)
 
 
 def encodable(value: Any) -> bytes:

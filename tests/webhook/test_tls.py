@@ -26,13 +26,13 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics
 from vacate.pki.issue import KeyPair, new_authority, new_server
 from vacate.webhook.certificates.files import CertificateFolder, RulesFile, keep_looking
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.webhook import REVIEW_BYTES, WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process
@@ -121,7 +121,7 @@ async def hook(folder: Path) -> AsyncIterator[Running]:
         await server.seed(PODS, RUNNING["web"])
         gate = Gate(server)
         settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, grace_seconds=5.0)
-        around = Surroundings(SystemClock(), system_entropy(), Metrics())
+        around = Environment(SystemClock(), system_entropy(), Metrics())
         parts = WebhookParts(gate, around, settings)
         running = Running(parts, gate, asyncio.ensure_future(parts.run()))
         await asyncio.wait_for(parts.listening(), 10)
@@ -265,7 +265,7 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
     async with embedded() as server:
         clock, gate = Held(), Gate(server)
         settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, delay_seconds=77.0)
-        parts = WebhookParts(gate, Surroundings(clock, system_entropy(), Metrics()), settings)
+        parts = WebhookParts(gate, Environment(clock, system_entropy(), Metrics()), settings)
         hook = Running(parts, gate, asyncio.ensure_future(parts.run()))
         await asyncio.wait_for(parts.listening(), 10)
         async with aiohttp.ClientSession() as session:
@@ -288,7 +288,7 @@ async def test_slow_clients_are_cut_off(folder: Path) -> None:
     async def never(_request: Request) -> Response:
         raise AssertionError("the request is not whole")
 
-    edge = Edge(never, served.context, Limits(body_seconds=0.05, linger_seconds=0.05))
+    edge = HttpListener(never, served.context, Limits(body_seconds=0.05, linger_seconds=0.05))
     await edge.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", edge.port, ssl=trusting())
     writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
@@ -310,7 +310,7 @@ async def test_bodies_that_are_too_long(hook: Running) -> None:
 
 async def test_a_port_that_is_taken(hook: Running, folder: Path) -> None:
     settings = WebhookSettings("127.0.0.1", hook.parts.port, cert_dir=folder)
-    around = Surroundings(SystemClock(), system_entropy(), Metrics())
+    around = Environment(SystemClock(), system_entropy(), Metrics())
     with pytest.raises(ExceptionGroup) as caught:
         await WebhookParts(hook.gate, around, settings).run()
     assert "is taken by another program" in str(caught.value.exceptions[0])

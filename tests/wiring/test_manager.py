@@ -22,7 +22,7 @@ from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
 pytestmark = pytest.mark.sim
@@ -36,7 +36,7 @@ class Beside:
     def __init__(self, world: World, name: str, settings: ManagerSettings, skew: float = 0.0) -> None:
         self.name = name
         clock = world.sim.skewed_clock(skew)
-        around = Surroundings(clock, world.sim.stream(name), Metrics(), settings.gates)
+        around = Environment(clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
             Dating(world, world.network.link(name, Peer(EVICTION_CONTROLLER, (MASTERS,)))), around, settings
         )

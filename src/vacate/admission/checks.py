@@ -1,4 +1,4 @@
-"""Small builders of faults that many kinds share."""
+"""Small builders of errors that many kinds share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vacate.admission.nameformats import label_key, label_value
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector, selector_of
@@ -19,17 +19,17 @@ NEGATIVE = "must be greater than or equal to 0"
 def unsupported(path: str, value: Any, known: Sequence[str]) -> FieldError:
     """The value is none of those known, which are told in the order given."""
     listed = ", ".join(f'"{item}"' for item in known)
-    return FieldError(path, Fault.NOT_SUPPORTED, f"supported values: {listed}", value)
+    return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {listed}", value)
 
 
 def not_negative(path: str, owner: Obj, key: str) -> list[FieldError]:
-    """A fault where the number below this key is less than zero."""
+    """A error where the number below this key is less than zero."""
     value = integer(owner.get(key))
     return [invalid(f"{path}.{key}", value, NEGATIVE)] if value < 0 else []
 
 
 def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
-    """A fault where the value is not what it was."""
+    """A error where the value is not what it was."""
     return [] if same(new, old) else [invalid(path, new, IMMUTABLE)]
 
 
@@ -65,7 +65,7 @@ def shown_selector(selector: Any) -> Any:
     return shown
 
 
-def labels_faults(labels: Any, path: str) -> list[FieldError]:
+def labels_errors(labels: Any, path: str) -> list[FieldError]:
     """Keys and values of labels; a node selector is written with them too."""
     found: list[FieldError] = []
     for key, value in mapping(labels).items():
@@ -76,17 +76,17 @@ def labels_faults(labels: Any, path: str) -> list[FieldError]:
     return found
 
 
-def selector_faults(selector: Any, path: str, *, lenient_values: bool = False) -> list[FieldError]:
+def selector_errors(selector: Any, path: str, *, lenient_values: bool = False) -> list[FieldError]:
     """A label selector as objects carry it. Values that an old object had may stay as they are."""
     if type(selector) is not dict:
         return []
-    found = labels_faults(selector.get("matchLabels"), f"{path}.matchLabels")
+    found = labels_errors(selector.get("matchLabels"), f"{path}.matchLabels")
     for index, entry in enumerate(sequence(selector.get("matchExpressions"))):
-        found += _requirement_faults(mapping(entry), f"{path}.matchExpressions[{index}]", lenient_values)
+        found += _requirement_errors(mapping(entry), f"{path}.matchExpressions[{index}]", lenient_values)
     return found
 
 
-def _requirement_faults(entry: Obj, path: str, lenient_values: bool) -> list[FieldError]:
+def _requirement_errors(entry: Obj, path: str, lenient_values: bool) -> list[FieldError]:
     operator, values = text(entry.get("operator")), sequence(entry.get("values"))
     found: list[FieldError] = []
     if operator in ("In", "NotIn"):

@@ -27,7 +27,7 @@ _REASON_TEXT = (
 )
 
 
-def condition_faults(status: Obj, path: str) -> list[FieldError]:
+def condition_errors(status: Obj, path: str) -> list[FieldError]:
     """Faults of all conditions of a status."""
     found: list[FieldError] = []
     seen: set[str] = set()
@@ -37,11 +37,11 @@ def condition_faults(status: Obj, path: str) -> list[FieldError]:
             found.append(duplicate(f"{where}.type", sort))
         seen.add(sort)
         found += complaints(f"{where}.type", sort, label_key(sort))
-        found += _one_condition_faults(condition, where)
+        found += _one_condition_errors(condition, where)
     return found
 
 
-def _one_condition_faults(condition: Obj, path: str) -> list[FieldError]:
+def _one_condition_errors(condition: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if condition.get("status") not in ("True", "False", "Unknown"):
         said = text(condition.get("status"))

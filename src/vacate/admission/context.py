@@ -1,12 +1,12 @@
 """The questions that every kind answers before one of its objects is written.
 
-A strategy works on whole objects (dicts) in place, knows no store and no clock, and returns all faults at
+A strategy works on whole objects (dicts) in place, knows no store and no clock, and returns all errors at
 once. The embedded server asks them in this order: create: `default`, `prepare_create`, `validate`; update:
 `default`, `prepare_update`, `validate_update`; delete: `validate_delete`. The validation of an update speaks
 of the new object and of the step to it: kube-apiserver mixes the two in an order of its own, and repeats the
-faults that it finds twice.
+errors that it finds twice.
 
-Refusals that are no field's fault (an unknown PriorityClass, say) are raised by the prepare methods as the
+Refusals that are no field's error (an unknown PriorityClass, say) are raised by the prepare methods as the
 ApiError that kube-apiserver's admission plugins answer with.
 """
 

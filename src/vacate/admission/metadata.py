@@ -1,6 +1,6 @@
 """Metadata: what all kinds share on the way into the store.
 
-The order and the repetition of faults follow kube-apiserver: an update checks the metadata as such, then the
+The order and the repetition of errors follow kube-apiserver: an update checks the metadata as such, then the
 step from the old one, and then each kind's own checks may look at parts of it again.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate import errors
-from vacate.admission.checks import IMMUTABLE, labels_faults, not_negative
+from vacate.admission.checks import IMMUTABLE, labels_errors, not_negative
 from vacate.admission.nameformats import NameFormat, annotation_key, dns_label, label_key
-from vacate.admission.ownerreferences import owner_faults
+from vacate.admission.ownerreferences import owner_errors
 from vacate.admission.rules import Effect, Rule, table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required, too_long
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required, too_long
 from vacate.api.lenient import mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 
@@ -33,31 +33,32 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else as it was sent"),
     ("metadata.resourceVersion", Effect.REFUSED, "500 where it is set on create"),
     ("metadata.resourceVersion", Effect.KEPT, "an update without one takes the newest"),
-    ("metadata.resourceVersion", Fault.INVALID, "required to update PodDisruptionBudgets and Leases"),
+    ("metadata.resourceVersion", ErrorType.INVALID, "required to update PodDisruptionBudgets and Leases"),
     ("metadata.uid", Effect.KEPT, "an update without one takes the old one"),
     ("metadata.creationTimestamp", Effect.KEPT, "an update never changes it"),
     ("metadata.deletionTimestamp", Effect.KEPT, "an update never removes or changes it"),
     ("metadata.deletionGracePeriodSeconds", Effect.KEPT, "an update never removes it"),
-    ("metadata.generateName", Fault.INVALID, "format of the kind's names, a trailing dash allowed"),
-    ("metadata.name", Fault.REQUIRED, "name or generateName is required"),
-    ("metadata.name", Fault.INVALID, "format of the kind's names"),
-    ("metadata.namespace", Fault.REQUIRED, "kinds with a namespace have one"),
-    ("metadata.namespace", Fault.INVALID, "DNS label"),
-    ("metadata.namespace", Fault.FORBIDDEN, "kinds without a namespace have none"),
-    ("metadata.generation", Fault.INVALID, "not negative"),
-    ("metadata.labels#key", Fault.INVALID, "keys are qualified names"),
-    ("metadata.labels#value", Fault.INVALID, "values are empty or of letters, digits, -, _ and ."),
-    ("metadata.annotations", Fault.INVALID, "keys are qualified names in any case"),
-    ("metadata.annotations", Fault.TOO_LONG, "keys and values together at most 256 KiB"),
-    ("metadata.finalizers", Fault.INVALID, "qualified names"),
-    ("metadata.finalizers#conflict", Fault.INVALID, "orphan and foregroundDeletion not both"),
-    ("metadata.finalizers[]", Fault.INVALID, "without a prefix: kubernetes, orphan or foregroundDeletion"),
-    ("metadata.finalizers", Fault.FORBIDDEN, "none are added while the object is being deleted"),
-    ("metadata.name#fixed", Fault.INVALID, "an update never changes it"),
-    ("metadata.namespace#fixed", Fault.INVALID, "an update never changes it"),
-    ("metadata.uid", Fault.INVALID, "an update never changes it"),
-    ("metadata.deletionTimestamp", Fault.INVALID, "only deletion sets it"),
-    ("metadata.deletionGracePeriodSeconds", Fault.INVALID, "only deletion sets or changes it"),
+    ("metadata.generateName", ErrorType.INVALID, "format of the kind's names, a trailing dash allowed"),
+    ("metadata.name", ErrorType.REQUIRED, "name or generateName is required"),
+    ("metadata.name", ErrorType.INVALID, "format of the kind's names"),
+    ("metadata.namespace", ErrorType.REQUIRED, "kinds with a namespace have one"),
+    ("metadata.namespace", ErrorType.INVALID, "DNS label"),
+    ("metadata.namespace", ErrorType.FORBIDDEN, "kinds without a namespace have none"),
+    ("metadata.generation", ErrorType.INVALID, "not negative"),
+    ("metadata.labels#key", ErrorType.INVALID, "keys are qualified names"),
+    ("metadata.labels#value", ErrorType.INVALID, "values are empty or of letters, digits, -, _ and ."),
+    ("metadata.annotations", ErrorType.INVALID, "keys are qualified names in any case"),
+    ("metadata.annotations", ErrorType.TOO_LONG, "keys and values together at most 256 KiB"),
+    ("metadata.finalizers", ErrorType.INVALID, "qualified names"),
+    ("metadata.finalizers#conflict", ErrorType.INVALID, "orphan and foregroundDeletion not both"),
+    ("metadata.finalizers[]", ErrorType.INVALID,
+     "without a prefix: kubernetes, orphan or foregroundDeletion"),
+    ("metadata.finalizers", ErrorType.FORBIDDEN, "none are added while the object is being deleted"),
+    ("metadata.name#fixed", ErrorType.INVALID, "an update never changes it"),
+    ("metadata.namespace#fixed", ErrorType.INVALID, "an update never changes it"),
+    ("metadata.uid", ErrorType.INVALID, "an update never changes it"),
+    ("metadata.deletionTimestamp", ErrorType.INVALID, "only deletion sets it"),
+    ("metadata.deletionGracePeriodSeconds", ErrorType.INVALID, "only deletion sets or changes it"),
 )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def keep(new: Obj, old: Obj, *keys: str) -> None:
             new.pop(key, None)
 
 
-def name_faults(meta: Obj, name_format: NameFormat) -> list[FieldError]:
+def name_errors(meta: Obj, name_format: NameFormat) -> list[FieldError]:
     """The name, and the prefix that it was generated from."""
     found: list[FieldError] = []
     if prefix := text(meta.get("generateName")):
@@ -108,36 +109,36 @@ def name_faults(meta: Obj, name_format: NameFormat) -> list[FieldError]:
     return found
 
 
-def content_faults(meta: Obj, namespaced: bool) -> list[FieldError]:
+def content_errors(meta: Obj, namespaced: bool) -> list[FieldError]:
     """Everything of metadata but the name."""
-    found = _namespace_faults(text(meta.get("namespace")), namespaced)
+    found = _namespace_errors(text(meta.get("namespace")), namespaced)
     found += not_negative("metadata", meta, "generation")
     if labels := meta.get("labels"):
-        found += labels_faults(labels, "metadata.labels")
-    found += annotation_faults(meta)
+        found += labels_errors(labels, "metadata.labels")
+    found += annotation_errors(meta)
     if owners := meta.get("ownerReferences"):
-        found += owner_faults(sequence(owners))
+        found += owner_errors(sequence(owners))
     if finalizers := meta.get("finalizers"):
-        found += _finalizer_faults(finalizers)
+        found += _finalizer_errors(finalizers)
     return found
 
 
-def step_faults(meta: Obj, before: Obj) -> list[FieldError]:
+def step_errors(meta: Obj, before: Obj) -> list[FieldError]:
     """What an update does to metadata and may not do."""
     found: list[FieldError] = []
     if before.get("deletionTimestamp"):
-        found += _added_finalizer_faults(texts(meta, "finalizers"), texts(before, "finalizers"))
+        found += _added_finalizer_errors(texts(meta, "finalizers"), texts(before, "finalizers"))
     for key in _FIXED:
         if meta.get(key) != before.get(key) and (meta.get(key) or before.get(key)):
             found.append(invalid(f"metadata.{key}", meta.get(key), IMMUTABLE))
-    found += labels_faults(meta.get("labels"), "metadata.labels")
-    found += annotation_faults(meta)
+    found += labels_errors(meta.get("labels"), "metadata.labels")
+    found += annotation_errors(meta)
     if owners := meta.get("ownerReferences"):
-        found += owner_faults(sequence(owners))
+        found += owner_errors(sequence(owners))
     return found
 
 
-def standard_finalizer_faults(finalizers: Sequence[str], path: str) -> list[FieldError]:
+def standard_finalizer_errors(finalizers: Sequence[str], path: str) -> list[FieldError]:
     """Names without a prefix belong to Kubernetes; core kinds check that, others do not."""
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
@@ -147,7 +148,7 @@ def standard_finalizer_faults(finalizers: Sequence[str], path: str) -> list[Fiel
     ]
 
 
-def annotation_faults(meta: Obj, path: str = "metadata.annotations") -> list[FieldError]:
+def annotation_errors(meta: Obj, path: str = "metadata.annotations") -> list[FieldError]:
     """Keys and total size of annotations."""
     annotations = mapping(meta.get("annotations"))
     if not annotations:
@@ -169,24 +170,24 @@ def texts(owner: Obj, key: str) -> list[str]:
     return [item for item in sequence(owner.get(key)) if type(item) is str]
 
 
-def _namespace_faults(namespace: str, namespaced: bool) -> list[FieldError]:
+def _namespace_errors(namespace: str, namespaced: bool) -> list[FieldError]:
     path = "metadata.namespace"
     if not namespaced:
         return [forbidden(path, "not allowed on this type")] if namespace else []
     return complaints(path, namespace, dns_label(namespace)) if namespace else [required(path)]
 
 
-def _finalizer_faults(finalizers: object) -> list[FieldError]:
+def _finalizer_errors(finalizers: object) -> list[FieldError]:
     path = "metadata.finalizers"
     listed = [item for item in sequence(finalizers) if type(item) is str]
-    found = [fault for name in listed for fault in complaints(path, name, label_key(name))]
+    found = [field_error for name in listed for field_error in complaints(path, name, label_key(name))]
     if _ORPHAN in listed and _FOREGROUND in listed:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
         found.append(invalid(path, listed, detail))
     return found
 
 
-def _added_finalizer_faults(new: list[str], old: list[str]) -> list[FieldError]:
+def _added_finalizer_errors(new: list[str], old: list[str]) -> list[FieldError]:
     added = sorted({name for name in new if name not in old})
     if not added:
         return []

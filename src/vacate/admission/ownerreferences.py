@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.rules import Rule, table
-from vacate.api.fielderrors import Fault, FieldError, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, invalid
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
 
@@ -13,22 +13,22 @@ _PATH = "metadata.ownerReferences"
 
 RULES: tuple[Rule, ...] = table(
     "all kinds",
-    ("metadata.ownerReferences.apiVersion", Fault.INVALID, "names a version"),
-    ("metadata.ownerReferences.kind", Fault.INVALID, "not empty"),
-    ("metadata.ownerReferences.name", Fault.INVALID, "not empty"),
-    ("metadata.ownerReferences.uid", Fault.INVALID, "not empty"),
-    ("metadata.ownerReferences#event", Fault.INVALID, "Events own nothing"),
-    ("metadata.ownerReferences#controller", Fault.INVALID, "at most one is the controller"),
+    ("metadata.ownerReferences.apiVersion", ErrorType.INVALID, "names a version"),
+    ("metadata.ownerReferences.kind", ErrorType.INVALID, "not empty"),
+    ("metadata.ownerReferences.name", ErrorType.INVALID, "not empty"),
+    ("metadata.ownerReferences.uid", ErrorType.INVALID, "not empty"),
+    ("metadata.ownerReferences#event", ErrorType.INVALID, "Events own nothing"),
+    ("metadata.ownerReferences#controller", ErrorType.INVALID, "at most one is the controller"),
 )
 
 
-def owner_faults(references: list[Any]) -> list[FieldError]:
+def owner_errors(references: list[Any]) -> list[FieldError]:
     """Faults of all references; their paths carry no index in this release of Kubernetes."""
     found: list[FieldError] = []
     controller = ""
     shown = [_shown(mapping(each)) for each in references]
     for reference in map(mapping, references):
-        found += _reference_faults(reference)
+        found += _reference_errors(reference)
         if reference.get("controller") is not True:
             continue
         name = f"{text(reference.get('kind'))}/{text(reference.get('name'))}"
@@ -43,7 +43,7 @@ def owner_faults(references: list[Any]) -> list[FieldError]:
     return found
 
 
-def _reference_faults(reference: Obj) -> list[FieldError]:
+def _reference_errors(reference: Obj) -> list[FieldError]:
     version = _version(text(reference.get("apiVersion")))
     found = []
     if not version:

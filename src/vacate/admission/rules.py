@@ -9,11 +9,11 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from vacate.api.fielderrors import Fault
+from vacate.api.fielderrors import ErrorType
 
 
 class Effect(enum.Enum):
-    """What a rule does, where it does not find a fault."""
+    """What a rule does, where it does not find a error."""
 
     DEFAULT = "default"
     SET = "set"
@@ -23,14 +23,14 @@ class Effect(enum.Enum):
 
 
 _WORDS = {
-    Fault.NOT_FOUND: "Not found",
-    Fault.REQUIRED: "Required",
-    Fault.DUPLICATE: "Duplicate",
-    Fault.INVALID: "Invalid",
-    Fault.NOT_SUPPORTED: "Unsupported",
-    Fault.FORBIDDEN: "Forbidden",
-    Fault.TOO_LONG: "Too long",
-    Fault.TOO_MANY: "Too many",
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.REQUIRED: "Required",
+    ErrorType.DUPLICATE: "Duplicate",
+    ErrorType.INVALID: "Invalid",
+    ErrorType.NOT_SUPPORTED: "Unsupported",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
 }
 
 
@@ -40,14 +40,14 @@ class Rule:
 
     kind: str
     field: str
-    does: Fault | Effect
+    does: ErrorType | Effect
     text: str
     tag: str = ""
 
     @property
     def effect(self) -> str:
-        """The fault, or what is done, in a word or two."""
-        return _WORDS[self.does] if isinstance(self.does, Fault) else self.does.value
+        """The error, or what is done, in a word or two."""
+        return _WORDS[self.does] if isinstance(self.does, ErrorType) else self.does.value
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Rule:
         return "/".join(part.replace(" ", "-") for part in parts if part)
 
 
-def table(kind: str, *rows: tuple[str, Fault | Effect, str]) -> tuple[Rule, ...]:
+def table(kind: str, *rows: tuple[str, ErrorType | Effect, str]) -> tuple[Rule, ...]:
     """The rules of one kind; a field may carry a tag after a hash."""
     found = []
     for where, does, text in rows:

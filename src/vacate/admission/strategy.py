@@ -62,19 +62,19 @@ class KindStrategy:
 
     def validate(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Every rule that a new object breaks."""
-        found = self.metadata_faults(obj) if self.checks_metadata else []
-        found += self.faults(obj, ctx)
-        return found or self._common_faults(obj)
+        found = self.metadata_errors(obj) if self.checks_metadata else []
+        found += self.field_errors(obj, ctx)
+        return found or self._common_errors(obj)
 
     def validate_update(self, new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
         """Every rule that the new object, or the step to it, breaks."""
-        step = meta.step_faults(metadata(new), metadata(old))
-        found = [*meta.name_faults(metadata(new), name_is_path_segment), *self._content_faults(new), *step]
+        step = meta.step_errors(metadata(new), metadata(old))
+        found = [*meta.name_errors(metadata(new), name_is_path_segment), *self._content_errors(new), *step]
         if self.checks_finalizers:
-            step += self._finalizer_faults(new)
+            step += self._finalizer_errors(new)
         if ctx.subresource == "status":
-            return found + self.status_faults(new, old, step, ctx)
-        return found + self.update_faults(new, old, step, ctx)
+            return found + self.status_errors(new, old, step, ctx)
+        return found + self.update_errors(new, old, step, ctx)
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Most objects may always be deleted by those who have the right."""
@@ -91,48 +91,48 @@ class KindStrategy:
         """The kind's part of `prepare_update` for the status subresource."""
         meta.keep(new, old, "spec")
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The kind's part of `validate`, after metadata."""
         return []
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
-        """The kind's part of `validate_update`; `step` has the faults of the step in metadata."""
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The kind's part of `validate_update`; `step` has the errors of the step in metadata."""
         return step
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The kind's part of `validate_update` for the status subresource."""
         return step
 
     # --- shared by kinds
 
-    def metadata_faults(self, obj: Obj) -> list[FieldError]:
+    def metadata_errors(self, obj: Obj) -> list[FieldError]:
         """The metadata by the rules of this kind."""
-        found = meta.name_faults(metadata(obj), self.name_format)
-        found += self._content_faults(obj)
+        found = meta.name_errors(metadata(obj), self.name_format)
+        found += self._content_errors(obj)
         if self.checks_finalizers:
-            found += self._finalizer_faults(obj)
+            found += self._finalizer_errors(obj)
         return found
 
-    def _common_faults(self, obj: Obj) -> list[FieldError]:
+    def _common_errors(self, obj: Obj) -> list[FieldError]:
         # Names that pass a kind's own format are path segments already.
         if self.checks_metadata:
             return []
-        return meta.name_faults(metadata(obj), name_is_path_segment) + self._content_faults(obj)
+        return meta.name_errors(metadata(obj), name_is_path_segment) + self._content_errors(obj)
 
-    def _content_faults(self, obj: Obj) -> list[FieldError]:
-        return meta.content_faults(metadata(obj), self.kind.namespaced)
+    def _content_errors(self, obj: Obj) -> list[FieldError]:
+        return meta.content_errors(metadata(obj), self.kind.namespaced)
 
-    def _finalizer_faults(self, obj: Obj) -> list[FieldError]:
+    def _finalizer_errors(self, obj: Obj) -> list[FieldError]:
         named = meta.texts(metadata(obj), "finalizers")
-        return meta.standard_finalizer_faults(named, "metadata.finalizers") if named else []
+        return meta.standard_finalizer_errors(named, "metadata.finalizers") if named else []
 
     def _settle_version(self, new: Obj, old: Obj) -> None:
         version = metadata(new).get("resourceVersion")
         if version not in (None, "", "0"):
             return
         if not self.traits.unconditional_update:
-            fault = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise status.invalid(self.kind, name_of(old), [fault])
+            field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise status.invalid(self.kind, name_of(old), [field_error])
         meta.keep(metadata(new), metadata(old), "resourceVersion")
 
 

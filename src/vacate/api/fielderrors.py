@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 
-class Fault(enum.Enum):
-    """The kinds of fault: the cause's reason, and how the message begins."""
+class ErrorType(enum.Enum):
+    """The kinds of error: the cause's reason, and how the message begins."""
 
     NOT_FOUND = ("FieldValueNotFound", "Not found")
     REQUIRED = ("FieldValueRequired", "Required value")
@@ -32,7 +32,7 @@ _QUOTED = {
     '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
     "\v": "\\v",
 }  # fmt: skip
-_WITHOUT_VALUE = frozenset({Fault.REQUIRED, Fault.FORBIDDEN, Fault.TOO_LONG})
+_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
 
 
 class Typed(str):
@@ -43,20 +43,20 @@ class Typed(str):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault of one field."""
+    """One error of one field."""
 
     path: str
-    fault: Fault
+    field_error: ErrorType
     detail: str = ""
     value: Any = None
 
     @property
     def body(self) -> str:
         """The message without the path."""
-        text = self.fault.value[1]
-        if self.fault not in _WITHOUT_VALUE:
+        text = self.field_error.value[1]
+        if self.field_error not in _WITHOUT_VALUE:
             # What can be unsupported has a type of its own in Go, and is shown as other than plain texts.
-            typed = self.fault is Fault.NOT_SUPPORTED or isinstance(self.value, Typed)
+            typed = self.field_error is ErrorType.NOT_SUPPORTED or isinstance(self.value, Typed)
             text += f": {_json(self.value) if typed else _show(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -64,49 +64,49 @@ class FieldError:
         return f"{self.path}: {self.body}"
 
     def cause(self) -> dict[str, str]:
-        """The fault as an entry of a Status object's causes."""
-        return {"reason": self.fault.value[0], "message": self.body, "field": self.path}
+        """The error as an entry of a Status object's causes."""
+        return {"reason": self.field_error.value[0], "message": self.body, "field": self.path}
 
 
 def required(path: str, detail: str = "") -> FieldError:
     """The field is missing."""
-    return FieldError(path, Fault.REQUIRED, detail)
+    return FieldError(path, ErrorType.REQUIRED, detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
     """The field's value breaks a rule, which the detail states."""
-    return FieldError(path, Fault.INVALID, detail, value)
+    return FieldError(path, ErrorType.INVALID, detail, value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
     """The field may not be set, or not be changed."""
-    return FieldError(path, Fault.FORBIDDEN, detail)
+    return FieldError(path, ErrorType.FORBIDDEN, detail)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
     """The value stands in the list already."""
-    return FieldError(path, Fault.DUPLICATE, "", value)
+    return FieldError(path, ErrorType.DUPLICATE, "", value)
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """The value is none of those that are known, which are told in the given order."""
     known = ", ".join(f'"{item}"' for item in supported)
-    return FieldError(path, Fault.NOT_SUPPORTED, f"supported values: {known}", value)
+    return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {known}", value)
 
 
 def not_found(path: str, value: Any) -> FieldError:
     """The value names something that does not exist."""
-    return FieldError(path, Fault.NOT_FOUND, "", value)
+    return FieldError(path, ErrorType.NOT_FOUND, "", value)
 
 
 def too_long(path: str, limit: int) -> FieldError:
     """The text has more bytes than allowed."""
-    return FieldError(path, Fault.TOO_LONG, f"may not be more than {limit} bytes")
+    return FieldError(path, ErrorType.TOO_LONG, f"may not be more than {limit} bytes")
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
     """The list has more items than allowed."""
-    return FieldError(path, Fault.TOO_MANY, f"must have at most {limit} items", actual)
+    return FieldError(path, ErrorType.TOO_MANY, f"must have at most {limit} items", actual)
 
 
 def _show(value: Any) -> str:
@@ -138,5 +138,5 @@ def _visible(char: str) -> str:
 
 
 def complaints(path: str, value: Any, texts: Iterable[str]) -> list[FieldError]:
-    """One fault of the value for each complaint."""
+    """One error of the value for each complaint."""
     return [invalid(path, value, text) for text in texts]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vacate.api.names import dns1123_label, dns1123_subdomain
+
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"
 ALL_UNAUTHENTICATED = "system:unauthenticated"
@@ -100,3 +102,40 @@ def _escape(char: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+
+
+NODES = "system:nodes"
+
+
+_SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+
+
+_NODE_PREFIX = "system:node:"
+
+
+def service_account_user(namespace: str, name: str) -> str:
+    """The user name of a service account."""
+    return f"{_SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def service_account_groups(namespace: str) -> tuple[str, str]:
+    """The groups that every service account of the namespace is in."""
+    return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"
+
+
+def split_service_account(user_name: str) -> tuple[str, str] | None:
+    """Namespace and name, where the user name is that of a service account."""
+    if not user_name.startswith(_SERVICE_ACCOUNT_PREFIX):
+        return None
+    namespace, colon, name = user_name.removeprefix(_SERVICE_ACCOUNT_PREFIX).partition(":")
+    if not colon or dns1123_label(namespace) or dns1123_subdomain(name):
+        return None
+    return namespace, name
+
+
+def node_user(name: str) -> str:
+    """The user name of a node."""
+    return f"{_NODE_PREFIX}{name}"

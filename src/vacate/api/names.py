@@ -53,29 +53,29 @@ _PERCENT_TEXT = "a valid percent string must be a numeric string followed by an 
 
 def dns1123_label(value: str) -> list[str]:
     """Names of namespaces, containers and the like: at most 63 of a-z, 0-9 and dashes."""
-    faults = _longer(value, 63, "characters")
+    field_errors = _longer(value, 63, "characters")
     if not _LABEL_RE.fullmatch(value):
         dotted = _SUBDOMAIN_RE.fullmatch(value)
-        faults.append(
+        field_errors.append(
             "must not contain dots" if dotted else _pattern(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
         )
-    return faults
+    return field_errors
 
 
 def dns1123_subdomain(value: str) -> list[str]:
     """Names of most objects: labels joined by dots, at most 253 bytes."""
-    faults = _longer(value, 253, "characters")
+    field_errors = _longer(value, 253, "characters")
     if not _SUBDOMAIN_RE.fullmatch(value):
-        faults.append(_pattern(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
-    return faults
+        field_errors.append(_pattern(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return field_errors
 
 
 def dns1035_label(value: str) -> list[str]:
     """Names that must begin with a letter."""
-    faults = _longer(value, 63, "characters")
+    field_errors = _longer(value, 63, "characters")
     if not _LABEL_1035_RE.fullmatch(value):
-        faults.append(_pattern(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
-    return faults
+        field_errors.append(_pattern(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return field_errors
 
 
 def without_trailing_dash(prefix: str) -> str:
@@ -91,21 +91,21 @@ def label_key(value: str) -> list[str]:
     if "/" in prefix:
         tail = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {_pattern(_KEY_TEXT, _KEY, 'MyName', 'my.name', '123-abc')}{tail}"]
-    faults = _key_prefix(prefix) if slash else []
+    field_errors = _key_prefix(prefix) if slash else []
     if not name:
-        faults.append("name part must be non-empty")
-    faults += (f"name part {fault}" for fault in _longer(name, 63, "bytes"))
+        field_errors.append("name part must be non-empty")
+    field_errors += (f"name part {field_error}" for field_error in _longer(name, 63, "bytes"))
     if not _KEY_RE.fullmatch(name):
-        faults.append(f"name part {_pattern(_KEY_TEXT, _KEY, 'MyName', 'my.name', '123-abc')}")
-    return faults
+        field_errors.append(f"name part {_pattern(_KEY_TEXT, _KEY, 'MyName', 'my.name', '123-abc')}")
+    return field_errors
 
 
 def label_value(value: str) -> list[str]:
     """Values of labels: empty, or at most 63 letters, digits, dashes, dots and underscores."""
-    faults = _longer(value, 63, "bytes")
+    field_errors = _longer(value, 63, "bytes")
     if not _VALUE_RE.fullmatch(value):
-        faults.append(_pattern(_VALUE_TEXT, _VALUE, "MyValue", "my_value", "12345"))
-    return faults
+        field_errors.append(_pattern(_VALUE_TEXT, _VALUE, "MyValue", "my_value", "12345"))
+    return field_errors
 
 
 def annotation_key(value: str) -> list[str]:
@@ -127,14 +127,14 @@ def path_segment_prefix(value: str) -> list[str]:
 
 def config_key(value: str) -> list[str]:
     """Keys of the data of config maps."""
-    faults = _longer(value, 253, "characters")
+    field_errors = _longer(value, 253, "characters")
     if not _CONFIG_KEY_RE.fullmatch(value):
-        faults.append(_pattern(_CONFIG_KEY_TEXT, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        field_errors.append(_pattern(_CONFIG_KEY_TEXT, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if value in (".", ".."):
-        faults.append(f"must not be '{value}'")
+        field_errors.append(f"must not be '{value}'")
     elif value.startswith(".."):
-        faults.append("must not start with '..'")
-    return faults
+        field_errors.append("must not start with '..'")
+    return field_errors
 
 
 def env_name(value: str) -> list[str]:
@@ -157,16 +157,16 @@ def c_identifier(value: str) -> list[str]:
 
 def port_name(value: str) -> list[str]:
     """Names of container ports."""
-    faults = _longer(value, 15, "characters")
+    field_errors = _longer(value, 15, "characters")
     if not _PORT_CHARS_RE.fullmatch(value):
-        faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        field_errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", value):
-        faults.append("must contain at least one letter (a-z)")
+        field_errors.append("must contain at least one letter (a-z)")
     if "--" in value:
-        faults.append("must not contain consecutive hyphens")
+        field_errors.append("must not contain consecutive hyphens")
     if value.startswith("-") or value.endswith("-"):
-        faults.append("must not begin or end with a hyphen")
-    return faults
+        field_errors.append("must not begin or end with a hyphen")
+    return field_errors
 
 
 def port_number(value: int) -> list[str]:
@@ -182,10 +182,10 @@ def percent(value: str) -> list[str]:
 def _key_prefix(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]
-    faults = _longer(prefix, 253, "bytes")
+    field_errors = _longer(prefix, 253, "bytes")
     if not _SUBDOMAIN_RE.fullmatch(prefix):
-        faults.append(_pattern(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
-    return [f"prefix part {fault}" for fault in faults]
+        field_errors.append(_pattern(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return [f"prefix part {field_error}" for field_error in field_errors]
 
 
 def _longer(value: str, limit: int, unit: str) -> list[str]:

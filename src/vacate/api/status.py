@@ -51,37 +51,37 @@ def forbidden(kind: Kind, name: str, why: str, *, causes: Sequence[Obj] = ()) ->
     return errors.Forbidden(message, details=details)
 
 
-def invalid(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
-    """422 with every fault."""
-    return invalid_as(kind.group, kind.kind, name, faults)
+def invalid(kind: Kind, name: str, field_errors: Sequence[FieldError]) -> errors.Invalid:
+    """422 with every error."""
+    return invalid_as(kind.group, kind.kind, name, field_errors)
 
 
-def invalid_resource(kind: Kind, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
+def invalid_resource(kind: Kind, name: str, field_errors: Sequence[FieldError]) -> errors.Invalid:
     """422 from below the strategies, where objects are known by their resource."""
-    return invalid_as(kind.group, kind.plural, name, faults)
+    return invalid_as(kind.group, kind.plural, name, field_errors)
 
 
-def invalid_as(group: str, kind: str, name: str, faults: Sequence[FieldError]) -> errors.Invalid:
+def invalid_as(group: str, kind: str, name: str, field_errors: Sequence[FieldError]) -> errors.Invalid:
     """422 about something that need not be a served kind, such as the options of a request."""
-    told = _as_many_as_fit(faults)
+    told = _as_many_as_fit(field_errors)
     listed = list(dict.fromkeys(told.values()))
     body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
-    details["causes"] = [faults[index].cause() for index in told]
+    details["causes"] = [field_errors[index].cause() for index in told]
     qualified = f"{kind}.{group}" if group else kind
     return errors.Invalid(
         f'{qualified} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
     )
 
 
-def _as_many_as_fit(faults: Sequence[FieldError]) -> dict[int, str]:
-    """The texts of the faults, by place. Each shows a value: all could be far longer than the object."""
+def _as_many_as_fit(field_errors: Sequence[FieldError]) -> dict[int, str]:
+    """The texts of the errors, by place. Each shows a value: all could be far longer than the object."""
     told: dict[int, str] = {}
     length = 0
-    for index, fault in enumerate(faults):
+    for index, field_error in enumerate(field_errors):
         if length > _MOST_CHARACTERS or index == _MOST_FAULTS:
             break
-        told[index] = str(fault)
+        told[index] = str(field_error)
         length += len(told[index])
     return told
 

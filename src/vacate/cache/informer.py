@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from vacate.api.kinds import Kind
+from vacate.api.objectidentity import Unreadable
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect, Input, Position, Step, step
 from vacate.cache.orderedmap import CacheKey
 from vacate.cache.reader import Reader
 from vacate.cache.store import Change, IndexFunction, Table, is_another, key_of, place_of
 from vacate.client.client import Client
-from vacate.client.codec import Unreadable, WatchEvent
+from vacate.client.codec import WatchEvent
 from vacate.client.watch import Watch
 from vacate.clock import Clock
 from vacate.entropy import Entropy

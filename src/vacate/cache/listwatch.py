@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from vacate.client.codec import Unreadable, WatchEvent
+from vacate.api.objectidentity import Unreadable
+from vacate.client.codec import WatchEvent
 from vacate.errors import ApiError, BadRequest, Gone, Invalid, VacateError
 from vacate.wire.framing import BOOKMARK
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from builtins import list as List  # noqa: N812  the method of that name hides the type
 from typing import Generic, TypeVar
 
+from vacate.api.objectidentity import Unreadable
 from vacate.cache.orderedmap import CacheKey
 from vacate.cache.store import Table
-from vacate.client.codec import Unreadable
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
+from vacate.api.objectidentity import Identity, Unreadable, identity_of
 from vacate.cache.orderedmap import Bucket, CacheKey
-from vacate.client.codec import Identity, Unreadable, identity_of
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
 from vacate.webhook.certificates.secret import NAME
 from vacate.wiring.certificates import SERVICE, CertificateParts, CertificateSettings
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 
 
 @click.command()
@@ -70,7 +70,7 @@ def certificates(
 
 
 async def _rotate(transport: HttpTransport, settings: CertificateSettings) -> None:
-    around = Surroundings(SystemClock(), system_entropy(), Metrics())
+    around = Environment(SystemClock(), system_entropy(), Metrics())
     try:
         terminal.echo(f"vacate certificates: keeping Secret {settings.namespace}/{NAME}")
         await CertificateParts(transport, around, settings).run()

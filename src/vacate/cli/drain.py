@@ -19,7 +19,7 @@ from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
 from vacate.api.types.nodemaintenance import EVICT, IGNORE, MAX_NAME, REFUSE, Blocker, NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import span_between, subdomain
@@ -107,7 +107,7 @@ def drain(
     reason: str,
     follow: str | None,
     cancel: str | None,
-    reach: Reach,
+    reach: Connection,
     output: str | None,
 ) -> None:
     """Drain nodes: keep new pods away, and evict those that are there.

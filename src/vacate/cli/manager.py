@@ -21,7 +21,7 @@ from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
 from vacate.runtime.ratelimit import Pace
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
@@ -131,7 +131,7 @@ def manager(
 async def _serve(
     transport: HttpTransport, settings: ManagerSettings, metrics: Metrics, host: str, port: int
 ) -> None:
-    around = Surroundings(SystemClock(), system_entropy(), metrics, settings.gates)
+    around = Environment(SystemClock(), system_entropy(), metrics, settings.gates)
     parts = ManagerParts(transport, around, settings)
     health = HealthServer(around.metrics, parts.not_ready)
     try:

@@ -20,7 +20,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
 
 DEFAULT_FOLDER = "~/.vacate/nodes"
@@ -116,7 +116,7 @@ def node(
 
 
 async def _serve(transport: HttpTransport, settings: AgentSettings) -> None:
-    around = Surroundings(SystemClock(), system_entropy(), Metrics())
+    around = Environment(SystemClock(), system_entropy(), Metrics())
     agent = build_agent(transport, settings, around)
     try:
         async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
@@ -22,7 +22,7 @@ from vacate.maintenance.claims import claims_of
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, required=True, metavar="NODE…")
 @cluster_options
-def uncordon(nodes: tuple[str, ...], reach: Reach) -> None:
+def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     """Let nodes take pods again.
 
     A node that NodeMaintenances hold is taken out of them, which withdraws what they requested for its pods;

@@ -11,7 +11,7 @@ from vacate import __version__
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Reach, connected
+from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.run import run_until_signalled
@@ -35,7 +35,7 @@ def version(client_only: bool, kubeconfig: str, context: str, output: str) -> No
         terminal.echo(f"client  vacate {__version__}, Python {own['python']}")
 
     async def work() -> None:
-        async with connected(Reach(kubeconfig, context)) as cluster:
+        async with connected(Connection(kubeconfig, context)) as cluster:
             found["server"] = await _server(cluster)
 
     try:

@@ -29,7 +29,7 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.health import HealthServer
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
@@ -166,7 +166,7 @@ def _settings(
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:
-    around = Surroundings(SystemClock(), system_entropy(), Metrics(), settings.gates)
+    around = Environment(SystemClock(), system_entropy(), Metrics(), settings.gates)
     parts = WebhookParts(transport, around, settings)
     health = HealthServer(around.metrics, parts.not_ready, "webhook")
     try:

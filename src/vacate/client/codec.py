@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 import orjson
 
+from vacate.api.objectidentity import Identity, Unreadable, identity_of
 from vacate.api.objects import Obj
 from vacate.api.status import from_status
 from vacate.errors import ApiError, TransportError, UnreadableObject
@@ -23,22 +24,6 @@ T = TypeVar("T")
 
 # How the lines begin whose object is not of the watched kind, or not a whole one.
 _SPECIAL = (b'{"type":"ERROR"', b'{"type":"BOOKMARK"')
-
-
-class Identity(msgspec.Struct, gc=False, frozen=True):
-    """What tells one object from another, and one state of it from the next."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-
-
-class Unreadable(msgspec.Struct, gc=False, frozen=True):
-    """An object that cannot be decoded: which one it is, as far as it says, and why."""
-
-    identity: Identity
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +44,6 @@ class WatchEvent(msgspec.Struct, Generic[T], gc=False, frozen=True):
     resource_version: str
     initial_events_end: bool = False  # a bookmark that says: the present state is complete
     unreadable: Unreadable | None = None  # set instead of the object where that cannot be decoded
-
-
-def identity_of(obj: Any) -> Identity:
-    """The identity of a dict or of a projection with `metadata`."""
-    if isinstance(obj, dict):
-        meta = obj.get("metadata", {})
-        return Identity(
-            meta.get("namespace", ""),
-            meta.get("name", ""),
-            meta.get("uid", ""),
-            meta.get("resourceVersion", ""),
-        )
-    meta = obj.metadata
-    return Identity(meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
 class _ListMeta(msgspec.Struct, rename="camel", gc=False):

@@ -37,7 +37,7 @@ class CelRule:
     """One rule: in CEL for the CRD, and as a function for the embedded server. A test compares the two.
 
     `at` is the place in the schema (`spec.nodeSelector`, with `[]` for items; empty for the root), and
-    `holds` gets the value that is there. `field` is what the fault names, relative to `at`.
+    `holds` gets the value that is there. `field` is what the error names, relative to `at`.
     """
 
     at: str
@@ -52,7 +52,7 @@ class CelRule:
         made: Obj = {"rule": self.cel, "message": self.message, "reason": self.reason}
         return {**made, "fieldPath": f".{self.field}"} if self.field else made
 
-    def fault(self, path: str, value: Any) -> FieldError:
+    def field_error(self, path: str, value: Any) -> FieldError:
         """The rule, broken at a path."""
         where = ".".join(part for part in (path, self.field) if part)
         if self.reason == "FieldValueRequired":

@@ -49,27 +49,27 @@ class DeclaredStrategy(KindStrategy):
         keep(new, old, "spec", "metadata")
         new["metadata"] = {**new["metadata"], "resourceVersion": version}
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The schema, then the rules where the types are right."""
-        return self._spec_faults(obj)
+        return self._spec_errors(obj)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again."""
-        return [*step, *self._spec_faults(new)]
+        return [*step, *self._spec_errors(new)]
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema."""
-        return [*step, *structure(self.kind).status_faults(new.get("status"))]
+        return [*step, *structure(self.kind).status_errors(new.get("status"))]
 
-    def _spec_faults(self, obj: Obj) -> list[FieldError]:
-        found = structure(self.kind).faults({**obj, "metadata": {}})
-        return found or rule_faults(self.cel_rules, obj)
+    def _spec_errors(self, obj: Obj) -> list[FieldError]:
+        found = structure(self.kind).field_errors({**obj, "metadata": {}})
+        return found or rule_errors(self.cel_rules, obj)
 
 
-def rule_faults(rules: Sequence[CelRule], obj: Obj) -> list[FieldError]:
+def rule_errors(rules: Sequence[CelRule], obj: Obj) -> list[FieldError]:
     """Every rule that the object breaks; its types are right."""
     return [
-        rule.fault(path, value)
+        rule.field_error(path, value)
         for rule in rules
         for path, value in _places(obj, rule.at.split(".") if rule.at else [], "")
         if not rule.holds(value)

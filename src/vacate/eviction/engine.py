@@ -14,34 +14,34 @@ from vacate.eviction.model import (
     Action,
     Assign,
     CorrectHeartbeat,
-    Departure,
+    DecisionContext,
     Ending,
     Evict,
     Finish,
     Hold,
-    LookForTarget,
-    Moment,
     Presence,
     Process,
+    ReadTarget,
     Settled,
     Stage,
     Target,
+    Termination,
     Turn,
     Unadmitted,
 )
 
-OVERSTAY = dt.timedelta(seconds=10)
+TERMINATION_OVERDUE_AFTER = dt.timedelta(seconds=10)
 """How long after its grace a target may still be there before the request says why."""
 
 
-def decide(process: Process, target: Target, moment: Moment) -> Action:
+def decide(process: Process, target: Target, moment: DecisionContext) -> Action:
     """The next step of the process."""
     if process.complete:
         return Settled()
     if not process.admitted:
         return Unadmitted()
     if target.presence is Presence.UNSEEN:
-        return LookForTarget()
+        return ReadTarget()
     ending = _ending(process, target)
     if ending is not None:
         return Finish(ending)
@@ -49,7 +49,7 @@ def decide(process: Process, target: Target, moment: Moment) -> Action:
         return _await_departure(process, target.departure, moment.now)
     if process.stage is Stage.TERMINATING and not target.live:
         # Nobody comes back from there: the cache is behind, or the report is wrong. The server decides.
-        return LookForTarget()
+        return ReadTarget()
     limit = reached_limit(process, moment)
     return (None if limit else _turn(process, moment)) or _evict(process, target, moment, limit)
 
@@ -68,12 +68,12 @@ def _ending(process: Process, target: Target) -> Ending | None:
     return Ending.CANCELLED if cancelled(process) else None
 
 
-def _await_departure(process: Process, departure: Departure, now: dt.datetime) -> Hold:
+def _await_departure(process: Process, departure: Termination, now: dt.datetime) -> Hold:
     """Nobody's turn comes while the target is going.
 
     A plain eviction costs no write for this, unless the target overstays: only then is there news.
     """
-    told_at = after(departure.ends, OVERSTAY)
+    told_at = after(departure.ends, TERMINATION_OVERDUE_AFTER)
     if now >= told_at:
         return Hold(Stage.TERMINATING, _held_up(departure))
     # Said once: on a clock that is behind it would be said again, against one that is ahead.
@@ -83,11 +83,11 @@ def _await_departure(process: Process, departure: Departure, now: dt.datetime) -
     return Hold(Stage.TERMINATING, until=told_at)
 
 
-def _leaving(departure: Departure) -> str:
+def _leaving(departure: Termination) -> str:
     return "The pod is terminating; its grace period is awaited."
 
 
-def _held_up(departure: Departure) -> str:
+def _held_up(departure: Termination) -> str:
     if departure.finalizers:
         names = ", ".join(departure.finalizers)
         return f"The pod is terminating and its grace period is over; it is held by its finalizers: {names}."
@@ -99,7 +99,7 @@ def _held_up(departure: Departure) -> str:
     return "The pod is terminating and its grace period is over; its removal is awaited."
 
 
-def _turn(process: Process, moment: Moment) -> Action | None:
+def _turn(process: Process, moment: DecisionContext) -> Action | None:
     """Whose turn it is, or None when all have had theirs."""
     if not process.interceptors:
         return None
@@ -118,7 +118,7 @@ def _turn(process: Process, moment: Moment) -> Action | None:
     return Assign(following, turn, process.active)
 
 
-def reached_limit(process: Process, moment: Moment) -> str:
+def reached_limit(process: Process, moment: DecisionContext) -> str:
     """The administrator's limit that ends the turns of interceptors, in a sentence; empty where none does."""
     if not process.interceptors:
         return ""
@@ -144,14 +144,14 @@ def _too_many(most: int) -> str:
     )
 
 
-def _turn_ended(process: Process, moment: Moment) -> bool:
+def _turn_ended(process: Process, moment: DecisionContext) -> bool:
     if process.active_completed or given_up(process, moment.now):
         return True
     ahead = from_the_future(process, moment.now)
     return not ahead and moment.now >= overdue_at(process, moment.watching_since, moment.now)
 
 
-def _limited(action: Action, process: Process, moment: Moment) -> Action:
+def _limited(action: Action, process: Process, moment: DecisionContext) -> Action:
     """An interceptor is not waited for beyond the request's total time."""
     duration = moment.limits.duration
     if duration is None or not isinstance(action, Hold) or action.until is None:
@@ -159,7 +159,7 @@ def _limited(action: Action, process: Process, moment: Moment) -> Action:
     return replace(action, until=min(action.until, process.created + duration))
 
 
-def _evict(process: Process, target: Target, moment: Moment, limit: str = "") -> Action:
+def _evict(process: Process, target: Target, moment: DecisionContext, limit: str = "") -> Action:
     if target.unevictable:
         return Hold(Stage.BLOCKED, target.unevictable)
     if moment.next_attempt is not None and moment.now < moment.next_attempt:

@@ -43,7 +43,7 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Termination:
     """A target that is going already, and what could hold it up."""
 
     ends: dt.datetime  # when its grace is over
@@ -57,7 +57,7 @@ class Target:
 
     presence: Presence = Presence.LIVE
     terminal: bool = False
-    departure: Departure | None = None
+    departure: Termination | None = None
     # Why the eviction API is not for this target; empty where it is.
     unevictable: str = ""
     # Read from the API server itself for this decision, not from a cache.
@@ -93,7 +93,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DecisionContext:
     """When the decision is made, and what the decider remembers."""
 
     now: dt.datetime
@@ -115,7 +115,7 @@ class Unadmitted:
 
 
 @dataclass(frozen=True, slots=True)
-class LookForTarget:
+class ReadTarget:
     """Ask the server itself whether the target is there, then decide again."""
 
 
@@ -161,4 +161,4 @@ class Hold:
     until: dt.datetime | None = None
 
 
-Action = Settled | Unadmitted | LookForTarget | Finish | Assign | CorrectHeartbeat | Evict | Hold
+Action = Settled | Unadmitted | ReadTarget | Finish | Assign | CorrectHeartbeat | Evict | Hold

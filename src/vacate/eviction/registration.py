@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vacate.api.fielderrors import Fault, FieldError, complaints, duplicate, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 
@@ -43,7 +43,7 @@ class Registration:
     """The interceptors in the order of the list, whose last runs first, and what is wrong with them."""
 
     interceptors: tuple[str, ...] = ()
-    faults: tuple[FieldError, ...] = ()
+    field_errors: tuple[FieldError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,13 @@ def _listed(listed: Sequence[object], allowed: Sequence[str]) -> Registration:
     return Registration(tuple(name for name in names if isinstance(name, str)), tuple(found))
 
 
-def annotation_faults(annotations: Mapping[str, str], allowed: Sequence[str] = ()) -> list[FieldError]:
+def annotation_errors(annotations: Mapping[str, str], allowed: Sequence[str] = ()) -> list[FieldError]:
     """What is wrong with the annotations of either prefix, each with its place in a pod."""
-    return [fault for prefix in PREFIXES for fault in _registered(prefix, annotations, allowed).faults]
+    return [
+        field_error
+        for prefix in PREFIXES
+        for field_error in _registered(prefix, annotations, allowed).field_errors
+    ]
 
 
 def registering(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -117,14 +121,14 @@ def _registered(prefix: str, annotations: Mapping[str, str], allowed: Sequence[s
         for key, value in sorted(annotations.items())
         if key.startswith(f"{prefix}/{_PRIORITY}")
     ]
-    faults = [
-        *_entry_faults(entries, allowed),
+    field_errors = [
+        *_entry_errors(entries, allowed),
         *_unused_hashes(prefix, annotations),
-        *_role_faults(entries),
-        *_count_faults(entries),
+        *_role_errors(entries),
+        *_count_errors(entries),
     ]
     ordered = sorted(entries, key=lambda one: (one.priority or 0, one.name))
-    return Registration(tuple(one.name for one in ordered), tuple(faults))
+    return Registration(tuple(one.name for one in ordered), tuple(field_errors))
 
 
 def _entry(prefix: str, key: str, value: str, annotations: Mapping[str, str]) -> _Entry:
@@ -134,10 +138,10 @@ def _entry(prefix: str, key: str, value: str, annotations: Mapping[str, str]) ->
     return _Entry(f"metadata.annotations[{prefix}/{_PRIORITY}{key}]", name, value, priority, role)
 
 
-def _entry_faults(entries: Sequence[_Entry], allowed: Sequence[str]) -> Iterator[FieldError]:
+def _entry_errors(entries: Sequence[_Entry], allowed: Sequence[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for one in entries:
-        yield from _name_faults(one, allowed)
+        yield from _name_errors(one, allowed)
         if one.name in seen:
             yield duplicate(one.path, one.name)
         seen.add(one.name)
@@ -146,7 +150,7 @@ def _entry_faults(entries: Sequence[_Entry], allowed: Sequence[str]) -> Iterator
             yield invalid(one.path, one.value, detail)
 
 
-def _name_faults(one: _Entry, allowed: Sequence[str]) -> Iterator[FieldError]:
+def _name_errors(one: _Entry, allowed: Sequence[str]) -> Iterator[FieldError]:
     for complaint in dns1123_subdomain(one.name):
         yield invalid(one.path, one.name, complaint)
     if reserved_name(one.name, allowed):
@@ -161,7 +165,7 @@ def _unused_hashes(prefix: str, annotations: Mapping[str, str]) -> Iterator[Fiel
             yield required(f"metadata.annotations[{other}]", f"must be given together with {key}")
 
 
-def _role_faults(entries: Sequence[_Entry]) -> Iterator[FieldError]:
+def _role_errors(entries: Sequence[_Entry]) -> Iterator[FieldError]:
     controllers = [one for one in entries if one.role == CONTROLLER]
     for one in controllers[1:]:
         yield forbidden(one.path, f"only one interceptor may have the role {CONTROLLER}")
@@ -176,16 +180,16 @@ def _role_faults(entries: Sequence[_Entry]) -> Iterator[FieldError]:
             yield invalid(one.path, one.priority, detail)
 
 
-def _count_faults(entries: Sequence[_Entry]) -> Iterator[FieldError]:
+def _count_errors(entries: Sequence[_Entry]) -> Iterator[FieldError]:
     others = sum(one.role != CONTROLLER for one in entries)
     if others >= MAX_INTERCEPTORS:
         detail = (
             f"must have at most {MAX_INTERCEPTORS - 1} interceptors beside the one with the role {CONTROLLER}"
         )
-        yield FieldError("metadata.annotations", Fault.TOO_MANY, detail, others)
+        yield FieldError("metadata.annotations", ErrorType.TOO_MANY, detail, others)
 
 
-def name_faults(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
+def name_errors(name: str, path: str, allowed: tuple[str, ...]) -> list[FieldError]:
     """An interceptor is named by a domain that its authors own."""
     if not name:
         return [required(path)]

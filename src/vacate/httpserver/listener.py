@@ -22,7 +22,7 @@ Handle = Callable[[Request], Awaitable[Response]]
 Body = TypeVar("Body", bytes, bytearray)
 
 
-class Edge:
+class HttpListener:
     """A listening HTTPS server."""
 
     def __init__(self, handle: Handle, context: ssl.SSLContext | None, limits: Limits | None = None) -> None:

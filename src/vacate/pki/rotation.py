@@ -42,7 +42,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Papers:
+class CertificateBundle:
     """Whom to trust, the newest last; the newest one's key; and the certificate to serve."""
 
     authorities: tuple[x509.Certificate, ...]
@@ -61,8 +61,11 @@ class Papers:
 
 
 def renewed(
-    papers: Papers | None, hosts: Sequence[str], now: dt.datetime, lifetimes: Lifetimes | None = None
-) -> Papers:
+    papers: CertificateBundle | None,
+    hosts: Sequence[str],
+    now: dt.datetime,
+    lifetimes: Lifetimes | None = None,
+) -> CertificateBundle:
     """What should be there now: the same papers where nothing is to be done."""
     wanted = tuple(dict.fromkeys(map(canonical_host, hosts)))
     return _Renewal(wanted, now, lifetimes or Lifetimes()).of(papers)
@@ -76,21 +79,21 @@ class _Renewal:
     now: dt.datetime
     lifetimes: Lifetimes
 
-    def of(self, papers: Papers | None) -> Papers:
+    def of(self, papers: CertificateBundle | None) -> CertificateBundle:
         if papers is None:
             authority = self._new_authority()
-            return Papers((authority.certificate,), authority.key, self._new_leaf(authority))
+            return CertificateBundle((authority.certificate,), authority.key, self._new_leaf(authority))
         papers = self._with_fresh_authority(papers)
         papers = self._with_fresh_leaf(papers)
         return self._without_old_authorities(papers)
 
-    def _with_fresh_authority(self, papers: Papers) -> Papers:
+    def _with_fresh_authority(self, papers: CertificateBundle) -> CertificateBundle:
         if not self._ends_soon(papers.authorities[-1]):
             return papers
         made = self._new_authority()
         return replace(papers, authorities=(*papers.authorities, made.certificate), key=made.key)
 
-    def _with_fresh_leaf(self, papers: Papers) -> Papers:
+    def _with_fresh_leaf(self, papers: CertificateBundle) -> CertificateBundle:
         leaf, newest = papers.leaf.certificate, papers.authorities[-1]
         useless = self.now >= leaf.not_valid_after_utc or not set(self.hosts) <= set(hosts_of(leaf))
         by_newest = _issued_by(leaf, newest)
@@ -99,7 +102,7 @@ class _Renewal:
             return replace(papers, leaf=self._new_leaf(papers.newest))
         return papers
 
-    def _without_old_authorities(self, papers: Papers) -> Papers:
+    def _without_old_authorities(self, papers: CertificateBundle) -> CertificateBundle:
         """No certificate of an old authority is younger than the newest authority."""
         *older, newest = papers.authorities
         all_over = self.now >= _made_at(newest) + self.lifetimes.leaf + self.lifetimes.settling

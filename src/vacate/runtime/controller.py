@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from vacate.api.objectidentity import identity_of
 from vacate.cache.informer import Informer
-from vacate.client.codec import identity_of
 from vacate.errors import ApiError, Conflict, VacateError
 from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue

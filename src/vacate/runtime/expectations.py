@@ -15,8 +15,8 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any
 
+from vacate.api.objectidentity import identity_of
 from vacate.cache.reader import Reader
-from vacate.client.codec import identity_of
 from vacate.clock import PassiveClock
 from vacate.runtime.reconcile import Key
 

@@ -30,13 +30,13 @@ from vacate.wire.message import Request, Response
 READS = 5
 """How often a read is sent before the server's refusal is passed on."""
 
-LONGEST_WISH = 30.0
+MAX_RETRY_AFTER = 30.0
 """Seconds; a server that asks for more is asked again after so many."""
 
-MUCH = 4
+BUSY_ANSWERS = 4
 """So many requests under way are much: an Event waits until there are fewer."""
 
-PATIENCE_OF_EVENTS = 1.0
+MAX_EVENT_DELAY = 1.0
 """Seconds that an Event waits at most."""
 
 _BUDGET = b"DisruptionBudget"  # the cause by which a refused eviction differs from a busy server
@@ -84,7 +84,7 @@ class PacedTransport:
         """Carry the request when its turn has come."""
         if _is_event(request):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE_OF_EVENTS):
+                async with asyncio.timeout(MAX_EVENT_DELAY):
                     await self._calm.wait()
             return await self._persist(request)
         self._count(1)
@@ -95,7 +95,7 @@ class PacedTransport:
 
     def _count(self, more: int) -> None:
         self._under_way += more
-        if self._under_way < MUCH:
+        if self._under_way < BUSY_ANSWERS:
             self._calm.set()
         else:
             self._calm.clear()
@@ -144,4 +144,4 @@ def _wished_pause(response: Response) -> float | None:
     if response.status != 429 or not isinstance(response.body, bytes) or _BUDGET in response.body:
         return None
     asked = response.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_WISH) if asked.isdigit() and int(asked) else None
+    return min(float(asked), MAX_RETRY_AFTER) if asked.isdigit() and int(asked) else None

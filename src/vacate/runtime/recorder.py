@@ -31,7 +31,7 @@ BUFFER = 1000
 ATTEMPTS = 12
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 10.0
-LAST_WORDS = 2.0
+SHUTDOWN_FLUSH_SECONDS = 2.0
 """Seconds that a stop waits for notes to be written."""
 
 _PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
@@ -87,7 +87,7 @@ class EventRecorder:
     async def settle(self) -> None:
         """Return when `run` has written all that waits; soon, also where the server is slow or away."""
         try:
-            async with asyncio.timeout(LAST_WORDS):
+            async with asyncio.timeout(SHUTDOWN_FLUSH_SECONDS):
                 await self._settled.wait()
         except TimeoutError:
             log.warning("events that were not written in time: %d and one under way", self.pending)

@@ -88,9 +88,9 @@ def checked_namespace(what: str, text: Any) -> None:
     """The name of a namespace, or an empty text."""
     if not isinstance(text, str):
         raise ConfigError(f"{what} must be a text, not {_kind(text)}")
-    faults = dns1123_label(text) if text else []
-    if faults:
-        raise ConfigError(f"{what} {text!r}: {'; '.join(faults)}")
+    field_errors = dns1123_label(text) if text else []
+    if field_errors:
+        raise ConfigError(f"{what} {text!r}: {'; '.join(field_errors)}")
 
 
 def word(what: str, value: Any) -> None:

@@ -17,7 +17,7 @@ from vacate.sdk.values import TurnEndReason
 
 
 class TurnLost(VacateError):
-    """The interceptor's turn is over. A handler need not catch it: it ends the handler without a fault."""
+    """The interceptor's turn is over. A handler need not catch it: it ends the handler without a error."""
 
     def __init__(self, reason: TurnEndReason) -> None:
         super().__init__(reason.value)

@@ -48,7 +48,7 @@ def is_terminating(request: EvictionRequest) -> bool:
     return recorded_stage(request) is Stage.TERMINATING
 
 
-def can_leave(request: EvictionRequest, pod: Pod | None) -> bool:
+def needs_preparation(request: EvictionRequest, pod: Pod | None) -> bool:
     """Whether there is still something to prepare: the pod is the one meant, and neither going nor gone."""
     ref = request.spec.target.pod_ref
     if pod is None or ref is None or pod.metadata.uid != ref.uid:

@@ -36,10 +36,15 @@ from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.sim.server import SimServer
 from vacate.wire.message import Peer
-from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
+from vacate.wiring.components import (
+    ControllerDescriptor,
+    Environment,
+    component_dependencies,
+    component_manager,
+)
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
-Build = Callable[[Transport, Surroundings], Program]
+Build = Callable[[Transport, Environment], Program]
 """Makes what one life of a process runs."""
 
 
@@ -197,10 +202,10 @@ class World:
 
     # How the processes are made
 
-    def _around(self, name: str) -> Surroundings:
+    def _around(self, name: str) -> Environment:
         skew = self.settings.skews.get(name, 0.0)
         clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
-        return Surroundings(clock, self.sim.stream(name), self.server.metrics, self.settings.gates)
+        return Environment(clock, self.sim.stream(name), self.server.metrics, self.settings.gates)
 
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)
@@ -213,21 +218,23 @@ class World:
 
     def _scheduler(self) -> Manager:
         link = self._link("scheduler", SCHEDULER)
-        return part_manager(link, "default-scheduler", self.settings.schedulers, self._around("scheduler"))
+        return component_manager(
+            link, "default-scheduler", self.settings.schedulers, self._around("scheduler")
+        )
 
     def _controllers(self) -> Manager:
         link = self._link("controllers", CONTROLLER_MANAGER)
         around = self._around("controllers")
-        return part_manager(link, "controller-manager", self.settings.controllers, around)
+        return component_manager(link, "controller-manager", self.settings.controllers, around)
 
     def _evictions(self) -> Manager:
         link = self._link("evictions", EVICTION_CONTROLLER)
         around = self._around("evictions")
-        return part_manager(link, "vacate-manager", self.settings.evictions, around, PROJECTIONS)
+        return component_manager(link, "vacate-manager", self.settings.evictions, around, PROJECTIONS)
 
     def _nodes(self) -> Manager:
         link = self._link("nodes", node("simulated"))
-        deps, recorder = part_deps(link, "kubelet", self._around("nodes"))
+        deps, recorder = component_dependencies(link, "kubelet", self._around("nodes"))
         wanted = shapes(self.settings.nodes, zones=self.settings.zones)
         self._pool = NodePool(deps, wanted, self.settings.node)
         return self._pool.manager(recorder)

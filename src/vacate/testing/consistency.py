@@ -16,26 +16,26 @@ class Impossible(AssertionError):
 
 def check(obj: Obj) -> None:
     """Raise Impossible where the object contradicts itself."""
-    faults = list(_faults(obj))
-    if faults:
+    field_errors = list(_errors(obj))
+    if field_errors:
         named = f"{obj.get('kind')} {dig(obj, 'metadata', 'name')!r}"
-        raise Impossible(f"{named} could never exist: {'; '.join(faults)}")
+        raise Impossible(f"{named} could never exist: {'; '.join(field_errors)}")
 
 
-def _faults(obj: Obj) -> Iterator[str]:
-    yield from _metadata_faults(obj)
+def _errors(obj: Obj) -> Iterator[str]:
+    yield from _metadata_errors(obj)
     kind = obj.get("kind")
     if kind == "Pod":
-        yield from _pod_faults(obj)
+        yield from _pod_errors(obj)
     elif kind in ("Deployment", "ReplicaSet"):
-        yield from _replicated_faults(obj)
+        yield from _replicated_errors(obj)
     elif kind == "PodDisruptionBudget":
-        yield from _pdb_faults(obj)
+        yield from _pdb_errors(obj)
     elif kind == "Node":
-        yield from _node_faults(obj)
+        yield from _node_errors(obj)
 
 
-def _metadata_faults(obj: Obj) -> Iterator[str]:
+def _metadata_errors(obj: Obj) -> Iterator[str]:
     meta = obj.get("metadata", {})
     if not meta.get("name") and not meta.get("generateName"):
         yield "it has no name"
@@ -50,7 +50,7 @@ def _metadata_faults(obj: Obj) -> Iterator[str]:
         yield "an owner has no uid"
 
 
-def _pod_faults(obj: Obj) -> Iterator[str]:
+def _pod_errors(obj: Obj) -> Iterator[str]:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     names = [one.get("name") for one in spec.get("containers") or ()]
     if not names:
@@ -62,10 +62,10 @@ def _pod_faults(obj: Obj) -> Iterator[str]:
         yield f"there is no phase {phase!r}"
     if phase == "Running" and not spec.get("nodeName"):
         yield "it runs and has no node"
-    yield from _readiness_faults(obj, str(phase or ""))
+    yield from _readiness_errors(obj, str(phase or ""))
 
 
-def _readiness_faults(obj: Obj, phase: str) -> Iterator[str]:
+def _readiness_errors(obj: Obj, phase: str) -> Iterator[str]:
     conditions = dig(obj, "status", "conditions") or []
     types = [one.get("type") for one in conditions]
     if len(dict.fromkeys(types)) < len(types):
@@ -78,7 +78,7 @@ def _readiness_faults(obj: Obj, phase: str) -> Iterator[str]:
         yield f"a container runs in phase {phase}"
 
 
-def _replicated_faults(obj: Obj) -> Iterator[str]:
+def _replicated_errors(obj: Obj) -> Iterator[str]:
     spec = obj.get("spec", {})
     if spec.get("replicas", 1) < 0:
         yield "it wants fewer than no replicas"
@@ -90,7 +90,7 @@ def _replicated_faults(obj: Obj) -> Iterator[str]:
         yield "its template names an empty node"
 
 
-def _pdb_faults(obj: Obj) -> Iterator[str]:
+def _pdb_errors(obj: Obj) -> Iterator[str]:
     spec = obj.get("spec", {})
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield "it has both minAvailable and maxUnavailable"
@@ -99,7 +99,7 @@ def _pdb_faults(obj: Obj) -> Iterator[str]:
         yield "it allows fewer than no disruptions"
 
 
-def _node_faults(obj: Obj) -> Iterator[str]:
+def _node_errors(obj: Obj) -> Iterator[str]:
     labels = dig(obj, "metadata", "labels") or {}
     capacity = dig(obj, "status", "capacity") or {}
     if labels.get("kubernetes.io/hostname") == "":

@@ -34,7 +34,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.testing.builders import pod as build_pod
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 DAY = dt.timedelta(days=1)
 _NAMESPACE, _POD = "default", "pod-1"
@@ -164,8 +164,10 @@ class _Stage:
 
     def _build(self) -> Manager:
         sim = self._world.sim
-        around = Surroundings(sim.clock, sim.stream("interceptors"), self._world.server.metrics)
-        deps, recorder = part_deps(self._world.network.link("interceptors", ADMIN), "interceptors", around)
+        around = Environment(sim.clock, sim.stream("interceptors"), self._world.server.metrics)
+        deps, recorder = component_dependencies(
+            self._world.network.link("interceptors", ADMIN), "interceptors", around
+        )
         return Manager(
             deps.informers, interceptor_controllers(deps, self._interceptors), runnables=[recorder]
         )

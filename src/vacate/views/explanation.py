@@ -17,15 +17,15 @@ from vacate.eviction.model import (
     Action,
     Assign,
     CorrectHeartbeat,
+    DecisionContext,
     Evict,
     Finish,
     Hold,
-    Moment,
     Stage,
     Unadmitted,
 )
 from vacate.views.budgets import covering
-from vacate.views.model import Act, Remedy, Scene, Story
+from vacate.views.model import Explanation, ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import reason_of
 from vacate.views.sections.completed import finishing, over, unadmitted
@@ -37,15 +37,15 @@ from vacate.views.sections.evicting import (
     unevictable,
 )
 from vacate.views.sections.intercepting import at_work, overdue, turn_comes
-from vacate.views.turns import ToldTurn, TurnState, told_turns
+from vacate.views.turns import TurnState, TurnView, turn_views
 
-__all__ = ["Remedy", "Story", "ToldTurn", "TurnState", "tell"]
+__all__ = ["Explanation", "Remedy", "TurnState", "TurnView", "explanation_of"]
 
 _NOBODY = ", and nobody wants it any more."
 _ALL_ALONG = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
-def tell(
+def explanation_of(
     request: EvictionRequest,
     pod: Pod | None,
     budgets: Sequence[PodDisruptionBudget] = (),
@@ -53,20 +53,20 @@ def tell(
     now: dt.datetime,
     refused_at: dt.datetime | None = None,
     program: str = "vacate",
-) -> Story:
+) -> Explanation:
     """The story of a request. `pod` is what the server has under the name now, None where that is nothing."""
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
-    scene = Scene(request, pod, around, refused_at or _first_refusal(request), now, program)
+    scene = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
     act = _act(scene)
-    return Story(
+    return Explanation(
         namespace=scene.namespace,
         pod=scene.name,
         request=request.metadata.name,
         headline=act.headline,
         stage=act.stage,
         asked=_asked(scene),
-        turns=told_turns(request, now, idle=_idle(act)),
+        turns=turn_views(request, now, idle=_idle(act)),
         happened=act.happened,
         awaited=act.awaited,
         next=act.next,
@@ -75,19 +75,19 @@ def tell(
     )
 
 
-def _idle(act: Act) -> str:
+def _idle(act: Section) -> str:
     """Why nobody's turn or time passes, as said of the one who has the turn."""
     if act.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
         return "had the turn when the request ended"
     return "has the turn while the pod leaves" if act.stage is Stage.TERMINATING else ""
 
 
-def _act(scene: Scene) -> Act:
+def _act(scene: ExplanationInput) -> Section:
     """What the engine would do: as one who has listened all along, and as one who has just begun to."""
     window = attempt_window(scene)
     next_attempt = window[1] if window else None
-    action = decide(scene.process, scene.target, Moment(scene.now, _ALL_ALONG, next_attempt))
-    beginner = decide(scene.process, scene.target, Moment(scene.now, scene.now, next_attempt))
+    action = decide(scene.process, scene.target, DecisionContext(scene.now, _ALL_ALONG, next_attempt))
+    beginner = decide(scene.process, scene.target, DecisionContext(scene.now, scene.now, next_attempt))
     if recorded_turn(scene.request, scene.process.active or "") is not None:
         return _act_of(scene, action)  # the controller has written down that the turn is over
     if isinstance(beginner, Hold) and beginner.stage is Stage.INTERCEPTING and beginner != action:
@@ -95,14 +95,14 @@ def _act(scene: Scene) -> Act:
     return _act_of(scene, action)
 
 
-def _overdue_or_at_work(scene: Scene, action: Action, beginner: Hold) -> Act:
+def _overdue_or_at_work(scene: ExplanationInput, action: Action, beginner: Hold) -> Section:
     """Both wait for the interceptor, or only the one who has not listened for long."""
     if isinstance(action, Hold) and action.stage is Stage.INTERCEPTING:
         return at_work(scene, action)
     return overdue(scene, beginner)
 
 
-def _act_of(scene: Scene, action: Action) -> Act:
+def _act_of(scene: ExplanationInput, action: Action) -> Section:
     match action:
         case Unadmitted():
             return unadmitted(scene)
@@ -136,7 +136,7 @@ def _first_refusal(request: EvictionRequest) -> dt.datetime | None:
     )
 
 
-def _asked(scene: Scene) -> tuple[str, ...]:
+def _asked(scene: ExplanationInput) -> tuple[str, ...]:
     """Who wants it, since when, why, and whether they may change their minds."""
     process, request = scene.process, scene.request
     since = f"The request was made {ago(process.created, scene.now)}"

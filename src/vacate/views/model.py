@@ -11,7 +11,7 @@ from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Process, Stage, Target
 from vacate.views.phrases import command_line
-from vacate.views.turns import ToldTurn
+from vacate.views.turns import TurnView
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Explanation:
     """How a pod's leave stands. Every text is a sentence of its own."""
 
     namespace: str
@@ -32,7 +32,7 @@ class Story:
     stage: Stage | None = None
     request: str = ""  # its name
     asked: tuple[str, ...] = ()  # by whom, since when, why, and whether that can be taken back
-    turns: tuple[ToldTurn, ...] = ()  # every interceptor, in the order of their turns
+    turns: tuple[TurnView, ...] = ()  # every interceptor, in the order of their turns
     happened: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Section:
     """The part of a story that depends on what comes next."""
 
     headline: str
@@ -60,7 +60,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ExplanationInput:
     """All that a story is told from."""
 
     request: EvictionRequest

@@ -6,14 +6,14 @@ import datetime as dt
 
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.views.model import Remedy, Scene
+from vacate.views.model import ExplanationInput, Remedy
 
 _NAMED = 3
 PROMPT = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
 
 
-def change_of_mind(scene: Scene) -> tuple[Remedy, ...]:
+def change_of_mind(scene: ExplanationInput) -> tuple[Remedy, ...]:
     """How the request can be taken back, as far as its policy allows."""
     if scene.process.forbids_cancellation:
         return (
@@ -35,7 +35,7 @@ def change_of_mind(scene: Scene) -> tuple[Remedy, ...]:
     return *each, everyone
 
 
-def decide_on_failure(scene: Scene) -> tuple[Remedy, ...]:
+def decide_on_failure(scene: ExplanationInput) -> tuple[Remedy, ...]:
     """What an administrator can do about an interceptor that failed and holds its turn."""
     name = scene.request.metadata.name
     done = ("--subresource=status", "--type=merge", "-p", '{"status":{"activeInterceptorCompleted":true}}')
@@ -48,17 +48,17 @@ def decide_on_failure(scene: Scene) -> tuple[Remedy, ...]:
     )
 
 
-def follow(scene: Scene) -> Remedy:
+def follow(scene: ExplanationInput) -> Remedy:
     """Watch it go on."""
     return Remedy("Follow it.", scene.command("status", "-w"))
 
 
-def ask_again(scene: Scene) -> Remedy:
+def ask_again(scene: ExplanationInput) -> Remedy:
     """A new request in place of one that is over."""
     return Remedy("Ask it to leave again.", scene.command("evict"))
 
 
-def look_at_budgets(scene: Scene) -> tuple[Remedy, ...]:
+def look_at_budgets(scene: ExplanationInput) -> tuple[Remedy, ...]:
     """What to do about the budgets that stand in the way."""
     names = [budget.metadata.name for budget in scene.budgets]
     if not names:
@@ -73,7 +73,7 @@ def look_at_budgets(scene: Scene) -> tuple[Remedy, ...]:
     return Remedy("See which pods the budget counts; more healthy ones make room.", look), past
 
 
-def find_interceptor(scene: Scene, interceptor: str) -> Remedy:
+def find_interceptor(scene: ExplanationInput, interceptor: str) -> Remedy:
     """Silence usually means that nobody of that name runs."""
     return Remedy(
         f"Make sure that {interceptor} runs and may update the status of EvictionRequests.",
@@ -81,7 +81,7 @@ def find_interceptor(scene: Scene, interceptor: str) -> Remedy:
     )
 
 
-def look_for_controller(scene: Scene, due: dt.datetime | None) -> tuple[Remedy, ...]:
+def look_for_controller(scene: ExplanationInput, due: dt.datetime | None) -> tuple[Remedy, ...]:
     """What is due and does not happen has nobody to do it."""
     if due is None or scene.now - due < PROMPT:
         return ()

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.durations import human_duration
+from vacate.api.objectidentity import Identity
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.api.types.readable import UNREADABLE
-from vacate.client.codec import Identity
 from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
 from vacate.eviction.model import Stage
 from vacate.views.budgets import budgets_named_in, covering

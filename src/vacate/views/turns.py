@@ -39,7 +39,7 @@ class TurnState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTurn:
+class TurnView:
     """One interceptor, and what became of it, as the rest of a sentence that begins with its name."""
 
     interceptor: str
@@ -72,7 +72,7 @@ _FATES = {
 }
 
 
-def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") -> tuple[ToldTurn, ...]:
+def turn_views(request: EvictionRequest, now: dt.datetime, *, idle: str = "") -> tuple[TurnView, ...]:
     """Every interceptor of the request, the one with the first turn first.
 
     `idle` is what is said of the one who has the turn while nobody's time runs, and empty while it does.
@@ -89,52 +89,52 @@ def told_turns(request: EvictionRequest, now: dt.datetime, *, idle: str = "") ->
         elif name == process.active:
             turns.append(_active(request, name, now, idle))
         elif place < reached:
-            turns.append(ToldTurn(name, TurnState.UNKNOWN, "had its turn before."))
+            turns.append(TurnView(name, TurnState.UNKNOWN, "had its turn before."))
         else:
             turns.append(_later(name, over=bool(idle)))
     return tuple(turns)
 
 
-def _past(turn: PastTurn, now: dt.datetime) -> ToldTurn:
+def _past(turn: PastTurn, now: dt.datetime) -> TurnView:
     text = _FATES[turn.result].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
     if turn.message:
         text = f"{text} Its last message: {sentence(turn.message)}"
-    return ToldTurn(turn.interceptor, _STATES[turn.result], text, turn.began, turn.ended)
+    return TurnView(turn.interceptor, _STATES[turn.result], text, turn.began, turn.ended)
 
 
-def _later(name: str, *, over: bool) -> ToldTurn:
+def _later(name: str, *, over: bool) -> TurnView:
     if over:
-        return ToldTurn(name, TurnState.NOT_NEEDED, "was not asked.")
-    return ToldTurn(name, TurnState.WAITING, "waits for its turn.")
+        return TurnView(name, TurnState.NOT_NEEDED, "was not asked.")
+    return TurnView(name, TurnState.WAITING, "waits for its turn.")
 
 
-def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) -> ToldTurn:
+def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) -> TurnView:
     condition = assigned(request)
     began = condition.last_transition_time if condition else request.status.heartbeat_time
     asked = f"was asked {ago(began, now)}" if began else "has been asked"
     if request.status.active_interceptor_completed:
         return _completed(request, name, asked, began)
     if idle:
-        return ToldTurn(name, TurnState.ACTIVE, f"{asked} and {idle}.", began)
+        return TurnView(name, TurnState.ACTIVE, f"{asked} and {idle}.", began)
     if is_held(request, name):
-        return ToldTurn(name, TurnState.HELD, f"{asked}, failed, and waits for an administrator.", began)
+        return TurnView(name, TurnState.HELD, f"{asked}, failed, and waits for an administrator.", began)
     process = process_of(request)
     late = now - deadline_of(process)
     if late >= dt.timedelta():
         state, rest = TurnState.OVERDUE, _silent(request, span(process.deadline), now)
     else:
         state, rest = TurnState.ACTIVE, _progress(request, now)
-    return ToldTurn(name, state, f"{asked}{rest}", began)
+    return TurnView(name, state, f"{asked}{rest}", began)
 
 
-def _completed(request: EvictionRequest, name: str, asked: str, began: dt.datetime | None) -> ToldTurn:
+def _completed(request: EvictionRequest, name: str, asked: str, began: dt.datetime | None) -> TurnView:
     """Its turn is over, and the controller has not written that down yet."""
     result = result_of_turn(request, name)
     how = {TurnResult.FAILED: "has failed", TurnResult.DECLINED: "has declined"}
     text = f"{asked} and {how.get(result, 'has completed its part')}."
     if result in how and (said := last_message(request, name, result)):
         text = f"{text} Its last message: {sentence(said)}"
-    return ToldTurn(name, _STATES[result], text, began)
+    return TurnView(name, _STATES[result], text, began)
 
 
 def _silent(request: EvictionRequest, deadline: str, now: dt.datetime) -> str:

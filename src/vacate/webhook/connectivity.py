@@ -19,7 +19,7 @@ LOOK_SECONDS = 10.0
 _PATIENCE_SECONDS = 5.0
 
 
-class Pulse:
+class Connectivity:
     """The last answer of the API server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:

@@ -1,7 +1,7 @@
 """Verdicts on EvictionRequests: the strategy of the embedded server, asked as a webhook is asked.
 
 The mutating side runs the whole strategy, also for what the schema would find later: so every refusal lists
-all faults at once. The validating side asks again, after all who may have changed the object since. Both
+all errors at once. The validating side asks again, after all who may have changed the object since. Both
 leave to the API server what it refuses by itself: an update of a version that is no longer the newest is a
 conflict, whatever else is wrong with it.
 """
@@ -33,7 +33,7 @@ _STRATEGY = EvictionRequestStrategy(KIND)
 
 
 def mutate(request: AdmissionRequest, ctx: Context) -> Verdict:
-    """Complete a request that is created or changed, or refuse it with all its faults."""
+    """Complete a request that is created or changed, or refuse it with all its errors."""
     if request.operation == "CREATE":
         return _create(request, ctx)
     if request.operation == "UPDATE":
@@ -91,10 +91,10 @@ def _validate_update(request: AdmissionRequest, ctx: Context) -> Verdict:
         return ALLOWED
     require_right_to_delete(old, ctx)
     _STRATEGY.default(new, ctx)
-    faults = _STRATEGY.validate_update(new, old, ctx)
+    field_errors = _STRATEGY.validate_update(new, old, ctx)
     if _stamp(new) != _stamp(old):
-        faults.append(forbidden(_STAMP_PATH, "may not change"))
-    _refuse(name_of(old), faults)
+        field_errors.append(forbidden(_STAMP_PATH, "may not change"))
+    _refuse(name_of(old), field_errors)
     return ALLOWED
 
 
@@ -221,9 +221,9 @@ def _stamp(obj: Obj) -> str:
     return text(mapping(metadata(obj).get("annotations")).get(ADMITTED_STAMP))
 
 
-def _refuse(name: str, faults: list[FieldError]) -> None:
-    if faults:
-        raise status.invalid(KIND, name, faults)
+def _refuse(name: str, field_errors: list[FieldError]) -> None:
+    if field_errors:
+        raise status.invalid(KIND, name, field_errors)
 
 
 def _refuse_where_closed(obj: Obj, ctx: Context) -> None:

@@ -20,8 +20,8 @@ from vacate.errors import (
 from vacate.httpserver.responses import refusal
 from vacate.webhook.admissionreview import AdmissionRequest, Verdict, read_review, write_review
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import PATHS, Path, Terms, check_kind
-from vacate.webhook.reviewer import Asker
+from vacate.webhook.paths import PATHS, Path, WebhookConfig, check_kind
+from vacate.webhook.reviewer import Reviewer
 from vacate.wire.mediatypes import JSON, media_type
 from vacate.wire.message import Request, Response
 
@@ -36,8 +36,8 @@ class Service:
 
     def __init__(
         self,
-        asker: Asker,
-        terms: Callable[[], Terms],
+        asker: Reviewer,
+        terms: Callable[[], WebhookConfig],
         clock: PassiveClock,
         metrics: WebhookMetrics,
         answer_seconds: float = ANSWER_SECONDS,

@@ -17,7 +17,7 @@ from vacate.api.objects import Obj
 
 
 @dataclass(frozen=True, slots=True)
-class MayThey:
+class AccessCheck:
     """Whether the user of the review has a right. One review has one user."""
 
     verb: str
@@ -29,7 +29,7 @@ class MayThey:
     name: str
 
     @classmethod
-    def about(cls, access: Access) -> MayThey:
+    def about(cls, access: Access) -> AccessCheck:
         """The question of an access."""
         return cls(
             access.verb, access.group, access.version, access.resource, access.subresource,
@@ -45,7 +45,7 @@ class MayThey:
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIs:
+class ObjectLookup:
     """What another object looks like now."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class WhatIs:
     name: str
 
 
-Question = MayThey | WhatIs
+Question = AccessCheck | ObjectLookup
 
 
 class Unanswered(Exception):
@@ -65,30 +65,30 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LookupResults:
     """The answers so far."""
 
-    rights: Mapping[MayThey, bool] = field(default_factory=dict)
-    objects: Mapping[WhatIs, Obj | None] = field(default_factory=dict)
+    rights: Mapping[AccessCheck, bool] = field(default_factory=dict)
+    objects: Mapping[ObjectLookup, Obj | None] = field(default_factory=dict)
 
     def may(self, access: Access) -> bool:
         """Whether the access is allowed."""
-        question = MayThey.about(access)
+        question = AccessCheck.about(access)
         if question not in self.rights:
             raise Unanswered(question)
         return self.rights[question]
 
     def lookup(self, kind: Kind, namespace: str, name: str) -> Obj | None:
         """The object, None where there is none."""
-        question = WhatIs(kind, namespace, name)
+        question = ObjectLookup(kind, namespace, name)
         if question not in self.objects:
             raise Unanswered(question)
         return self.objects[question]
 
-    def with_right(self, question: MayThey, allowed: bool) -> Known:
+    def with_right(self, question: AccessCheck, allowed: bool) -> LookupResults:
         """Knowing this as well."""
-        return Known({**self.rights, question: allowed}, self.objects)
+        return LookupResults({**self.rights, question: allowed}, self.objects)
 
-    def with_object(self, question: WhatIs, found: Obj | None) -> Known:
+    def with_object(self, question: ObjectLookup, found: Obj | None) -> LookupResults:
         """Knowing this as well."""
-        return Known(self.rights, {**self.objects, question: found})
+        return LookupResults(self.rights, {**self.objects, question: found})

@@ -27,8 +27,8 @@ class WebhookMetrics:
             "When the certificate in use ends, as seconds since 1970.",
             registry=registry,
         )
-        self.certificate_faults = Counter(
-            "vacate_webhook_certificate_faults",
+        self.certificate_errors = Counter(
+            "vacate_webhook_certificate_errors",
             "Times that a new certificate or a new file of rules could not be used.",
             registry=registry,
         )

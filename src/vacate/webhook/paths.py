@@ -16,11 +16,11 @@ from vacate.errors import ApiError, BadRequest
 from vacate.features import FeatureGates
 from vacate.webhook import evictionrequests, pods
 from vacate.webhook.admissionreview import AdmissionRequest, Verdict
-from vacate.webhook.lookups import Known, Question, Unanswered
+from vacate.webhook.lookups import LookupResults, Question, Unanswered
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WebhookConfig:
     """What this webhook was told to go by."""
 
     gates: FeatureGates = field(default_factory=FeatureGates)
@@ -30,7 +30,7 @@ class Terms:
     authority: StatusAuthority = field(default_factory=StatusAuthority)
 
 
-_Judge = Callable[[AdmissionRequest, Context, Terms], Verdict]
+_Judge = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ PATHS: Mapping[str, Path] = {
 }
 
 
-def judge(
-    path: Path, request: AdmissionRequest, known: Known, terms: Terms, now: dt.datetime
+def review_at(
+    path: Path, request: AdmissionRequest, known: LookupResults, terms: WebhookConfig, now: dt.datetime
 ) -> Verdict | Question:
     """The verdict, or what must be known before there can be one."""
     ctx = Context(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.context import Context
-from vacate.admission.pods.annotations import registration_faults
+from vacate.admission.pods.annotations import registration_errors
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
 from vacate.api.jsonpatch import json_patch
@@ -42,8 +42,8 @@ def validate(request: AdmissionRequest, ctx: Context) -> Verdict:
         return ALLOWED
     pod = _checked(request.new())
     before = request.old() if request.operation == "UPDATE" else None
-    if faults := registration_faults(pod, before, ctx):
-        raise status.invalid(PODS, request.name or "", faults)
+    if field_errors := registration_errors(pod, before, ctx):
+        raise status.invalid(PODS, request.name or "", field_errors)
     return ALLOWED
 
 

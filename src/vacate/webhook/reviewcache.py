@@ -20,7 +20,7 @@ _MOST = 10_000
 _ADDED = ("uid", "creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink")
 
 
-class Memory:
+class ReviewCache:
     """New objects that were let pass within the last seconds."""
 
     def __init__(self, clock: PassiveClock) -> None:

@@ -9,20 +9,20 @@ from vacate.client.client import Client
 from vacate.clock import PassiveClock
 from vacate.errors import ConfigError, NotFound
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
-from vacate.webhook.lookups import Known, MayThey, WhatIs
-from vacate.webhook.paths import MUTATE_REQUESTS, VALIDATE_REQUESTS, Path, Terms, judge
-from vacate.webhook.reviewcache import Memory
+from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
+from vacate.webhook.paths import MUTATE_REQUESTS, VALIDATE_REQUESTS, Path, WebhookConfig, review_at
+from vacate.webhook.reviewcache import ReviewCache
 
 
-class Asker:
+class Reviewer:
     """Judges reviews, with a cluster to look things up in."""
 
     def __init__(self, client: Client, clock: PassiveClock) -> None:
         self._client = client
         self._clock = clock
-        self._memory = Memory(clock)
+        self._memory = ReviewCache(clock)
 
-    async def judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
+    async def judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
         """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
         if path is VALIDATE_REQUESTS and self._memory.recalls(request):
             return ALLOWED
@@ -31,16 +31,18 @@ class Asker:
             self._memory.note(request, verdict)
         return verdict
 
-    async def _judged(self, path: Path, request: AdmissionRequest, terms: Terms) -> Verdict:
-        known, now = Known(), self._clock.now()
+    async def _judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
+        known, now = LookupResults(), self._clock.now()
         while True:
-            found = judge(path, request, known, terms, now)
+            found = review_at(path, request, known, terms, now)
             if isinstance(found, Verdict):
                 return found
             known = await self._more(known, found, request.user)
 
-    async def _more(self, known: Known, question: MayThey | WhatIs, user: User) -> Known:
-        if isinstance(question, MayThey):
+    async def _more(
+        self, known: LookupResults, question: AccessCheck | ObjectLookup, user: User
+    ) -> LookupResults:
+        if isinstance(question, AccessCheck):
             return known.with_right(question, await self._may(question.access(user)))
         return known.with_object(question, await self._what_is(question))
 
@@ -51,7 +53,7 @@ class Asker:
         answer = await self._client.create(SUBJECTACCESSREVIEWS, review)
         return dig(answer, "status", "allowed") is True
 
-    async def _what_is(self, question: WhatIs) -> Obj | None:
+    async def _what_is(self, question: ObjectLookup) -> Obj | None:
         try:
             return await self._client.get(question.kind, question.name, question.namespace)
         except NotFound:

@@ -9,10 +9,10 @@ from vacate.client.client import Client
 from vacate.client.privatefile import write_private
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
-from vacate.pki.rotation import Lifetimes, Papers
+from vacate.pki.rotation import CertificateBundle, Lifetimes
 from vacate.runtime.ratelimit import PacedTransport
-from vacate.webhook.certificates.rotator import Keeper, Place
-from vacate.wiring.components import Surroundings
+from vacate.webhook.certificates.rotator import CertificateRotator, Place
+from vacate.wiring.components import Environment
 
 COMPONENT = "certificates"
 SERVICE = "vacate-webhook"
@@ -39,10 +39,10 @@ class CertificateSettings:
 class CertificateParts:
     """The rotator over one transport. It opens no port."""
 
-    def __init__(self, transport: Transport, around: Surroundings, settings: CertificateSettings) -> None:
+    def __init__(self, transport: Transport, around: Environment, settings: CertificateSettings) -> None:
         paced = PacedTransport(transport, around.clock, metrics=around.metrics)
         self._folder = settings.cert_dir
-        self._rotator = Keeper(
+        self._rotator = CertificateRotator(
             Client(paced, user_agent=f"vacate/{COMPONENT}"),
             Place(settings.namespace, settings.all_hosts),
             clock=around.clock,
@@ -60,7 +60,7 @@ class CertificateParts:
         """Run until cancelled."""
         await self._rotator.run()
 
-    def _write(self, papers: Papers) -> None:
+    def _write(self, papers: CertificateBundle) -> None:
         assert self._folder is not None
         try:
             write_private(self._folder / "tls.key", papers.leaf.key_pem)

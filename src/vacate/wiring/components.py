@@ -34,7 +34,7 @@ class ControllerDescriptor:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What every part shares."""
 
     clock: Clock
@@ -44,10 +44,10 @@ class Surroundings:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
-def part_deps(
+def component_dependencies(
     transport: Transport,
     component: str,
-    around: Surroundings,
+    around: Environment,
     projections: Mapping[str, Projection[Any]] | None = None,
 ) -> tuple[Deps, EventRecorder]:
     """What the controllers of one part are built from, and the recorder that must run with them."""
@@ -74,21 +74,21 @@ def part_deps(
     return deps, recorder
 
 
-def part_manager(
+def component_manager(
     transport: Transport,
     name: str,
     members: Sequence[ControllerDescriptor],
-    around: Surroundings,
+    around: Environment,
     projections: Mapping[str, Projection[Any]] | None = None,
 ) -> Manager:
     """One part: its controllers under one manager, with informers in common and a recorder for each."""
-    shared, _ = part_deps(transport, name, around, projections)
-    controllers, recorders = part_controllers(shared, members, around)
+    shared, _ = component_dependencies(transport, name, around, projections)
+    controllers, recorders = component_controllers(shared, members, around)
     return Manager(shared.informers, controllers, runnables=recorders)
 
 
-def part_controllers(
-    shared: Deps, members: Sequence[ControllerDescriptor], around: Surroundings
+def component_controllers(
+    shared: Deps, members: Sequence[ControllerDescriptor], around: Environment
 ) -> tuple[list[Controller], list[EventRecorder]]:
     """The controllers of one part, and the recorders that must run with them: one for each component."""
     controllers, recorders = [], []
@@ -99,5 +99,5 @@ def part_controllers(
     return controllers, recorders
 
 
-def _recorder(client: Client, component: str, around: Surroundings) -> EventRecorder:
+def _recorder(client: Client, component: str, around: Environment) -> EventRecorder:
     return EventRecorder(client, around.clock, around.entropy, component=component)

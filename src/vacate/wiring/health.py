@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from vacate.errors import ConfigError
 from vacate.httpserver.health import Check, Health
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics, exposition
 from vacate.wire.message import Request, Response
 
@@ -22,7 +22,7 @@ class HealthServer:
     def __init__(self, metrics: Metrics, not_ready: Check, name: str = "manager") -> None:
         self._metrics = metrics
         self._health = Health({"ping": lambda: ""}, {name: not_ready})
-        self._edge = Edge(self.handle, None)
+        self._edge = HttpListener(self.handle, None)
 
     @property
     def port(self) -> int:

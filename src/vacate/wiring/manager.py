@@ -20,7 +20,7 @@ from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
 from vacate.runtime.ratelimit import Pace, PacedTransport
-from vacate.wiring.components import Surroundings, part_controllers, part_deps
+from vacate.wiring.components import Environment, component_controllers, component_dependencies
 from vacate.wiring.controllers import enabled
 
 LEASE = "vacate-manager"
@@ -51,7 +51,7 @@ class ManagerParts:
     leads. Everything but the lease keeps to a pace: whoever is held back must not lose the lead for it.
     """
 
-    def __init__(self, transport: Transport, around: Surroundings, settings: ManagerSettings) -> None:
+    def __init__(self, transport: Transport, around: Environment, settings: ManagerSettings) -> None:
         self._clock = around.clock
         server_clock = ServerClock(around.clock, around.metrics)
         transport = DatedTransport(transport, server_clock)
@@ -62,8 +62,8 @@ class ManagerParts:
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
         paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
         around = replace(around, clock=server_clock, limits=settings.limits)
-        self._deps, _ = part_deps(paced, COMPONENT, around, PROJECTIONS)
-        controllers, recorders = part_controllers(self._deps, self._rows, around)
+        self._deps, _ = component_dependencies(paced, COMPONENT, around, PROJECTIONS)
+        controllers, recorders = component_controllers(self._deps, self._rows, around)
         self._manager = Manager(self._deps.informers, controllers, runnables=recorders, elector=self._elector)
 
     @property
@@ -90,7 +90,7 @@ class ManagerParts:
         await self._wait_for_api()
         await self._manager.run()
 
-    def _candidate(self, around: Surroundings, settings: ManagerSettings) -> LeaderElector:
+    def _candidate(self, around: Environment, settings: ManagerSettings) -> LeaderElector:
         return LeaderElector(
             self._client,
             around.clock,

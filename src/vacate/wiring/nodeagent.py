@@ -11,14 +11,14 @@ from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 
 
-def build_agent(transport: Transport, settings: AgentSettings, around: Surroundings) -> NodeAgent:
+def build_agent(transport: Transport, settings: AgentSettings, around: Environment) -> NodeAgent:
     """The agent over a transport, with local processes as containers."""
-    deps, recorder = part_deps(transport, "kubelet", around)
+    deps, recorder = component_dependencies(transport, "kubelet", around)
     return NodeAgent(deps, settings, ProcessRuntime(settings.runtime_folder), [recorder])
 
 

@@ -15,7 +15,7 @@ from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.runtime.ratelimit import PacedTransport
 from vacate.webhook.certificates.files import (
     LOOK_SECONDS,
@@ -24,12 +24,12 @@ from vacate.webhook.certificates.files import (
     RulesFile,
     keep_looking,
 )
-from vacate.webhook.connectivity import Pulse
+from vacate.webhook.connectivity import Connectivity
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.paths import Terms
-from vacate.webhook.reviewer import Asker
-from vacate.wiring.components import Surroundings
+from vacate.webhook.paths import WebhookConfig
+from vacate.webhook.reviewer import Reviewer
+from vacate.wiring.components import Environment
 
 COMPONENT = "webhook"
 REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
@@ -63,7 +63,7 @@ class WebhookSettings:
 class WebhookParts:
     """The listener with its certificate, its rules and its way to the cluster over one transport."""
 
-    def __init__(self, transport: Transport, around: Surroundings, settings: WebhookSettings) -> None:
+    def __init__(self, transport: Transport, around: Environment, settings: WebhookSettings) -> None:
         self._settings = settings
         self._around = around
         paced = PacedTransport(transport, around.clock, metrics=around.metrics)
@@ -72,9 +72,9 @@ class WebhookParts:
         demanded = settings.client_ca is not None
         self._served = ServedCertificate(self._metrics.note_certificate, client_certificates=demanded)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
-        self._pulse = Pulse(self._client, around.clock)
+        self._pulse = Connectivity(self._client, around.clock)
         service = Service(
-            Asker(self._client, around.clock),
+            Reviewer(self._client, around.clock),
             self._terms,
             around.clock,
             self._metrics,
@@ -90,7 +90,7 @@ class WebhookParts:
             requests=settings.reviews,
             all_body_bytes=ALL_REVIEW_BYTES,
         )
-        self._edge = Edge(service.handle, self._served.context, limits)
+        self._edge = HttpListener(service.handle, self._served.context, limits)
         self._listening = asyncio.Event()
 
     @property
@@ -147,6 +147,6 @@ class WebhookParts:
             why = "is taken by another program; choose another, or 0 for any free one" if taken else error
             raise ConfigError(f"--port: {address}:{port}: {why}") from error
 
-    def _terms(self) -> Terms:
+    def _terms(self) -> WebhookConfig:
         chosen = self._settings
-        return Terms(chosen.gates, chosen.allowed_interceptors, self._rules.rules, chosen.authority)
+        return WebhookConfig(chosen.gates, chosen.allowed_interceptors, self._rules.rules, chosen.authority)

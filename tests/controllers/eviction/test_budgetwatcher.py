@@ -15,7 +15,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
 from vacate.controllers.eviction.attempts import Attempts
-from vacate.controllers.eviction.budgetwatcher import Waker, allowed
+from vacate.controllers.eviction.budgetwatcher import BudgetWatcher, allowed
 from vacate.entropy import seeded_entropy
 from vacate.runtime.reconcile import Key
 
@@ -52,7 +52,7 @@ class Scene:
         for one in budgets:
             held.apply(one, deleted=False)
         self.requests, self.pods = requests, pods
-        self.waker = Waker(self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake)
+        self.waker = BudgetWatcher(self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake)
 
     def _wake(self, key: Key) -> None:
         self.woken.append(key.name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vacate.cache.informer import Informer
-from vacate.controllers.eviction.connectivity import Listening
+from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.errors import Conflict, ServiceUnavailable, Timeout, TransportError
 
 pytestmark = pytest.mark.unit
@@ -61,7 +61,7 @@ Step = tuple[float, float, Exception | None]  # when it begins, how long it take
 )  # fmt: skip
 async def test_what_counts_as_an_outage(steps: Sequence[Step], expected: float) -> None:
     watch: Any = Watch()
-    listening = Listening(watch, watch)
+    listening = WatchHealth(watch, watch)
     for begins, takes, error in steps:
         watch.at = begins
         try:
@@ -74,7 +74,7 @@ async def test_what_counts_as_an_outage(steps: Sequence[Step], expected: float) 
 
 def test_nothing_counts_while_the_watch_is_broken() -> None:
     watch: Any = Watch()
-    listening = Listening(watch, watch)
+    listening = WatchHealth(watch, watch)
     watch.at, watch.unbroken_since = 500.0, None
     assert listening.since(watch.now()) == watch.now()
     assert isinstance(Informer.unbroken_since, property)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support import structural_walk as walk
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.crds.schema import Structure, structural_faults, structural_schema, structure
+from vacate.crds.schema import Structure, structural_errors, structural_schema, structure
 from vacate.crds.schema.fastcheck import fits, knows
 from vacate.crds.schema.unknownfields import unknown_paths
 
@@ -59,7 +59,7 @@ SCALARS = (
 
 
 def values(schema: Obj) -> st.SearchStrategy[Any]:
-    """Values that mostly follow the schema, so that faults are found deep inside them."""
+    """Values that mostly follow the schema, so that errors are found deep inside them."""
     return st.one_of(*[_following(schema)] * 8, SCALARS, st.just([]), st.just({}))
 
 
@@ -98,9 +98,9 @@ def test_faults_and_unknown_fields(schema: Obj, compiled: Structure, data: st.Da
     value = data.draw(values(schema))
     status = data.draw(values(schema["properties"]["status"]))
     assert compiled.unknown(value) == unknown_paths(schema, value)
-    assert compiled.faults(value) == structural_faults(schema, value)
-    told = structural_faults(schema["properties"]["status"], status, "status")
-    assert compiled.status_faults(status) == told
+    assert compiled.field_errors(value) == structural_errors(schema, value)
+    told = structural_errors(schema["properties"]["status"], status, "status")
+    assert compiled.status_errors(status) == told
 
 
 def test_what_is_right_is_seen_at_a_glance() -> None:

@@ -1,4 +1,4 @@
-"""Pruning, defaults and faults by a structural schema, as kube-apiserver 1.36.4 was seen to answer."""
+"""Pruning, defaults and errors by a structural schema, as kube-apiserver 1.36.4 was seen to answer."""
 
 # ruff: noqa: E501 - messages are as long as they are
 from __future__ import annotations
@@ -28,8 +28,8 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-def faults(obj: Any) -> list[str]:
-    return [str(fault) for fault in STRUCTURE.faults(obj)]
+def field_errors(obj: Any) -> list[str]:
+    return [str(field_error) for field_error in STRUCTURE.field_errors(obj)]
 
 
 def test_unknown_fields_and_nulls_go() -> None:
@@ -73,8 +73,8 @@ REFUSED: list[tuple[Obj, list[str]]] = [
 
 
 @pytest.mark.parametrize(("obj", "said"), REFUSED)
-def test_faults(obj: Obj, said: list[str]) -> None:
-    assert faults(obj) == said
+def test_errors(obj: Obj, said: list[str]) -> None:
+    assert field_errors(obj) == said
 
 
 def spec(**fields: Any) -> Obj:
@@ -107,15 +107,15 @@ def spec(**fields: Any) -> Obj:
     ids=["fraction", "thrice", "no-objects", "null"],
 )  # fmt: skip
 def test_lists_and_numbers(fields: Obj, said: list[str]) -> None:
-    assert faults(spec(**fields)) == said
+    assert field_errors(spec(**fields)) == said
 
 
 def test_a_part_of_an_object_is_told_by_its_own_path() -> None:
-    found = STRUCTURE.status_faults({"message": 5})
+    found = STRUCTURE.status_errors({"message": 5})
     assert list(map(str, found)) == [
         'status.message: Invalid value: "integer": message in body must be of type string: "integer"'
     ]
-    found = STRUCTURE.status_faults(7)
+    found = STRUCTURE.status_errors(7)
     assert str(found[0]) == 'status: Invalid value: "integer":  in body must be of type object: "integer"'
 
 
@@ -125,7 +125,7 @@ def test_no_value_is_too_odd(value: Any) -> None:
     obj = copy.deepcopy(value)
     STRUCTURE.prune(obj)
     STRUCTURE.fill_defaults(obj)
-    assert all(str(fault) for fault in STRUCTURE.faults(obj))
+    assert all(str(field_error) for field_error in STRUCTURE.field_errors(obj))
     once = copy.deepcopy(obj)
     STRUCTURE.prune(obj)
     STRUCTURE.fill_defaults(obj)

@@ -17,7 +17,7 @@ from vacate.embedded.nodes.timings import PodTimings
 from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.testing import pod
-from vacate.wiring.components import Surroundings, part_deps
+from vacate.wiring.components import Environment, component_dependencies
 
 pytestmark = pytest.mark.sim
 
@@ -26,8 +26,8 @@ SETTINGS = NodeSettings(timings=PodTimings(start=1, stop=5))
 
 async def start(world: World, shape: NodeShape) -> asyncio.Task[None]:
     link = world.network.link(shape.name, node_identity(shape.name))
-    around = Surroundings(world.sim.clock, world.sim.stream(shape.name), Metrics())
-    deps, recorder = part_deps(link, "kubelet", around)
+    around = Environment(world.sim.clock, world.sim.stream(shape.name), Metrics())
+    deps, recorder = component_dependencies(link, "kubelet", around)
     node = SimulatedNode(deps, shape, SETTINGS, recorder)
     task = asyncio.create_task(node.run(), name=shape.name)
     await node.wait_ready()

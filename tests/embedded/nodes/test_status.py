@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import Life, advance, arrive
 from vacate.embedded.nodes.podstatus import Addresses, status_of
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import NEVER, PodTimings, timings_for
 from vacate.testing import pod
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 WHERE = Addresses(pod="10.0.0.7", host="172.16.0.2")
 
 
-def told(life: Life, view: PaperPod, now: float) -> Obj:
+def told(life: Life, view: SimulatedPod, now: float) -> Obj:
     return status_of(life, view, WHERE, at(now))
 
 

@@ -13,12 +13,12 @@ from vacate.api.kinds import Kind
 
 @dataclass(frozen=True)
 class Broken:
-    """A new object that breaks one rule, and the whole fault."""
+    """A new object that breaks one rule, and the whole error."""
 
     rule: str
     kind: Kind
     changes: Mapping[str, Any]
-    fault: str
+    field_error: str
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class BrokenStep:
     rule: str
     kind: Kind
     step: Mapping[str, Any]
-    fault: str
+    field_error: str
     before: Mapping[str, Any] = field(default_factory=dict)
     subresource: str = ""
     authority: StatusAuthority | None = None  # where the writer is not the controller

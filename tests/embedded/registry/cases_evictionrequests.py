@@ -50,20 +50,20 @@ _CANCELLED = condition("Complete", reason="Cancelled")
 _ACTIVE = {_NAME: _FIRST, _BEAT: at(-60)}
 
 
-def _broken(rule: str, changes: Mapping[str, Any], fault: str) -> Broken:
-    return Broken(f"{_IT}/{rule}", EVICTIONREQUESTS, changes, fault)
+def _broken(rule: str, changes: Mapping[str, Any], field_error: str) -> Broken:
+    return Broken(f"{_IT}/{rule}", EVICTIONREQUESTS, changes, field_error)
 
 
 def _spec_step(
-    rule: str, step: Mapping[str, Any], fault: str, before: Mapping[str, Any] | None = None
+    rule: str, step: Mapping[str, Any], field_error: str, before: Mapping[str, Any] | None = None
 ) -> BrokenStep:
-    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, fault, before or {})
+    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, field_error, before or {})
 
 
 def _step(
-    rule: str, step: Mapping[str, Any], fault: str, before: Mapping[str, Any] | None = None
+    rule: str, step: Mapping[str, Any], field_error: str, before: Mapping[str, Any] | None = None
 ) -> BrokenStep:
-    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, fault, before or {}, "status")
+    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, field_error, before or {}, "status")
 
 
 def _with(*conditions: Obj) -> Obj:
@@ -131,10 +131,10 @@ _BOUND = f'interceptor {_FIRST} is active and bound to system:serviceaccount:sho
 
 
 def _foreign(
-    rule: str, step: Mapping[str, Any], fault: str, before: Mapping[str, Any] | None = None
+    rule: str, step: Mapping[str, Any], field_error: str, before: Mapping[str, Any] | None = None
 ) -> BrokenStep:
     """A step of a writer who is neither the controller nor the account of a bound interceptor."""
-    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, fault, before or {}, "status", _OTHERS)
+    return BrokenStep(f"{_IT}/{rule}", EVICTIONREQUESTS, step, field_error, before or {}, "status", _OTHERS)
 
 
 STATUS_CASES: Cases = (
@@ -196,14 +196,14 @@ _RULE = "Pod/metadata.annotations[*/priority_*]"
 
 
 def _annotated(
-    rule: str, annotations: Mapping[str, str], key: str, fault: str, prefix: str = _OURS
+    rule: str, annotations: Mapping[str, str], key: str, field_error: str, prefix: str = _OURS
 ) -> Broken:
     given = {f"{prefix}/{name}": value for name, value in annotations.items()}
     return Broken(
         f"{_RULE}/{rule}",
         PODS,
         {"metadata.annotations": given},
-        f"metadata.annotations[{prefix}/{key}]: {fault}",
+        f"metadata.annotations[{prefix}/{key}]: {field_error}",
     )
 
 

@@ -29,18 +29,18 @@ _NOT_EPHEMERAL = "Forbidden: cannot be set for an Ephemeral Container"
 _MIRROR = {"metadata.annotations[kubernetes.io/config.mirror]": "x", "spec.nodeName": "node-1"}
 
 
-def _bad(rule: str, key: str, value: Any, fault: str, **more: Any) -> Broken:
-    return Broken(f"Pod/spec.{rule}", PODS, {f"spec.{key}": value, **more}, f"spec.{fault}")
+def _bad(rule: str, key: str, value: Any, field_error: str, **more: Any) -> Broken:
+    return Broken(f"Pod/spec.{rule}", PODS, {f"spec.{key}": value, **more}, f"spec.{field_error}")
 
 
-def _in_container(rule: str, changes: dict[str, Any], fault: str) -> Broken:
+def _in_container(rule: str, changes: dict[str, Any], field_error: str) -> Broken:
     placed = {key if key.startswith("spec.") else f"{_C}{key}": value for key, value in changes.items()}
-    return Broken(f"{_CS}{rule}", PODS, {**_VOLUMES, **placed}, f"{_C}{fault}")
+    return Broken(f"{_CS}{rule}", PODS, {**_VOLUMES, **placed}, f"{_C}{field_error}")
 
 
-def _helper(rule: str, container: dict[str, Any], fault: str) -> Broken:
+def _helper(rule: str, container: dict[str, Any], field_error: str) -> Broken:
     return Broken(f"Pod/spec.ephemeralContainers[].{rule}", PODS,
-                  {"spec.ephemeralContainers": [{"name": "e", "image": "e", **container}]}, f"{_E}.{fault}")  # fmt: skip
+                  {"spec.ephemeralContainers": [{"name": "e", "image": "e", **container}]}, f"{_E}.{field_error}")  # fmt: skip
 
 
 NETWORK: Cases = (
@@ -163,12 +163,12 @@ LABEL_KEYS: Cases = (
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
-def _from(rule: str, source: dict[str, Any], fault: str) -> Broken:
+def _from(rule: str, source: dict[str, Any], field_error: str) -> Broken:
     return Broken(
         f"Pod/spec.volumes[].{rule}",
         PODS,
         {"spec.volumes": [{"name": "v", **source}]},
-        f"spec.volumes[0].{fault}",
+        f"spec.volumes[0].{field_error}",
     )
 
 

@@ -72,8 +72,10 @@ def _status(rule: str, step: dict[str, Any], path: str, value: Any, before: dict
     return DoneByStep(f"Pod/{rule}", PODS, step, path, value, before, "status")
 
 
-def _bad(rule: str, step: dict[str, Any], fault: str, before: dict[str, Any] | None = None) -> BrokenStep:
-    return BrokenStep(f"Pod/status.{rule}", PODS, step, fault, before or {}, "status")
+def _bad(
+    rule: str, step: dict[str, Any], field_error: str, before: dict[str, Any] | None = None
+) -> BrokenStep:
+    return BrokenStep(f"Pod/status.{rule}", PODS, step, field_error, before or {}, "status")
 
 
 BY_NODE: Cases = (

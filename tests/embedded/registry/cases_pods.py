@@ -1,4 +1,4 @@
-"""Cases of pods: what is done to them, and the faults of their specs."""
+"""Cases of pods: what is done to them, and the errors of their specs."""
 
 # ruff: noqa: E501 - the rows of a table are as long as their messages
 from __future__ import annotations
@@ -24,12 +24,12 @@ def _lost(key: str) -> dict[str, Any]:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 
 
-def _bad(rule: str, changes: dict[str, Any], fault: str) -> Broken:
-    return Broken(rule, PODS, changes, fault)
+def _bad(rule: str, changes: dict[str, Any], field_error: str) -> Broken:
+    return Broken(rule, PODS, changes, field_error)
 
 
-def _in_container(rule: str, key: str, value: Any, fault: str) -> Broken:
-    return Broken(f"{_CS}{rule}", PODS, {f"{_C}{key}": value}, f"{_C}{fault}")
+def _in_container(rule: str, key: str, value: Any, field_error: str) -> Broken:
+    return Broken(f"{_CS}{rule}", PODS, {f"{_C}{key}": value}, f"{_C}{field_error}")
 
 
 DEFAULTS: Cases = (
@@ -324,8 +324,8 @@ AFFINITY: Cases = (
     _bad(f"Pod/{_TERMS}/required", {_NODES: {}},
          f"{_TERMS}: Required value: must have at least one node selector term"),
     *(_bad(f"Pod/{_TERMS}[].matchExpressions[].{rule}", {_TERMS: [{"matchExpressions": [{"key": "a", **entry}]}]},
-           f"{_TERMS}[0].matchExpressions[0].{fault}")
-      for rule, entry, fault in (
+           f"{_TERMS}[0].matchExpressions[0].{field_error}")
+      for rule, entry, field_error in (
           ("values/required", {"operator": "In"},
            "values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
           ("values/required", {"operator": "Gt", "values": ["1", "2"]},
@@ -376,8 +376,8 @@ _ALL = 'operator must be Exists when `key` is empty, which means "match all valu
 _SPREAD = "spec.topologySpreadConstraints"
 _EVEN: dict[str, Any] = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 PLACEMENT: Cases = (
-    *(_bad(f"{_P}tolerations[].{rule}", {"spec.tolerations": [toleration]}, f"spec.tolerations[0].{fault}")
-      for rule, toleration, fault in (
+    *(_bad(f"{_P}tolerations[].{rule}", {"spec.tolerations": [toleration]}, f"spec.tolerations[0].{field_error}")
+      for rule, toleration, field_error in (
           ("key/invalid", {"key": "-"}, f'key: Invalid value: "-": {KEY}'),
           ("operator/invalid/all", {}, f'operator: Invalid value: "": {_ALL}'),
           ("effect/invalid", {**_FREE, "tolerationSeconds": 1},
@@ -396,8 +396,8 @@ PLACEMENT: Cases = (
          'spec.schedulingGates[1]: Duplicate value: "a"'),
     _bad(f"{_P}readinessGates[].conditionType/invalid", {"spec.readinessGates": [{"conditionType": "-"}]},
          f'spec.readinessGates[0].conditionType: Invalid value: "-": {KEY}'),
-    *(_bad(f"Pod/{_SPREAD}[].{rule}", {_SPREAD: [{**_EVEN, **entry}]}, f"{_SPREAD}[0].{fault}")
-      for rule, entry, fault in (
+    *(_bad(f"Pod/{_SPREAD}[].{rule}", {_SPREAD: [{**_EVEN, **entry}]}, f"{_SPREAD}[0].{field_error}")
+      for rule, entry, field_error in (
           ("maxSkew/invalid", {"maxSkew": 0}, "maxSkew: Invalid value: 0: must be greater than zero"),
           ("topologyKey/required", {"topologyKey": ""}, "topologyKey: Required value: can not be empty"),
           ("whenUnsatisfiable/unsupported", {"whenUnsatisfiable": "x"},
@@ -429,8 +429,8 @@ INTERCEPTORS: Cases = (
          f'{_I}[1].name: Duplicate value: "a.b"'),
     _bad(f"Pod/{_I}[].name/forbidden", {_I: [{"name": "actor-a.k8s.io"}]},
          f"{_I}[0].name: Forbidden: names with the suffix k8s.io are reserved for Kubernetes"),
-    *(BrokenStep(f"Pod/{_I}/invalid", PODS, {_I: after}, fault, {_I: [{"name": "a.b"}]})
-      for after, fault in (
+    *(BrokenStep(f"Pod/{_I}/invalid", PODS, {_I: after}, field_error, {_I: [{"name": "a.b"}]})
+      for after, field_error in (
           ([{"name": "c.d"}], f'{_I}: Invalid value: [{{"name":"c.d"}}]: field is immutable'),
           (GONE, f"{_I}: Invalid value: null: field is immutable"),
       )),

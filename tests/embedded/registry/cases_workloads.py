@@ -168,8 +168,8 @@ BUDGET_CASES: Cases = (
            f'spec.selector.matchLabels: Invalid value: "!": {VALUE}'),
     *(Broken(f"{_P}spec.selector.matchExpressions[].{rule}", PODDISRUPTIONBUDGETS,
              {"spec.selector.matchExpressions": [{"key": "a", **entry}]},
-             f"spec.selector.matchExpressions[0].{fault}")
-      for rule, entry, fault in (
+             f"spec.selector.matchExpressions[0].{field_error}")
+      for rule, entry, field_error in (
           ("values/required", {"operator": "In"},
            "values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
           ("values/forbidden", {"operator": "Exists", "values": ["a"]},
@@ -184,9 +184,9 @@ BUDGET_CASES: Cases = (
            'spec.unhealthyPodEvictionPolicy: Unsupported value: "x":'
            ' supported values: "AlwaysAllow", "IfHealthyBudget"'),
     *(BrokenStep(f"{_P}status.conditions[].{rule}", PODDISRUPTIONBUDGETS,
-                 {"status.conditions": [{**_CONDITION, **entry}]}, f"status.conditions[0].{fault}",
+                 {"status.conditions": [{**_CONDITION, **entry}]}, f"status.conditions[0].{field_error}",
                  subresource="status")
-      for rule, entry, fault in (
+      for rule, entry, field_error in (
           ("type/invalid", {"type": "-"}, f'type: Invalid value: "-": {KEY}'),
           ("status/unsupported", {"status": "x"},
            'status: Unsupported value: "x": supported values: "False", "True", "Unknown"'),

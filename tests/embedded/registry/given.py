@@ -169,10 +169,10 @@ def made(kind: Kind, changes: Changes | None = None, ctx: Context | None = None)
     return obj
 
 
-def faults_of(kind: Kind, changes: Changes | None = None, ctx: Context | None = None) -> list[str]:
-    """The faults of a new object, as text."""
+def errors_of(kind: Kind, changes: Changes | None = None, ctx: Context | None = None) -> list[str]:
+    """The errors of a new object, as text."""
     ctx = ctx or context()
-    return [str(fault) for fault in strategy_for(kind).validate(made(kind, changes, ctx), ctx)]
+    return [str(field_error) for field_error in strategy_for(kind).validate(made(kind, changes, ctx), ctx)]
 
 
 def stored(kind: Kind, changes: Changes | None = None) -> Obj:
@@ -186,7 +186,7 @@ def stored(kind: Kind, changes: Changes | None = None) -> Obj:
 def stepped(
     kind: Kind, step: Changes, before: Changes | None = None, ctx: Context | None = None
 ) -> tuple[Obj, Obj, list[str]]:
-    """The new and the old object of an update, and its faults. `before` changes the old one as stored."""
+    """The new and the old object of an update, and its errors. `before` changes the old one as stored."""
     ctx = ctx or context()
     old, strategy = changed(stored(kind), before or {}), strategy_for(kind)
     new = changed(copy.deepcopy(old), step)
@@ -195,7 +195,7 @@ def stepped(
     schema.complete(kind, new)
     strategy.prepare_update(new, old, ctx)
     schema.complete(kind, new)
-    return new, old, [str(fault) for fault in strategy.validate_update(new, old, ctx)]
+    return new, old, [str(field_error) for field_error in strategy.validate_update(new, old, ctx)]
 
 
 def _step(match: re.Match[str]) -> str | int:

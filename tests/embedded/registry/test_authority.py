@@ -38,7 +38,7 @@ def written(changes: Obj, ctx: Context) -> tuple[Obj, list[str]]:
     new["status"] = {key: value for key, value in new["status"].items() if value is not None}
     STRATEGY.default(new, ctx)
     STRATEGY.prepare_update(new, old, ctx)
-    return new["status"], [str(fault) for fault in STRATEGY.validate_update(new, old, ctx)]
+    return new["status"], [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
 
 
 def by_another(interceptors: dict[str, tuple[str, ...]] | None = None) -> Context:
@@ -47,22 +47,22 @@ def by_another(interceptors: dict[str, tuple[str, ...]] | None = None) -> Contex
 
 @pytest.mark.parametrize("given", [[], [condition("Backup", status="False")], None])
 def test_a_patch_that_replaces_the_conditions_keeps_the_controllers(given: list[Obj] | None) -> None:
-    status, faults = written({"conditions": given}, by_another())
-    assert faults == []
+    status, field_errors = written({"conditions": given}, by_another())
+    assert field_errors == []
     assert [one for one in status["conditions"] if one["type"] != "Backup"] == [PROGRESSING, ASSIGNED]
     assert [one for one in status["conditions"] if one["type"] == "Backup"] == (given or [])
 
 
 def test_a_client_that_cuts_times_down_to_seconds_changes_nothing() -> None:
     cut = {**PROGRESSING, "lastTransitionTime": "2026-08-20T11:59:00Z"}
-    status, faults = written({"conditions": [cut, ASSIGNED, condition("Backup")]}, by_another())
-    assert faults == []
+    status, field_errors = written({"conditions": [cut, ASSIGNED, condition("Backup")]}, by_another())
+    assert field_errors == []
     assert status["conditions"] == STATUS["conditions"]
 
 
 def test_the_controller_itself_may_take_conditions_away() -> None:
-    status, faults = written({"conditions": []}, context("status"))
-    assert (status["conditions"], faults) == ([], [])
+    status, field_errors = written({"conditions": []}, context("status"))
+    assert (status["conditions"], field_errors) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_the_controller_itself_may_take_conditions_away() -> None:
     ],
 )
 def test_what_an_interceptor_may_write(changes: dict[str, Any], fields: list[str]) -> None:
-    _, faults = written(changes, by_another())
-    assert [fault.partition(": ")[0] for fault in faults] == fields
-    assert all('not by user "ann"' in fault for fault in faults)
+    _, field_errors = written(changes, by_another())
+    assert [field_error.partition(": ")[0] for field_error in field_errors] == fields
+    assert all('not by user "ann"' in field_error for field_error in field_errors)
 
 
 REPORTS = {"heartbeatTime": at(0), "message": "half", "activeInterceptorCompleted": True}
@@ -92,7 +92,9 @@ def test_of_a_bound_interceptor_only_its_accounts_report() -> None:
     assert written(changes, by_another({FIRST: ("ann",)}))[1] == []
     assert written(changes, by_another({"another.example.com": ("bob",)}))[1] == []
     refused = written(changes, by_another({FIRST: ("bob",)}))[1]
-    assert sorted(fault.partition(": ")[0] for fault in refused) == sorted(f"status.{one}" for one in changes)
+    assert sorted(field_error.partition(": ")[0] for field_error in refused) == sorted(
+        f"status.{one}" for one in changes
+    )
 
 
 def test_everyone_who_writes_statuses_may_allow_cancellation_again() -> None:

@@ -15,7 +15,7 @@ from embedded.registry.given import (
     RUNNING,
     changed,
     context,
-    faults_of,
+    errors_of,
     made,
     put,
     stepped,
@@ -79,7 +79,7 @@ def test_every_field_has_one_type(path: str, schema: Obj) -> None:
     STRATEGY.prepare_update(new, old, ctx)
     shown = path if path.startswith("spec") else path.removeprefix("status").removeprefix(".")
     said = f'{path}: Invalid value: "{given}": {shown} in body must be of type {wanted}: "{given}"'
-    assert said in [str(fault) for fault in STRATEGY.validate_update(new, old, ctx)]
+    assert said in [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
 
 
 def test_all_faults_come_at_once() -> None:
@@ -87,7 +87,7 @@ def test_all_faults_come_at_once() -> None:
         "metadata.generateName": "a-", "metadata.labels": {"-": ""}, "spec.type": "Hard",
         "spec.target.podRef.name": "no", "spec.requesters": [], "spec.heartbeatDeadlineSeconds": 5,
     }  # fmt: skip
-    assert [fault.partition(": ")[0] for fault in faults_of(KIND, wrong)] == [
+    assert [field_error.partition(": ")[0] for field_error in errors_of(KIND, wrong)] == [
         "metadata.labels", "spec.type", "spec.heartbeatDeadlineSeconds", "metadata.generateName",
         "spec.requesters", "spec.target.podRef.name",
     ]  # fmt: skip
@@ -202,7 +202,7 @@ def test_annotations_stand_in_for_the_field() -> None:
 
 def test_pods_that_are_on_their_way_out_may_be_requested_too() -> None:
     for changes in ({"status.phase": "Succeeded"}, {"metadata.deletionTimestamp": at(0)}):
-        assert faults_of(KIND, {}, world(changes=changes)) == []
+        assert errors_of(KIND, {}, world(changes=changes)) == []
 
 
 def test_interceptors_beyond_the_allowed_names_of_kubernetes_are_ignored() -> None:
@@ -212,7 +212,7 @@ def test_interceptors_beyond_the_allowed_names_of_kubernetes_are_ignored() -> No
     allowing = Context(
         ctx.user, NOW, ctx.gates, ctx.lookup, allowed_interceptors=("actor-a.k8s.io",), may=ctx.may
     )
-    assert faults_of(KIND, {}, allowing) == []
+    assert errors_of(KIND, {}, allowing) == []
     assert made(KIND, {}, allowing)["spec"]["interceptors"] == listed
     # What was allowed once does not stand in the way of a later change.
     before = {"spec.interceptors": listed}
@@ -237,8 +237,8 @@ def test_a_stamp_is_not_forged() -> None:
 
 def test_times_are_compared_as_instants_and_kept_as_written() -> None:
     written = (NOW + dt.timedelta(seconds=5)).astimezone(dt.timezone(dt.timedelta(hours=2))).isoformat()
-    new, _, faults = stepped(KIND, {"status.heartbeatTime": written}, ACTIVE, context("status"))
-    assert (faults, new["status"]["heartbeatTime"]) == ([], written)
+    new, _, field_errors = stepped(KIND, {"status.heartbeatTime": written}, ACTIVE, context("status"))
+    assert (field_errors, new["status"]["heartbeatTime"]) == ([], written)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Names by kind, carry-over and the order of faults."""
+"""Names by kind, carry-over and the order of errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from embedded.registry.given import STORED_KINDS, VALID, changed, context, faults_of, made, stepped, stored
+from embedded.registry.given import STORED_KINDS, VALID, changed, context, errors_of, made, stepped, stored
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
@@ -53,12 +53,12 @@ def test_every_stored_kind_has_a_strategy_and_reviews_have_none() -> None:
     ],
 )
 def test_names_by_kind(kind: Kind, name: str, good: bool) -> None:
-    assert (faults_of(kind, {"metadata.name": name}) == []) is good
+    assert (errors_of(kind, {"metadata.name": name}) == []) is good
 
 
 @pytest.mark.parametrize(("prefix", "good"), [("web-", True), ("-", False), ("Web-", False), ("web.", False)])
 def test_a_generated_name_goes_on_after_its_dash(prefix: str, good: bool) -> None:
-    assert (faults_of(kinds.PODS, {"metadata.generateName": prefix}) == []) is good
+    assert (errors_of(kinds.PODS, {"metadata.generateName": prefix}) == []) is good
 
 
 SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
@@ -118,7 +118,7 @@ def test_all_faults_come_at_once_in_the_order_of_the_real_server() -> None:
         "spec.tolerations": [{"key": "a", "operator": "x"}],
         "spec.nodeName": "N",
     }
-    assert [fault.partition(": ")[0] for fault in faults_of(kinds.PODS, broken)] == [
+    assert [field_error.partition(": ")[0] for field_error in errors_of(kinds.PODS, broken)] == [
         "metadata.name",
         "metadata.labels",
         "spec.volumes[0].name",
@@ -131,17 +131,17 @@ def test_all_faults_come_at_once_in_the_order_of_the_real_server() -> None:
 
 def test_an_update_repeats_what_it_finds_twice() -> None:
     """kube-apiserver looks at an updated object's metadata in common and again by kind."""
-    _, _, faults = stepped(kinds.PODS, {"metadata.uid": "other"})
-    assert faults == ['metadata.uid: Invalid value: "other": field is immutable'] * 2
+    _, _, field_errors = stepped(kinds.PODS, {"metadata.uid": "other"})
+    assert field_errors == ['metadata.uid: Invalid value: "other": field is immutable'] * 2
     for wrong in ({"labels": {"-": ""}}, {"annotations": {"-": ""}}, {"ownerReferences": [_OWNER]}):
-        _, _, faults = stepped(kinds.PODS, {f"metadata.{key}": value for key, value in wrong.items()})
-        assert (len(faults), len(set(faults))) == (4, 1)
-    _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": ""})
-    assert faults == ["spec.containers[0].image: Required value"] * 2
-    _, _, faults = stepped(kinds.PODS, {"spec.containers[0].image": "web "})
-    assert (len(faults), len(set(faults))) == (2, 1)
-    _, _, faults = stepped(kinds.DEPLOYMENTS, {"spec.replicas": -1})
-    assert faults == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+        _, _, field_errors = stepped(kinds.PODS, {f"metadata.{key}": value for key, value in wrong.items()})
+        assert (len(field_errors), len(set(field_errors))) == (4, 1)
+    _, _, field_errors = stepped(kinds.PODS, {"spec.containers[0].image": ""})
+    assert field_errors == ["spec.containers[0].image: Required value"] * 2
+    _, _, field_errors = stepped(kinds.PODS, {"spec.containers[0].image": "web "})
+    assert (len(field_errors), len(set(field_errors))) == (2, 1)
+    _, _, field_errors = stepped(kinds.DEPLOYMENTS, {"spec.replicas": -1})
+    assert field_errors == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_traits(kind: Kind, unconditional: bool, by_put: bool, collected: bool) 
 
 def test_an_event_may_not_own_but_a_controller_may() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
-    assert faults_of(kinds.PODS, {"metadata.ownerReferences": [owner]}) == []
+    assert errors_of(kinds.PODS, {"metadata.ownerReferences": [owner]}) == []
 
 
 def test_strategies_do_not_share_what_they_fill_in() -> None:

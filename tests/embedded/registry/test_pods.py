@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded.registry.given import CLASSES, GONE, context, faults_of, made, stepped
+from embedded.registry.given import CLASSES, GONE, context, errors_of, made, stepped
 from vacate.api import kinds
 from vacate.api.kinds import PODS, REPLICASETS
 from vacate.embedded.registry.core.pods.qosclass import quality_of
@@ -55,8 +55,8 @@ def test_allowed_updates(step: dict[str, Any], before: dict[str, Any]) -> None:
     ],
 )
 def test_everything_else_is_refused_in_the_words_of_the_real_server(step: dict[str, Any]) -> None:
-    faults = stepped(PODS, step)[2]
-    assert [fault.splitlines()[0] for fault in faults] == [f"spec: Forbidden: {FORBIDDEN}"]
+    field_errors = stepped(PODS, step)[2]
+    assert [field_error.splitlines()[0] for field_error in field_errors] == [f"spec: Forbidden: {FORBIDDEN}"]
 
 
 def test_the_refusal_lists_the_updatable_fields() -> None:
@@ -70,8 +70,8 @@ def test_the_refusal_lists_the_updatable_fields() -> None:
 
 def test_labels_may_change_with_the_status_and_owners_may_not() -> None:
     step = {"metadata.labels": {"a": "b"}, "metadata.ownerReferences": [{}], "status.phase": "Running"}
-    new, _, faults = stepped(PODS, step, ctx=context("status"))
-    assert faults == []
+    new, _, field_errors = stepped(PODS, step, ctx=context("status"))
+    assert field_errors == []
     assert new["metadata"]["labels"] == {"a": "b"}
     assert "ownerReferences" not in new["metadata"]
     assert new["status"]["phase"] == "Running"
@@ -91,40 +91,40 @@ def test_ended_containers_restart_only_by_policy(restart: str, exit_code: int, a
 def test_interceptors_stay_on_old_objects_when_the_gate_closes() -> None:
     closed = context(gates="EvictionRequestAPI")
     field = {"spec.evictionInterceptors": [{"name": "a.b"}]}
-    new, _, faults = stepped(PODS, {"metadata.labels": {"a": "b"}}, field, closed)
-    assert (new["spec"]["evictionInterceptors"], faults) == ([{"name": "a.b"}], [])
-    new, _, faults = stepped(PODS, field, {}, closed)
-    assert ("evictionInterceptors" in new["spec"], faults) == (False, [])
+    new, _, field_errors = stepped(PODS, {"metadata.labels": {"a": "b"}}, field, closed)
+    assert (new["spec"]["evictionInterceptors"], field_errors) == ([{"name": "a.b"}], [])
+    new, _, field_errors = stepped(PODS, field, {}, closed)
+    assert ("evictionInterceptors" in new["spec"], field_errors) == (False, [])
     template = {f"spec.template.{path}": value for path, value in field.items()}
     assert "evictionInterceptors" not in made(REPLICASETS, template, closed)["spec"]["template"]["spec"]
 
 
 def test_interceptor_names_of_kubernetes() -> None:
-    def faults(name: str, **more: Any) -> list[str]:
-        return faults_of(PODS, {"spec.evictionInterceptors": [{"name": name}]}, context(**more))
+    def field_errors(name: str, **more: Any) -> list[str]:
+        return errors_of(PODS, {"spec.evictionInterceptors": [{"name": name}]}, context(**more))
 
-    assert faults("deployment.apps.k8s.io") == []
-    assert faults("horizontalpodautoscaler.autoscaling.k8s.io") == []
-    assert faults("not-k8s.io") == []
-    assert faults("k8s.io") != []
-    assert faults("actor-a.k8s.io") != []
-    assert faults("actor-a.k8s.io", allowed_interceptors=("actor-a.k8s.io",)) == []
+    assert field_errors("deployment.apps.k8s.io") == []
+    assert field_errors("horizontalpodautoscaler.autoscaling.k8s.io") == []
+    assert field_errors("not-k8s.io") == []
+    assert field_errors("k8s.io") != []
+    assert field_errors("actor-a.k8s.io") != []
+    assert field_errors("actor-a.k8s.io", allowed_interceptors=("actor-a.k8s.io",)) == []
 
 
 def test_a_hundred_interceptors_are_allowed() -> None:
     hundred = [{"name": f"i{number}.example.com"} for number in range(100)]
-    assert faults_of(PODS, {"spec.evictionInterceptors": hundred}) == []
+    assert errors_of(PODS, {"spec.evictionInterceptors": hundred}) == []
 
 
 def test_interceptors_in_a_template_are_checked_in_their_place() -> None:
     path = "spec.template.spec.evictionInterceptors"
-    assert faults_of(kinds.DEPLOYMENTS, {path: [{}]}) == [f"{path}[0].name: Required value"]
+    assert errors_of(kinds.DEPLOYMENTS, {path: [{}]}) == [f"{path}[0].name: Required value"]
 
 
 def test_annotations_of_a_template_are_checked_as_those_of_its_pods() -> None:
     cost = "controller.kubernetes.io/pod-deletion-cost"
-    fault = f'spec.template.annotations[{cost}]: Invalid value: "much": must be a 32bit integer'
-    assert faults_of(REPLICASETS, {"spec.template.metadata.annotations": {cost: "much"}}) == [fault]
+    field_error = f'spec.template.annotations[{cost}]: Invalid value: "much": must be a 32bit integer'
+    assert errors_of(REPLICASETS, {"spec.template.metadata.annotations": {cost: "much"}}) == [field_error]
 
 
 def test_template_defaults_are_those_of_a_spec_and_not_of_a_pod() -> None:
@@ -196,5 +196,5 @@ def test_a_name_that_is_no_longer_allowed_stands_in_the_way_of_no_update() -> No
         template = {"spec.template.spec.evictionInterceptors": listed}
         assert stepped(kind, {"spec.replicas": 3}, template)[2] == []
         added = {"spec.template.spec.evictionInterceptors": [*listed, {"name": "new.k8s.io"}]}
-        (fault,) = stepped(kind, added, template)[2]
-        assert fault.startswith("spec.template.spec.evictionInterceptors[1].name: Forbidden")
+        (field_error,) = stepped(kind, added, template)[2]
+        assert field_error.startswith("spec.template.spec.evictionInterceptors[1].name: Forbidden")

@@ -86,7 +86,7 @@ def plain(obj: Obj) -> str:
 
 
 def walked(kind: Kind, obj: Obj) -> list[FieldError] | None:
-    """Create the object, and where that is not refused, return the faults."""
+    """Create the object, and where that is not refused, return the errors."""
     strategy, ctx = strategy_for(kind), context()
     try:
         strategy.default(obj, ctx)
@@ -100,8 +100,8 @@ def walked(kind: Kind, obj: Obj) -> list[FieldError] | None:
 @given(damaged())
 def test_no_object_makes_a_strategy_fail(case: tuple[Kind, Obj]) -> None:
     kind, obj = case
-    for fault in walked(kind, obj) or []:
-        assert str(fault)
+    for field_error in walked(kind, obj) or []:
+        assert str(field_error)
 
 
 @settings(max_examples=100, deadline=None)
@@ -118,10 +118,10 @@ def test_no_update_makes_a_strategy_fail(case: tuple[Kind, Obj], subresource: st
     try:
         strategy.default(new, ctx)
         strategy.prepare_update(new, old, ctx)
-        faults = strategy.validate_update(new, old, ctx)
+        field_errors = strategy.validate_update(new, old, ctx)
     except ApiError:
         return
-    assert all(str(fault) for fault in faults)
+    assert all(str(field_error) for field_error in field_errors)
 
 
 @settings(max_examples=200, deadline=None)
@@ -153,7 +153,7 @@ def test_an_object_without_faults_may_be_written_again(case: tuple[Kind, Obj], s
 
 
 @pytest.mark.parametrize("kind", STORED_KINDS, ids=lambda kind: kind.kind)
-def test_valid_objects_have_no_faults(kind: Kind) -> None:
+def test_valid_objects_have_no_errors(kind: Kind) -> None:
     assert walked(kind, a(kind)) == []
 
 

@@ -19,10 +19,10 @@ from embedded.registry import (
 )
 from embedded.registry import cases_small as small
 from embedded.registry.case_types import Broken, BrokenStep, Case, Cases, Done, DoneByStep, Refused
-from embedded.registry.given import context, faults_of, found, made, stepped
+from embedded.registry.given import context, errors_of, found, made, stepped
 from vacate.admission.rules import Rule
-from vacate.api.fielderrors import Fault
-from vacate.embedded.registry.apps.scale import scale_faults
+from vacate.api.fielderrors import ErrorType
+from vacate.embedded.registry.apps.scale import scale_errors
 from vacate.embedded.registry.strategies import all_rules
 from vacate.errors import ApiError, Invalid
 
@@ -73,12 +73,14 @@ def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
 def test_case(case: Case) -> None:
     match case:
         case Broken():
-            assert case.fault in faults_of(case.kind, case.changes)
-            _fault_belongs_to(RULES[case.rule], case.fault)
+            assert case.field_error in errors_of(case.kind, case.changes)
+            _fault_belongs_to(RULES[case.rule], case.field_error)
         case BrokenStep():
             # What a refused change of a spec shows after its first line is for people to read.
-            assert case.fault in [fault.partition("\n")[0] for fault in _faults_of_step(case)]
-            _fault_belongs_to(RULES[case.rule], case.fault)
+            assert case.field_error in [
+                field_error.partition("\n")[0] for field_error in _faults_of_step(case)
+            ]
+            _fault_belongs_to(RULES[case.rule], case.field_error)
         case Done():
             assert found(made(case.kind, case.changes, case.ctx), case.path) == case.value
         case DoneByStep():
@@ -98,10 +100,10 @@ def _faults_of_step(case: BrokenStep) -> list[str]:
         return [f"{cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
 
 
-def _fault_belongs_to(rule: Rule, fault: str) -> None:
-    """The rule's row says the truth about field and fault."""
-    assert isinstance(rule.does, Fault)
-    path, _, body = fault.partition(": ")
+def _fault_belongs_to(rule: Rule, field_error: str) -> None:
+    """The rule's row says the truth about field and error."""
+    assert isinstance(rule.does, ErrorType)
+    path, _, body = field_error.partition(": ")
     assert body.startswith(rule.does.value[1])
     assert _pattern(rule.field).fullmatch(path) or path in SIBLINGS
 
@@ -114,7 +116,7 @@ def _pattern(field: str) -> re.Pattern[str]:
 def test_a_scale_has_no_negative_replicas() -> None:
     scale = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": -1}}
     said = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
-    assert [str(fault) for fault in scale_faults(scale)] == [said]
+    assert [str(field_error) for field_error in scale_errors(scale)] == [said]
 
 
 def rows() -> list[str]:
@@ -131,6 +133,6 @@ def _escaped(text: str) -> str:
 
 def test_the_document_lists_exactly_these_rules() -> None:
     lines = DOCUMENT.read_text().splitlines()
-    start = lines.index("| kind | field | rule | fault or effect |") + 2
+    start = lines.index("| kind | field | rule | error or effect |") + 2
     listed = [line for line in lines[start:] if line.startswith("|")]
     assert listed == rows()

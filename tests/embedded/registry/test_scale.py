@@ -6,7 +6,7 @@ import pytest
 
 from embedded.registry.given import stored
 from vacate.api.kinds import DEPLOYMENTS
-from vacate.embedded.registry.apps.scale import apply_scale, scale_faults, scale_of
+from vacate.embedded.registry.apps.scale import apply_scale, scale_errors, scale_of
 
 pytestmark = pytest.mark.unit
 
@@ -36,7 +36,7 @@ def test_scaling_changes_replicas_alone() -> None:
     scale = scale_of(deployment)
     scale["spec"] = {"replicas": 5}
     scale["metadata"]["resourceVersion"] = "6"
-    assert scale_faults(scale) == []
+    assert scale_errors(scale) == []
     apply_scale(deployment, scale)
     assert deployment["spec"]["replicas"] == 5
     assert deployment["metadata"]["resourceVersion"] == "6"
@@ -47,4 +47,4 @@ def test_a_scale_has_the_metadata_of_an_object() -> None:
     scale = scale_of(stored(DEPLOYMENTS))
     scale["metadata"]["namespace"] = "a.b"
     said = 'metadata.namespace: Invalid value: "a.b": must not contain dots'
-    assert [str(fault) for fault in scale_faults(scale)] == [said]
+    assert [str(field_error) for field_error in scale_errors(scale)] == [said]

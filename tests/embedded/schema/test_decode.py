@@ -81,10 +81,10 @@ WRONG: list[tuple[Any, Obj, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "obj", "fault"), WRONG)
-def test_refuses_in_the_words_of_the_decoder(kind: Any, obj: Obj, fault: str) -> None:
-    assert schema.settle(kind, obj) == [fault]
-    refusal = f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: {fault}'
+@pytest.mark.parametrize(("kind", "obj", "field_error"), WRONG)
+def test_refuses_in_the_words_of_the_decoder(kind: Any, obj: Obj, field_error: str) -> None:
+    assert schema.settle(kind, obj) == [field_error]
+    refusal = f'{kind.kind} in version "v1" cannot be handled as a {kind.kind}: {field_error}'
     with pytest.raises(BadRequest) as refused:
         schema.decode(kind, obj)
     assert refused.value.message == refusal
@@ -168,9 +168,9 @@ PODLIKE = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(FIELDS), PODLIKE, max_size=5))
 def test_anything_is_either_refused_or_becomes_normal(obj: Obj) -> None:
-    faults = schema.settle(PODS, obj)
-    assert all(faults)
-    if faults:
+    field_errors = schema.settle(PODS, obj)
+    assert all(field_errors)
+    if field_errors:
         with pytest.raises(BadRequest):
             schema.decode(PODS, obj)
         return

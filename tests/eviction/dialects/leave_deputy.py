@@ -24,11 +24,11 @@ from vacate.eviction.model import (
     Action,
     Assign,
     CorrectHeartbeat,
+    DecisionContext,
     Evict,
     Finish,
     Hold,
-    LookForTarget,
-    Moment,
+    ReadTarget,
     Target,
     Turn,
     Unadmitted,
@@ -69,15 +69,15 @@ class Deputy:
     def lose_watch(self) -> None:
         self.watching_since = self.now
 
-    def moment(self) -> Moment:
-        return Moment(self.now, self.watching_since, self.next_attempt)
+    def moment(self) -> DecisionContext:
+        return DecisionContext(self.now, self.watching_since, self.next_attempt)
 
     def step(self, fates: Fates) -> Action:
         """Decide once, and do it."""
         obj = self.server.requests[self.seen_request]
         target = target_of(read(obj), read_pod(self.cached_pod) if self.cached_pod else None)
         action = decide(process_of(read(obj)), target, self.moment())
-        if isinstance(action, LookForTarget):
+        if isinstance(action, ReadTarget):
             live = self.server.pod
             target = target_of(read(obj), read_pod(live) if live else None, live=True)
             action = decide(process_of(read(obj)), target, self.moment())

@@ -70,8 +70,10 @@ class Server:
         if patch["metadata"]["resourceVersion"] != self.request["metadata"]["resourceVersion"]:
             raise Stale
         new = patched(self.request, patch)
-        faults = self._faults(new, "status", CONTROLLER)
-        assert not faults, f"admission refuses what the controller writes: {'; '.join(map(str, faults))}"
+        field_errors = self._errors(new, "status", CONTROLLER)
+        assert not field_errors, (
+            f"admission refuses what the controller writes: {'; '.join(map(str, field_errors))}"
+        )
         self.judge.controller_writes(self.request, new, self.now)
         self.requests.append(new)
 
@@ -79,7 +81,7 @@ class Server:
         """A write of anyone else, if admission lets it pass."""
         new = patched(self.request, {})
         edit(new)
-        if not self._faults(new, subresource):
+        if not self._errors(new, subresource):
             self.requests.append(new)
 
     def store(self, edit: Callable[[Obj], None]) -> None:
@@ -98,7 +100,7 @@ class Server:
         new["metadata"].setdefault("deletionTimestamp", format_exact_time(self.now))
         self.requests.append(new)
 
-    def _faults(self, new: Obj, subresource: str, user: str = "someone") -> list[FieldError]:
+    def _errors(self, new: Obj, subresource: str, user: str = "someone") -> list[FieldError]:
         context = self._context(subresource, user)
         _STRATEGY.default(new, context)
         _STRATEGY.prepare_update(new, self.request, context)

@@ -33,7 +33,7 @@ from vacate.eviction.dialects.evictionrequest.patches import (
 )
 from vacate.eviction.dialects.evictionrequest.reader import has_responded, process_of
 from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, Ending, Finish, Moment, Settled, Target, Turn
+from vacate.eviction.model import Assign, DecisionContext, Ending, Finish, Settled, Target, Turn
 
 pytestmark = pytest.mark.unit
 
@@ -124,7 +124,7 @@ def test_a_message_that_says_it_already_is_not_sent_again() -> None:
 def test_what_is_over_is_settled() -> None:
     for obj in (request(), at_work()):
         after = patched(obj, finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW))
-        assert decide(process_of(read(after)), Target(), Moment(NOW, NOW)) == Settled()
+        assert decide(process_of(read(after)), Target(), DecisionContext(NOW, NOW)) == Settled()
 
 
 # The turn

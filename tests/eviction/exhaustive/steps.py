@@ -21,7 +21,7 @@ from vacate.eviction import engine
 from vacate.eviction.attempts import FIRST_DELAY as PAUSE
 from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
-from vacate.eviction.model import Action, Evict, LookForTarget, Moment
+from vacate.eviction.model import Action, DecisionContext, Evict, ReadTarget
 from vacate.features import FeatureGates
 
 STRATEGY = strategy_for(EVICTIONREQUESTS)
@@ -43,24 +43,24 @@ def controller_steps(state: State) -> set[State]:
     request, actions = typed(state.request()), set()
     for since in (LONG_AGO, NOW):  # it has listened for long, or has just been started
         for attempt in (None, NOW + PAUSE):  # it may try an eviction, or waits after a refusal
-            actions.add(_action(state, request, Moment(NOW, since, attempt)))
+            actions.add(_action(state, request, DecisionContext(NOW, since, attempt)))
     return {new for action in actions for new in _after(state, request, action)}
 
 
 def step_in_silence(state: State) -> State:
     """The one step of a controller that has listened for long and waits for no attempt; the pod may go."""
     request = typed(state.request())
-    action = _action(state, request, Moment(NOW, LONG_AGO))
+    action = _action(state, request, DecisionContext(NOW, LONG_AGO))
     return next(iter(_after(state, request, action)))
 
 
-def _action(state: State, request: EvictionRequest, moment: Moment) -> Action:
+def _action(state: State, request: EvictionRequest, moment: DecisionContext) -> Action:
     """What the controller decides, after a live look at the pod where it asks for one."""
     pod = state.pod_object()
     seen = None if pod is None else msgspec.convert(pod, Pod)
     process = process_of(request)
     action = engine.decide(process, target_of(request, seen), moment)
-    if isinstance(action, LookForTarget):
+    if isinstance(action, ReadTarget):
         action = engine.decide(process, target_of(request, seen, live=True), moment)
     return action
 
@@ -74,9 +74,9 @@ def _after(state: State, request: EvictionRequest, action: Action) -> list[State
 
 
 def _written(state: State, patch: Obj) -> State:
-    new, faults = attempted(state, patch["status"], EVICTION_CONTROLLER)
-    if faults:
-        raise Refused(f"{state}: {'; '.join(faults)}")
+    new, field_errors = attempted(state, patch["status"], EVICTION_CONTROLLER)
+    if field_errors:
+        raise Refused(f"{state}: {'; '.join(field_errors)}")
     return new
 
 
@@ -87,15 +87,15 @@ def attempted(state: State, status: Obj, user: str) -> tuple[State, list[str]]:
     """A merge patch of the status by someone: the state that it would lead to, and what admission says."""
     old, new = state.request(), state.request()
     new["status"] = {k: v for k, v in {**new["status"], **status}.items() if v is not None}
-    faults = _faults(state, new, old, "status", user)
-    return state.read(new), faults
+    field_errors = _errors(state, new, old, "status", user)
+    return state.read(new), field_errors
 
 
-def _faults(state: State, new: Obj, old: Obj, subresource: str, user: str) -> list[str]:
+def _errors(state: State, new: Obj, old: Obj, subresource: str, user: str) -> list[str]:
     ctx = _context(state, subresource, user)
     STRATEGY.default(new, ctx)
     STRATEGY.prepare_update(new, old, ctx)
-    return [str(fault) for fault in STRATEGY.validate_update(new, old, ctx)]
+    return [str(field_error) for field_error in STRATEGY.validate_update(new, old, ctx)]
 
 
 def _context(state: State, subresource: str, user: str = "someone") -> Context:
@@ -160,7 +160,7 @@ def steps_of_others(state: State) -> Iterator[Step]:
 def writes_of_others(state: State, writes: tuple[str, ...]) -> tuple[Step, ...]:
     """Those writes of the status that admission lets pass."""
     found = [(title, *attempted(state, WRITES[title], "someone")) for title in writes]
-    return tuple((title, new) for title, new, faults in found if not faults)
+    return tuple((title, new) for title, new, field_errors in found if not field_errors)
 
 
 @cache
@@ -172,7 +172,7 @@ def changes_of_requesters(state: State) -> tuple[Step, ...]:
     ):  # nothing depends on which of the two it is
         old, new = state.request(), state.request()
         new["spec"]["requesters"] = [{"name": name} for name in sorted(wish)]
-        if not _faults(state, new, old, "", "someone"):
+        if not _errors(state, new, old, "", "someone"):
             found.append((f"requesters {sorted(wish)}", state._replace(requesters=wish)))
     try:
         STRATEGY.validate_delete(state.request(), _context(state, ""))

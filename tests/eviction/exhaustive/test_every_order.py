@@ -117,8 +117,8 @@ def test_every_request_ends_in_silence_whatever_happened_before(
 
 
 def _ends_are_believed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(status, "authority_faults", lambda new, old, ctx: [])
-    patch.setattr(status, "_target_faults", lambda one, path, old, ctx: [])
+    patch.setattr(status, "authority_errors", lambda new, old, ctx: [])
+    patch.setattr(status, "_target_errors", lambda one, path, old, ctx: [])
 
 
 def _the_future_is_believed(patch: pytest.MonkeyPatch) -> None:

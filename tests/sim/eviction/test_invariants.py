@@ -13,7 +13,7 @@ from vacate.embedded.store.log import Record
 from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
-from vacate.sim.invariants.history import Chronicle, moment
+from vacate.sim.invariants.history import RequestHistory, moment
 from vacate.sim.invariants.turns import hasty_breaches
 from vacate.testing import pod
 from vacate.testing.builders import merged
@@ -105,7 +105,8 @@ class Story:
 
     def told(self) -> list[str]:
         return [
-            line.split(": ", 1)[1] for line in breaches(Chronicle(self.history), self.heard, ("manager",))
+            line.split(": ", 1)[1]
+            for line in breaches(RequestHistory(self.history), self.heard, ("manager",))
         ]
 
 
@@ -309,16 +310,16 @@ def test_writers_that_undo_each_others_work_are_noticed() -> None:
 def test_a_request_ends_soon_after_its_pod() -> None:
     done = request(**ended("PodDeleted"))
     story = Story().say(0, request()).pod_gone(100).say(103, done)
-    assert not list(late_endings(Chronicle(story.history), 0))
+    assert not list(late_endings(RequestHistory(story.history), 0))
     late = Story().say(0, request()).pod_gone(100).say(120, done)
-    assert [*late_endings(Chronicle(late.history), 0)] == [
+    assert [*late_endings(RequestHistory(late.history), 0)] == [
         f"request default/{UID} went on for 20.0 s after its pod had ended"
     ]
-    assert not list(late_endings(Chronicle(late.history), 118))
+    assert not list(late_endings(RequestHistory(late.history), 118))
     never = Story().say(0, request()).pod_gone(100).put(500, "pods", pod("other"))
-    assert len([*late_endings(Chronicle(never.history), 0)]) == 1
+    assert len([*late_endings(RequestHistory(never.history), 0)]) == 1
     asked_later = Story().pod_gone(100).say(200, request()).say(201, done)
-    assert not list(late_endings(Chronicle(asked_later.history), 0))
+    assert not list(late_endings(RequestHistory(asked_later.history), 0))
 
 
 def test_a_request_that_nobody_wants_is_over_soon() -> None:
@@ -329,7 +330,7 @@ def test_a_request_that_nobody_wants_is_over_soon() -> None:
         told = Story().say(0, request("a"))
         for at, obj in story:
             told.say(at, obj)
-        return [line.split(" ", 2)[2] for line in late_cancellations(Chronicle(told.history), since)]
+        return [line.split(" ", 2)[2] for line in late_cancellations(RequestHistory(told.history), since)]
 
     assert late((100, unwanted), (102, over)) == []
     assert late((100, unwanted), (110, over)) == ["went on for 10.0 s after its cancellation"]
@@ -345,7 +346,7 @@ def test_who_has_just_begun_to_listen_gives_nobody_up() -> None:
     def hasty(status: Obj, starts: list[float]) -> list[str]:
         story = assigned("a", "b").say(690, request("a", "b", **status))
         story.say(700, request("a", "b", **turn("a", 700)))
-        return list(hasty_breaches(Chronicle(story.history), starts))
+        return list(hasty_breaches(RequestHistory(story.history), starts))
 
     silent = turn("b", 1)
     assert hasty(silent, [0]) == []

@@ -12,7 +12,7 @@ from vacate.controllers.eviction import controller
 from vacate.errors import VacateError
 from vacate.eviction import engine
 from vacate.eviction.deadlines import overdue_at
-from vacate.eviction.dialects.evictionrequest import patches as patches
+from vacate.eviction.dialects.evictionrequest import patches
 from vacate.eviction.dialects.evictionrequest import reader as dialect
 from vacate.eviction.model import Ending, Evict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support.leaves.behaviour import Behaviour, draw_behaviour
 from support.leaves.dice import Dice
-from vacate.sim.faults.plan import Climate
+from vacate.sim.faults.plan import FaultRates
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
 REQUESTERS = ("upgrade.example.com", "descheduler.example.com", "ops.example.com")
@@ -51,7 +51,7 @@ class Scenario:
     behaviours: Mapping[tuple[str, str], Behaviour]  # by interceptor and pod
     by_sdk: Mapping[str, bool]  # which interceptors are made with the SDK
     happenings: tuple[Happening, ...]
-    climate: Climate
+    climate: FaultRates
     skews: Mapping[str, float]
     managers: int = 1
     elected: bool = False  # whether one manager works at a time
@@ -117,10 +117,10 @@ def _pod(dice: Dice, name: str) -> PodPlan:
     )
 
 
-def _climate(dice: Dice) -> Climate:
+def _climate(dice: Dice) -> FaultRates:
     if dice.chance(0.2):
-        return Climate()
-    return Climate(
+        return FaultRates()
+    return FaultRates(
         requests=dice.pick((0.0, 0.05, 0.15, 0.3)),
         watches=dice.pick((0.0, 0.2, 0.5)),
         delay=dice.pick((2.0, 5.0, 12.0)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from support.leaves.behaviour import Act, Behaviour, Deed
 from support.leaves.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
-from vacate.sim.faults.plan import Climate
+from vacate.sim.faults.plan import FaultRates
 
 BACKUP, DRAIN, OWN = INTERCEPTORS
 ANNA, BERT, _ = REQUESTERS
@@ -32,7 +32,7 @@ def _script(
         behaviours={(name, "web"): behaviour for name, behaviour in behaviours.items()},
         by_sdk=dict.fromkeys(behaviours, sdk),
         happenings=happenings,
-        climate=Climate(),
+        climate=FaultRates(),
         skews={},
         collected=False,
         length=length,

@@ -26,17 +26,22 @@ from vacate.runtime.manager import Manager
 from vacate.sdk.requesters.requester import Requester
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import Build, World, WorldSettings
-from vacate.sim.faults.plan import Weather
+from vacate.sim.faults.plan import FaultPlan
 from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Plan
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
 from vacate.sim.invariants.evictions import concerns_evictions
-from vacate.sim.invariants.history import Chronicle
+from vacate.sim.invariants.history import RequestHistory
 from vacate.sim.invariants.turns import hasty_breaches
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.wire.message import Request
-from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
+from vacate.wiring.components import (
+    ControllerDescriptor,
+    Environment,
+    component_dependencies,
+    component_manager,
+)
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
 _COLLECTOR = "garbage-collector-controller"
@@ -68,7 +73,7 @@ class Town:
     ) -> None:
         self.scenario = scenario
         self.weather = {
-            name: Weather(scenario.climate, sim.stream(f"weather of {name}"))
+            name: FaultPlan(scenario.climate, sim.stream(f"weather of {name}"))
             for name in (*scenario.processes, *REQUESTERS)
         }
         self.processes: dict[str, Process] = {}
@@ -108,7 +113,7 @@ class Town:
 
     def judge(self) -> list[str]:
         """Everything that went against the rules so far."""
-        chronicle = Chronicle(self.world.server.history)
+        chronicle = RequestHistory(self.world.server.history)
         found = breaches(chronicle, self.audit.heard, managers(self.scenario.managers))
         late = (*late_endings(chronicle, self.calm_at), *late_cancellations(chronicle, self.calm_at))
         hasty = hasty_breaches(chronicle, self.starts) if self.scenario.managers == 1 else ()
@@ -136,13 +141,13 @@ class Town:
         return self.weather.get(name, _Calm())
 
     def _manager(self, name: str) -> Build:
-        def build(transport: Transport, around: Surroundings) -> Program:
+        def build(transport: Transport, around: Environment) -> Program:
             self.starts.append(self.world.sim.loop.time())
             alone = replace(around, metrics=Metrics())
             watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
             if self.scenario.elected:
                 return Candidate(watched, alone, name)
-            return part_manager(
+            return component_manager(
                 watched, "evictionrequest-controller", PRODUCT_CONTROLLERS, alone, PROJECTIONS
             )
 
@@ -151,9 +156,9 @@ class Town:
     def _interceptor(self, name: str) -> Build:
         make = tame_controller if self.scenario.by_sdk[name] else WildController
 
-        def build(transport: Transport, around: Surroundings) -> Manager:
+        def build(transport: Transport, around: Environment) -> Manager:
             alone = replace(around, metrics=Metrics())
-            deps, recorder = part_deps(self._wrap(name, transport), name, alone)
+            deps, recorder = component_dependencies(self._wrap(name, transport), name, alone)
             controller = make(name, deps, lambda pod: self._behaviour(name, pod), Calls(name, self.told))
             return Manager(deps.informers, [controller], runnables=[recorder])
 

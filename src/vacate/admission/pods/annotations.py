@@ -5,31 +5,31 @@ from __future__ import annotations
 from vacate.admission.context import Context
 from vacate.admission.pods.interceptors import GATE
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError
+from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.objects import Obj
-from vacate.eviction.registration import annotation_faults, annotations_of, registered_names, registering
+from vacate.eviction.registration import annotation_errors, annotations_of, registered_names, registering
 
 _HERE = "metadata.annotations[*/priority_*]"
 
 RULES = table(
     "Pod",
-    (f"{_HERE}#name", Fault.INVALID, "a DNS subdomain behind priority_, or in hash_ of the same key"),
-    (_HERE, Fault.FORBIDDEN, "k8s.io only for known interceptors of Kubernetes"),
-    (_HERE, Fault.DUPLICATE, "unique names"),
-    (f"{_HERE}#number", Fault.INVALID, "PRIORITY or PRIORITY/ROLE, the priority from 0 to 100000"),
-    (_HERE, Fault.REQUIRED, "for every hash_ of the same key"),
-    (f"{_HERE}#one", Fault.FORBIDDEN, "only one with the role controller"),
-    (f"{_HERE}#controller", Fault.INVALID, "10000 with the role controller"),
-    (f"{_HERE}#others", Fault.INVALID, "not 10000 without the role controller"),
+    (f"{_HERE}#name", ErrorType.INVALID, "a DNS subdomain behind priority_, or in hash_ of the same key"),
+    (_HERE, ErrorType.FORBIDDEN, "k8s.io only for known interceptors of Kubernetes"),
+    (_HERE, ErrorType.DUPLICATE, "unique names"),
+    (f"{_HERE}#number", ErrorType.INVALID, "PRIORITY or PRIORITY/ROLE, the priority from 0 to 100000"),
+    (_HERE, ErrorType.REQUIRED, "for every hash_ of the same key"),
+    (f"{_HERE}#one", ErrorType.FORBIDDEN, "only one with the role controller"),
+    (f"{_HERE}#controller", ErrorType.INVALID, "10000 with the role controller"),
+    (f"{_HERE}#others", ErrorType.INVALID, "not 10000 without the role controller"),
     (
         "metadata.annotations#interceptors",
-        Fault.TOO_MANY,
+        ErrorType.TOO_MANY,
         "at most 99 beside the one with the role controller",
     ),
 )
 
 
-def registration_faults(pod: Obj, before: Obj | None, ctx: Context) -> list[FieldError]:
+def registration_errors(pod: Obj, before: Obj | None, ctx: Context) -> list[FieldError]:
     """Faults of a pod's annotations, where they are new: older ones do not stand in the way of an update."""
     now = registering(annotations_of(pod))
     if not now or not ctx.gates.enabled(GATE):
@@ -37,4 +37,4 @@ def registration_faults(pod: Obj, before: Obj | None, ctx: Context) -> list[Fiel
     if before is not None and registering(annotations_of(before)) == now:
         return []
     kept = registered_names(before) if before is not None else ()
-    return annotation_faults(now, (*ctx.allowed_interceptors, *kept))
+    return annotation_errors(now, (*ctx.allowed_interceptors, *kept))

@@ -7,21 +7,21 @@ from dataclasses import replace
 from vacate.admission.checks import unchanged
 from vacate.admission.context import Context
 from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import Fault, FieldError, duplicate, too_many
+from vacate.api.fielderrors import ErrorType, FieldError, duplicate, too_many
 from vacate.api.lenient import maps, sequence, text
 from vacate.api.objects import Obj
 from vacate.eviction.registration import (
     ALLOWED_KUBERNETES_NAMES,
     MAX_INTERCEPTORS,
-    name_faults,
+    name_errors,
 )
 
 __all__ = [
     "ALLOWED_KUBERNETES_NAMES",
-    "change_faults",
+    "change_errors",
     "drop_where_gated",
-    "interceptor_faults",
-    "name_faults",
+    "interceptor_errors",
+    "name_errors",
     "tolerating",
 ]
 
@@ -35,12 +35,16 @@ RULES = table(
     "Pod",
     ("spec.schedulingGroup", Effect.DROPPED, "its gate is off by default"),
     ("spec.evictionInterceptors", Effect.DROPPED, "from new objects with the gate EvictionRequestAPI off"),
-    ("spec.evictionInterceptors", Fault.TOO_MANY, "at most 100"),
-    ("spec.evictionInterceptors[].name", Fault.REQUIRED, "not empty"),
-    ("spec.evictionInterceptors[].name", Fault.INVALID, "a DNS subdomain"),
-    ("spec.evictionInterceptors[].name", Fault.DUPLICATE, "unique"),
-    ("spec.evictionInterceptors[].name", Fault.FORBIDDEN, "k8s.io only for known interceptors of Kubernetes"),
-    ("spec.evictionInterceptors", Fault.INVALID, "an update never changes them"),
+    ("spec.evictionInterceptors", ErrorType.TOO_MANY, "at most 100"),
+    ("spec.evictionInterceptors[].name", ErrorType.REQUIRED, "not empty"),
+    ("spec.evictionInterceptors[].name", ErrorType.INVALID, "a DNS subdomain"),
+    ("spec.evictionInterceptors[].name", ErrorType.DUPLICATE, "unique"),
+    (
+        "spec.evictionInterceptors[].name",
+        ErrorType.FORBIDDEN,
+        "k8s.io only for known interceptors of Kubernetes",
+    ),
+    ("spec.evictionInterceptors", ErrorType.INVALID, "an update never changes them"),
 )
 
 
@@ -55,7 +59,7 @@ def drop_where_gated(spec: Obj, before: Obj | None, ctx: Context) -> None:
         del spec[FIELD]
 
 
-def interceptor_faults(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
+def interceptor_errors(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
     """Faults of the list and of each name in it."""
     allowed = ctx.allowed_interceptors
     where = f"{path}.{FIELD}"
@@ -64,7 +68,7 @@ def interceptor_faults(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
     seen: set[str] = set()
     for index, interceptor in enumerate(maps(spec.get(FIELD))):
         name = text(interceptor.get("name"))
-        found += name_faults(name, f"{where}[{index}].name", allowed)
+        found += name_errors(name, f"{where}[{index}].name", allowed)
         if name in seen:
             found.append(duplicate(f"{where}[{index}].name", name))
         elif name:
@@ -82,6 +86,6 @@ def tolerating(ctx: Context, *specs: Obj) -> Context:
     return replace(ctx, allowed_interceptors=(*ctx.allowed_interceptors, *kept)) if kept else ctx
 
 
-def change_faults(spec: Obj, before: Obj, path: str) -> list[FieldError]:
+def change_errors(spec: Obj, before: Obj, path: str) -> list[FieldError]:
     """The list stays as the pod was created with it."""
     return unchanged(f"{path}.{FIELD}", spec.get(FIELD), before.get(FIELD))

@@ -23,7 +23,7 @@ import yaml
 
 from vacate.api.selectors.labels import EVERYTHING, Selector, selector_of
 from vacate.errors import BadRequest, ConfigError
-from vacate.eviction.registration import PREFIXES, annotation_faults
+from vacate.eviction.registration import PREFIXES, annotation_errors
 
 _LONGEST_KEY = 54
 _FIELDS = "name, namespaceSelector, podSelector, ownerKinds and interceptors"
@@ -89,8 +89,8 @@ def _rule(one: _Rule, source: str, allowed: tuple[str, ...]) -> PodRule:
         if added.keys() & annotations.keys():
             raise ConfigError(f"{source}: interceptor {interceptor.name!r} is named twice")
         annotations |= added
-    if faults := annotation_faults(annotations, allowed):
-        raise ConfigError(f"{source}: {faults[0]}")
+    if field_errors := annotation_errors(annotations, allowed):
+        raise ConfigError(f"{source}: {field_errors[0]}")
     return PodRule(
         one.name or source,
         annotations,

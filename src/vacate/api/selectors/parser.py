@@ -88,8 +88,8 @@ class _Parser:
         token = self._next()
         if not token.word:
             raise _found(token, "identifier")
-        if faults := names.label_key(token.text):
-            raise BadRequest(str(fielderrors.invalid("<nil>", token.text, "; ".join(faults))))
+        if field_errors := names.label_key(token.text):
+            raise BadRequest(str(fielderrors.invalid("<nil>", token.text, "; ".join(field_errors))))
         return token.text
 
     def _value(self) -> str:

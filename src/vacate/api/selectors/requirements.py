@@ -53,14 +53,16 @@ class Requirement:
 
 
 def requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
-    """A requirement whose parts are well formed; BadRequest otherwise, with all the faults."""
-    faults = [fielderrors.invalid("key", key, "; ".join(found)) for found in (names.label_key(key),) if found]
-    faults += _faults_of_count(operator, values)
+    """A requirement whose parts are well formed; BadRequest otherwise, with all the errors."""
+    field_errors = [
+        fielderrors.invalid("key", key, "; ".join(found)) for found in (names.label_key(key),) if found
+    ]
+    field_errors += _faults_of_count(operator, values)
     for index, value in enumerate(values):
         if found := names.label_value(value):
-            faults.append(fielderrors.invalid(f"values[{index}][{key}]", value, "; ".join(found)))
-    if faults:
-        listed = list(dict.fromkeys(map(str, faults)))
+            field_errors.append(fielderrors.invalid(f"values[{index}][{key}]", value, "; ".join(found)))
+    if field_errors:
+        listed = list(dict.fromkeys(map(str, field_errors)))
         raise BadRequest(listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]")
     return Requirement(key, operator, tuple(values))
 

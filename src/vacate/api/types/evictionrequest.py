@@ -36,7 +36,7 @@ IGNORED_REGISTRATION = "vacate.dev/ignored-registration"
 """The annotation that says why the pod's registration of interceptors was taken for none."""
 
 
-def told(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:
+def described(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:
     """What people and tools read about a field; `schema` is JSON schema beyond the type."""
     extra = {"required": True} if required else None
     return msgspec.Meta(description=description, extra_json_schema=schema or None, extra=extra)
@@ -51,11 +51,13 @@ class LocalPodReference(Projection, frozen=True):
 
     name: Annotated[
         str,
-        told("Name of the pod, in the namespace of the request.", required=True, minLength=1, maxLength=253),
+        described(
+            "Name of the pod, in the namespace of the request.", required=True, minLength=1, maxLength=253
+        ),
     ] = ""
     uid: Annotated[
         str,
-        told(
+        described(
             "UID of the pod. A pod of the same name and another UID is another pod and is left alone.",
             required=True,
             minLength=1,
@@ -69,7 +71,7 @@ class EvictionTarget(Projection, frozen=True):
 
     pod_ref: Annotated[
         LocalPodReference | None,
-        told("The pod that should leave. Required: pods are the only targets so far.", required=True),
+        described("The pod that should leave. Required: pods are the only targets so far.", required=True),
     ] = None
 
 
@@ -78,7 +80,7 @@ class Requester(Projection, frozen=True):
 
     name: Annotated[
         str,
-        told(
+        described(
             "DNS subdomain that identifies the requester, such as drain.example.com.",
             required=True,
             minLength=1,
@@ -92,7 +94,7 @@ class Interceptor(Projection, frozen=True):
 
     name: Annotated[
         str,
-        told(
+        described(
             "DNS subdomain that identifies the interceptor, such as backup.example.com.",
             required=True,
             minLength=1,
@@ -106,7 +108,7 @@ class EvictionRequestSpec(Projection, frozen=True):
 
     type: Annotated[
         str,
-        told(
+        described(
             "How insistent the request is. Soft, the only type, gives each interceptor all the time that it "
             "needs as long as it reports in time, and respects disruption budgets in the end. Never "
             "changes.",
@@ -114,12 +116,12 @@ class EvictionRequestSpec(Projection, frozen=True):
             default=SOFT,
         ),
     ] = SOFT
-    target: Annotated[EvictionTarget, told("What should leave. Never changes.", required=True)] = (
+    target: Annotated[EvictionTarget, described("What should leave. Never changes.", required=True)] = (
         msgspec.field(default_factory=EvictionTarget)
     )
     requesters: Annotated[
         list[Requester],
-        told(
+        described(
             "Everyone who wants the target gone: at least one when the request is created. Whoever changes "
             "their mind takes out their own name; an empty list cancels the request. Fixed while the "
             "cancellation policy is Forbid, and once the request is complete.",
@@ -129,7 +131,7 @@ class EvictionRequestSpec(Projection, frozen=True):
     ] = msgspec.field(default_factory=list)
     interceptors: Annotated[
         list[Interceptor],
-        told(
+        described(
             "Who prepares the leave, one after the other, the last of the list first. Filled in from the "
             "pod when the request is created; a requester must not set it. Never changes.",
             maxItems=MAX_INTERCEPTORS,
@@ -138,7 +140,7 @@ class EvictionRequestSpec(Projection, frozen=True):
     ] = msgspec.field(default_factory=list)
     heartbeat_deadline_seconds: Annotated[
         int,
-        told(
+        described(
             "How long the active interceptor may go without reporting before the next one is asked; after "
             "the last one the pod is evicted. Never changes.",
             format="int32",
@@ -158,20 +160,22 @@ class EvictionRequestSpec(Projection, frozen=True):
 class RequestCondition(Projection, frozen=True):
     """One thing that is known about the request."""
 
-    type: Annotated[str, told("What is known, in CamelCase.", required=True, minLength=1, maxLength=316)] = ""
+    type: Annotated[
+        str, described("What is known, in CamelCase.", required=True, minLength=1, maxLength=316)
+    ] = ""
     status: Annotated[
-        str, told("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
+        str, described("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
     ] = ""
     observed_generation: Annotated[
-        int, told("The generation of the request that this was said about.", format="int64", minimum=0)
+        int, described("The generation of the request that this was said about.", format="int64", minimum=0)
     ] = 0
     last_transition_time: Annotated[
-        dt.datetime | None, told("Since when the status is what it is.", required=True)
+        dt.datetime | None, described("Since when the status is what it is.", required=True)
     ] = None
     reason: Annotated[
-        str, told("Why, in one CamelCase word.", required=True, minLength=1, maxLength=1024)
+        str, described("Why, in one CamelCase word.", required=True, minLength=1, maxLength=1024)
     ] = ""
-    message: Annotated[str, told("Why, for people.", required=True, maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("Why, for people.", required=True, maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.last_transition_time)
@@ -182,7 +186,7 @@ class PodEvictionStatus(Projection, frozen=True):
 
     failed_api_eviction_counter: Annotated[
         int,
-        told(
+        described(
             "How many evictions were refused, by a disruption budget for example. Only grows.",
             required=True,
             format="int32",
@@ -196,7 +200,7 @@ class EvictionRequestStatus(Projection, frozen=True):
 
     conditions: Annotated[
         list[RequestCondition],
-        told(
+        described(
             "What is known about the request. Complete, Progressing, InterceptorAssigned and Admitted are "
             "the controller's; interceptors may add their own.",
             maxItems=MAX_CONDITIONS,
@@ -204,11 +208,11 @@ class EvictionRequestStatus(Projection, frozen=True):
         ),
     ] = msgspec.field(default_factory=list)
     message: Annotated[
-        str, told("How things stand, for people. May be empty.", maxLength=MAX_MESSAGE, default="")
+        str, described("How things stand, for people. May be empty.", maxLength=MAX_MESSAGE, default="")
     ] = ""
     active_interceptor_name: Annotated[
         str | None,
-        told(
+        described(
             "The interceptor whose turn it is. It takes the request on by moving heartbeatTime forward, or "
             "passes it on with activeInterceptorCompleted. Moves down the list only, and is cleared when "
             "the request is complete. Written by the controller.",
@@ -217,24 +221,24 @@ class EvictionRequestStatus(Projection, frozen=True):
     ] = None
     active_interceptor_completed: Annotated[
         bool,
-        told(
+        described(
             "Set to true by the active interceptor when it has done its part, or has nothing to do. The "
             "next one is asked then; after the last one the pod is evicted."
         ),
     ] = False
     expected_interceptor_finish_time: Annotated[
-        dt.datetime | None, told("When the active interceptor expects to be done, if it can tell.")
+        dt.datetime | None, described("When the active interceptor expects to be done, if it can tell.")
     ] = None
     heartbeat_time: Annotated[
         dt.datetime | None,
-        told(
+        described(
             "When the active interceptor last reported progress. At most ten seconds in the future, for "
             "clocks that differ."
         ),
     ] = None
     eviction_request_cancellation_policy: Annotated[
         str | None,
-        told(
+        described(
             "Whether the request may be cancelled. While it is Forbid, requesters stay as they are and the "
             "request cannot be deleted as long as the pod runs. Set by interceptors; kept when the next one "
             "is asked.",
@@ -244,7 +248,7 @@ class EvictionRequestStatus(Projection, frozen=True):
     ] = None
     pod_eviction_status: Annotated[
         PodEvictionStatus | None,
-        told("Refused evictions of the pod; absent until the first. Written by the controller."),
+        described("Refused evictions of the pod; absent until the first. Written by the controller."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -256,12 +260,14 @@ class EvictionRequest(Projection, frozen=True):
 
     metadata: Annotated[
         ObjectMeta,
-        told("The name is the UID of the pod. The pod's labels are merged in and win over the request's."),
+        described(
+            "The name is the UID of the pod. The pod's labels are merged in and win over the request's."
+        ),
     ] = msgspec.field(default_factory=ObjectMeta)
-    spec: Annotated[EvictionRequestSpec, told("What is asked for.", required=True)] = msgspec.field(
+    spec: Annotated[EvictionRequestSpec, described("What is asked for.", required=True)] = msgspec.field(
         default_factory=EvictionRequestSpec
     )
-    status: Annotated[EvictionRequestStatus, told("How far it has come.")] = msgspec.field(
+    status: Annotated[EvictionRequestStatus, described("How far it has come.")] = msgspec.field(
         default_factory=EvictionRequestStatus
     )
 

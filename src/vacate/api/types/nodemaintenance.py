@@ -16,7 +16,7 @@ from vacate.api.types.evictionrequest import (
     MAX_DEADLINE_SECONDS,
     MIN_DEADLINE_SECONDS,
     RequestCondition,
-    told,
+    described,
 )
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
 
@@ -47,22 +47,24 @@ _LABEL_KEY = (
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _POLICIES = [REFUSE, IGNORE, EVICT]
 
-_LabelValue = Annotated[str, told("", maxLength=63, pattern=_LABEL_VALUE)]
+_LabelValue = Annotated[str, described("", maxLength=63, pattern=_LABEL_VALUE)]
 
 
 class SelectorRequirement(Projection, frozen=True):
     """One requirement of a label selector."""
 
-    key: Annotated[str, told("The label.", required=True, minLength=1, maxLength=317, pattern=_LABEL_KEY)] = (
-        ""
-    )
+    key: Annotated[
+        str, described("The label.", required=True, minLength=1, maxLength=317, pattern=_LABEL_KEY)
+    ] = ""
     operator: Annotated[
         str,
-        told("How the label is compared.", required=True, enum=["In", "NotIn", "Exists", "DoesNotExist"]),
+        described(
+            "How the label is compared.", required=True, enum=["In", "NotIn", "Exists", "DoesNotExist"]
+        ),
     ] = ""
     values: Annotated[
         list[_LabelValue],
-        told("The values for In and NotIn; empty for Exists and DoesNotExist.", maxItems=100),
+        described("The values for In and NotIn; empty for Exists and DoesNotExist.", maxItems=100),
     ] = msgspec.field(default_factory=list)
 
 
@@ -70,11 +72,11 @@ class LabelSelectorSpec(Projection, frozen=True):
     """A label selector: all of its requirements must hold."""
 
     match_labels: Annotated[
-        dict[str, _LabelValue], told("Labels with the values that they must have.", maxProperties=32)
+        dict[str, _LabelValue], described("Labels with the values that they must have.", maxProperties=32)
     ] = msgspec.field(default_factory=dict)
-    match_expressions: Annotated[list[SelectorRequirement], told("Further requirements.", maxItems=32)] = (
-        msgspec.field(default_factory=list)
-    )
+    match_expressions: Annotated[
+        list[SelectorRequirement], described("Further requirements.", maxItems=32)
+    ] = msgspec.field(default_factory=list)
 
 
 class PodRules(Projection, frozen=True):
@@ -82,11 +84,13 @@ class PodRules(Projection, frozen=True):
 
     selector: Annotated[
         LabelSelectorSpec | None,
-        told("Only pods with these labels are evicted; the others stay, and the node counts as drained."),
+        described(
+            "Only pods with these labels are evicted; the others stay, and the node counts as drained."
+        ),
     ] = None
     daemon_set_pods: Annotated[
         str,
-        told(
+        described(
             "Pods of DaemonSets, which return to a cordoned node. Refuse holds the drain of a node that has "
             "such pods; Ignore leaves them; Evict keeps them off with a taint and removes them after all "
             "other pods. Those that tolerate the taint are left and reported.",
@@ -96,7 +100,7 @@ class PodRules(Projection, frozen=True):
     ] = REFUSE
     unmanaged_pods: Annotated[
         str,
-        told(
+        described(
             "Pods without a controller, which nothing re-creates. Refuse holds the drain of a node that has "
             "such pods; Ignore leaves them; Evict removes them for good.",
             enum=_POLICIES,
@@ -105,7 +109,7 @@ class PodRules(Projection, frozen=True):
     ] = REFUSE
     local_data_pods: Annotated[
         str,
-        told(
+        described(
             "Pods with emptyDir volumes, whose data is lost. Refuse holds the drain of a node that has such "
             "pods; Ignore leaves them; Evict removes them with their data.",
             enum=_POLICIES,
@@ -118,8 +122,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     """Which nodes, what to do with them, and within which limits."""
 
     nodes: Annotated[
-        list[Annotated[str, told("", minLength=1, maxLength=253, pattern=_SUBDOMAIN)]],
-        told(
+        list[Annotated[str, described("", minLength=1, maxLength=253, pattern=_SUBDOMAIN)]],
+        described(
             "The nodes by name. Either this or nodeSelector is required.",
             maxItems=MAX_NODES,
             **{"x-kubernetes-list-type": "set"},
@@ -127,11 +131,11 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = msgspec.field(default_factory=list)
     node_selector: Annotated[
         LabelSelectorSpec | None,
-        told("The nodes by label, also those that appear later. Must not be empty."),
+        described("The nodes by label, also those that appear later. Must not be empty."),
     ] = None
     stage: Annotated[
         str,
-        told(
+        described(
             "Cordon keeps new pods away; Drain also evicts the pods that are there. Going back from Drain "
             "to Cordon withdraws the requests that were made.",
             enum=[CORDON, DRAIN],
@@ -139,14 +143,15 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         ),
     ] = DRAIN
     reason: Annotated[
-        str, told("Why, for people; kept on every EvictionRequest that is created.", maxLength=MAX_REASON)
+        str,
+        described("Why, for people; kept on every EvictionRequest that is created.", maxLength=MAX_REASON),
     ] = ""
-    pods: Annotated[PodRules, told("Which pods are evicted.", default={})] = msgspec.field(
+    pods: Annotated[PodRules, described("Which pods are evicted.", default={})] = msgspec.field(
         default_factory=PodRules
     )
     order: Annotated[
         str,
-        told(
+        described(
             "Priority requests pods of a higher priority only when those of lower priorities are gone; "
             "Parallel requests all at once. DaemonSet pods come last either way.",
             enum=[PRIORITY, PARALLEL],
@@ -155,7 +160,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = PRIORITY
     max_nodes: Annotated[
         int | str,
-        told(
+        described(
             "How many nodes are drained side by side: a number, or a percentage of the nodes, rounded down "
             "but at least one.",
             minimum=1,
@@ -167,7 +172,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = 1
     topology_key: Annotated[
         str,
-        told(
+        described(
             "A node label, such as topology.kubernetes.io/zone: nodes are drained side by side only if they "
             "have the same value, so that two zones are never drained at once.",
             maxLength=317,
@@ -176,7 +181,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = ""
     cordon: Annotated[
         str,
-        told(
+        described(
             "AllFirst cordons all nodes before the first is drained, so that no pod moves to a node that "
             "follows; InTurn cordons each node when its turn comes, which keeps capacity.",
             enum=[ALL_FIRST, IN_TURN],
@@ -185,7 +190,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = ALL_FIRST
     deadline_seconds: Annotated[
         int | None,
-        told(
+        described(
             "How long the drain of one node may take. Without it there is no limit.",
             format="int32",
             minimum=1,
@@ -194,7 +199,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = None
     on_deadline: Annotated[
         str,
-        told(
+        described(
             "What happens to the pods that are left when a node's deadline has passed: Report says so; "
             "Delete deletes them past interceptors and disruption budgets. Pods that are refused are never "
             "deleted.",
@@ -204,7 +209,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = REPORT
     heartbeat_deadline_seconds: Annotated[
         int,
-        told(
+        described(
             "How long an interceptor may go without reporting; passed on to the EvictionRequests that are "
             "created.",
             format="int32",
@@ -218,25 +223,32 @@ class NodeMaintenanceSpec(Projection, frozen=True):
 class NodeProgress(Projection, frozen=True):
     """How far one node has come."""
 
-    name: Annotated[str, told("The node.", required=True, maxLength=253)] = ""
+    name: Annotated[str, described("The node.", required=True, maxLength=253)] = ""
     uid: Annotated[
-        str, told("The node's UID when its turn came: a new node of the name is another node.", maxLength=253)
+        str,
+        described(
+            "The node's UID when its turn came: a new node of the name is another node.", maxLength=253
+        ),
     ] = ""
-    phase: Annotated[str, told("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
-    pods_total: Annotated[int, told("Pods to evict, those already gone included.", format="int32")] = 0
-    pods_evicted: Annotated[int, told("Pods that are gone.", format="int32")] = 0
-    pods_ignored: Annotated[int, told("Pods that stay: static, finished, or ignored.", format="int32")] = 0
-    percent: Annotated[int, told("How much is done, 0 to 100.", format="int32")] = 0
-    start_time: Annotated[dt.datetime | None, told("When the node's turn came.")] = None
-    deadline_time: Annotated[dt.datetime | None, told("When the node should be drained at the latest.")] = (
-        None
-    )
+    phase: Annotated[str, described("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
+    pods_total: Annotated[int, described("Pods to evict, those already gone included.", format="int32")] = 0
+    pods_evicted: Annotated[int, described("Pods that are gone.", format="int32")] = 0
+    pods_ignored: Annotated[
+        int, described("Pods that stay: static, finished, or ignored.", format="int32")
+    ] = 0
+    percent: Annotated[int, described("How much is done, 0 to 100.", format="int32")] = 0
+    start_time: Annotated[dt.datetime | None, described("When the node's turn came.")] = None
+    deadline_time: Annotated[
+        dt.datetime | None, described("When the node should be drained at the latest.")
+    ] = None
     estimated_finish_time: Annotated[
         dt.datetime | None,
-        told("When the node is likely to be drained, from the interceptors' estimates and the rate so far."),
+        described(
+            "When the node is likely to be drained, from the interceptors' estimates and the rate so far."
+        ),
     ] = None
-    drained_time: Annotated[dt.datetime | None, told("Since when the node is drained.")] = None
-    message: Annotated[str, told("What is awaited, for people.", maxLength=MAX_MESSAGE)] = ""
+    drained_time: Annotated[dt.datetime | None, described("Since when the node is drained.")] = None
+    message: Annotated[str, described("What is awaited, for people.", maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.start_time, self.deadline_time, self.estimated_finish_time, self.drained_time)
@@ -245,50 +257,50 @@ class NodeProgress(Projection, frozen=True):
 class Blocker(Projection, frozen=True):
     """One thing that holds the drain, and what would help."""
 
-    node: Annotated[str, told("The node that is held.", required=True, maxLength=253)] = ""
-    namespace: Annotated[str, told("The namespace of the pod that cannot go.", maxLength=253)] = ""
+    node: Annotated[str, described("The node that is held.", required=True, maxLength=253)] = ""
+    namespace: Annotated[str, described("The namespace of the pod that cannot go.", maxLength=253)] = ""
     pod: Annotated[
-        str, told("The pod that cannot go; empty where the node itself is meant.", maxLength=253)
+        str, described("The pod that cannot go; empty where the node itself is meant.", maxLength=253)
     ] = ""
-    kind: Annotated[str, told("What blocks, in one CamelCase word.", required=True, maxLength=63)] = ""
+    kind: Annotated[str, described("What blocks, in one CamelCase word.", required=True, maxLength=63)] = ""
     name: Annotated[
-        str, told("The name of what blocks: a disruption budget or an interceptor.", maxLength=317)
+        str, described("The name of what blocks: a disruption budget or an interceptor.", maxLength=317)
     ] = ""
-    message: Annotated[str, told("What happened, for people.", maxLength=MAX_MESSAGE)] = ""
-    remedy: Annotated[str, told("What would help, for people.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("What happened, for people.", maxLength=MAX_MESSAGE)] = ""
+    remedy: Annotated[str, described("What would help, for people.", maxLength=MAX_MESSAGE)] = ""
 
 
 class NodeMaintenanceStatus(Projection, frozen=True):
     """How far the maintenance has come. Written by the controller."""
 
     observed_generation: Annotated[
-        int, told("The generation of the spec that this was said about.", format="int64")
+        int, described("The generation of the spec that this was said about.", format="int64")
     ] = 0
-    phase: Annotated[str, told("All nodes in one word.", enum=list(PHASES))] = ""
-    message: Annotated[str, told("How things stand, for people.", maxLength=MAX_MESSAGE)] = ""
-    nodes_total: Annotated[int, told("Nodes that are meant.", format="int32")] = 0
-    nodes_drained: Annotated[int, told("Nodes that are drained.", format="int32")] = 0
-    pods_total: Annotated[int, told("Pods to evict on nodes whose turn has come.", format="int32")] = 0
-    pods_evicted: Annotated[int, told("Pods that are gone.", format="int32")] = 0
-    percent: Annotated[int, told("How much is done, 0 to 100.", format="int32")] = 0
+    phase: Annotated[str, described("All nodes in one word.", enum=list(PHASES))] = ""
+    message: Annotated[str, described("How things stand, for people.", maxLength=MAX_MESSAGE)] = ""
+    nodes_total: Annotated[int, described("Nodes that are meant.", format="int32")] = 0
+    nodes_drained: Annotated[int, described("Nodes that are drained.", format="int32")] = 0
+    pods_total: Annotated[int, described("Pods to evict on nodes whose turn has come.", format="int32")] = 0
+    pods_evicted: Annotated[int, described("Pods that are gone.", format="int32")] = 0
+    percent: Annotated[int, described("How much is done, 0 to 100.", format="int32")] = 0
     estimated_finish_time: Annotated[
-        dt.datetime | None, told("When the nodes whose turn has come are likely to be drained.")
+        dt.datetime | None, described("When the nodes whose turn has come are likely to be drained.")
     ] = None
     nodes: Annotated[
         list[NodeProgress],
-        told(
+        described(
             "Each node.",
             maxItems=MAX_NODES,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ] = msgspec.field(default_factory=list)
     blockers: Annotated[
-        list[Blocker], told("What holds the drain, the first few.", maxItems=MAX_BLOCKERS)
+        list[Blocker], described("What holds the drain, the first few.", maxItems=MAX_BLOCKERS)
     ] = msgspec.field(default_factory=list)
-    blockers_total: Annotated[int, told("How many blockers there are in all.", format="int32")] = 0
+    blockers_total: Annotated[int, described("How many blockers there are in all.", format="int32")] = 0
     conditions: Annotated[
         list[RequestCondition],
-        told(
+        described(
             "Draining, Drained and Blocked.",
             maxItems=20,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
@@ -302,12 +314,12 @@ class NodeMaintenanceStatus(Projection, frozen=True):
 class NodeMaintenance(Projection, frozen=True):
     """Cordons or drains nodes, says how far that is, and undoes it when it is deleted."""
 
-    metadata: Annotated[ObjectMeta, told("At most 200 characters of name.")] = msgspec.field(
+    metadata: Annotated[ObjectMeta, described("At most 200 characters of name.")] = msgspec.field(
         default_factory=ObjectMeta
     )
-    spec: Annotated[NodeMaintenanceSpec, told("What is wanted.", required=True)] = msgspec.field(
+    spec: Annotated[NodeMaintenanceSpec, described("What is wanted.", required=True)] = msgspec.field(
         default_factory=NodeMaintenanceSpec
     )
-    status: Annotated[NodeMaintenanceStatus, told("How far it has come.")] = msgspec.field(
+    status: Annotated[NodeMaintenanceStatus, described("How far it has come.")] = msgspec.field(
         default_factory=NodeMaintenanceStatus
     )

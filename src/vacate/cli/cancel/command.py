@@ -10,7 +10,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.cancel.override import STAYS, override
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, subdomain
 from vacate.cli.common.queries import find, list_requests
@@ -42,7 +42,7 @@ GOES = "has begun to leave and goes all the same:"
 )
 @cluster_options
 def cancel(
-    pods: tuple[str, ...], selector: str, requester: str | None, overriding: bool, reach: Reach
+    pods: tuple[str, ...], selector: str, requester: str | None, overriding: bool, reach: Connection
 ) -> None:
     """Take back the request that pods leave.
 

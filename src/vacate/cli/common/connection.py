@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Connection:
     """Which cluster and namespace were asked for; empty means what the kubeconfig says."""
 
     kubeconfig: str = ""
@@ -54,13 +54,13 @@ def cluster_options(command: F) -> F:
     )
     @functools.wraps(command)
     def with_reach(*args: Any, kubeconfig: str, context: str, namespace: str | None, **kwargs: Any) -> Any:
-        return command(*args, reach=Reach(kubeconfig, context, namespace or ""), **kwargs)
+        return command(*args, reach=Connection(kubeconfig, context, namespace or ""), **kwargs)
 
     return with_reach  # type: ignore[return-value]
 
 
 @contextlib.asynccontextmanager
-async def connected(reach: Reach) -> AsyncIterator[Cluster]:
+async def connected(reach: Connection) -> AsyncIterator[Cluster]:
     """The cluster, for as long as the block runs."""
     config = load_config(reach.kubeconfig, reach.context)
     clock = SystemClock()

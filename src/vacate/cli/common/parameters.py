@@ -77,8 +77,8 @@ def _seconds(text: str) -> float | None:
 def _checked(text: str, rule: Callable[[str], list[str]]) -> str:
     if not text:
         raise click.BadParameter("it must not be empty")
-    if faults := rule(text):
-        raise click.BadParameter(f"{_shown(text)}: {faults[0]}")
+    if field_errors := rule(text):
+        raise click.BadParameter(f"{_shown(text)}: {field_errors[0]}")
     return text
 
 

@@ -7,13 +7,14 @@ import shlex
 from dataclasses import dataclass
 
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import not_found_in
-from vacate.client.codec import codec_for, identity_of
+from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 
 REFUSED = "EvictionRefused"

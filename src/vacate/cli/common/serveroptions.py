@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from vacate.api.identity import service_account_user, split_service_account
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import subdomain
-from vacate.embedded.apiserver.auth.rbacsubjects import service_account_user, split_service_account
 from vacate.features import FeatureGates, parse_feature_gates
 
 F = TypeVar("F", bound=Callable[..., Any])

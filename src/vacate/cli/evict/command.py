@@ -24,7 +24,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import REQUESTED, note
 from vacate.cli.common.exitcodes import CANCELLED, INTERRUPTED, TIMED_OUT, UNPREPARED, complain, each, end
 from vacate.cli.common.output import output_option, print_object, print_objects
@@ -91,7 +91,7 @@ def evict(
     deadline: dt.timedelta | None,
     wait: bool,
     timeout: dt.timedelta | None,
-    reach: Reach,
+    reach: Connection,
     output: str,
 ) -> None:
     """Ask pods to leave.

@@ -9,7 +9,7 @@ import click
 from vacate.api.types import PodDisruptionBudget
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.parameters import pod_name
@@ -18,15 +18,15 @@ from vacate.cli.common.queries import Found, find, last_refusal, list_budgets
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.explain.text import as_lines, as_object
 from vacate.eviction.registration import resolve
-from vacate.views.explanation import Story, tell
-from vacate.views.sections.unrequested import tell_unasked
+from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.sections.unrequested import explain_unrequested
 
 
 @click.command()
 @click.argument("pod", type=pod_name, shell_complete=complete_pods, metavar="POD")
 @cluster_options
 @output_option()
-def explain(pod: str, reach: Reach, output: str) -> None:
+def explain(pod: str, reach: Connection, output: str) -> None:
     """Tell how a pod's leave stands.
 
     Every interceptor in order and what became of it, what has happened, what is awaited, what will happen
@@ -49,29 +49,29 @@ def explain(pod: str, reach: Reach, output: str) -> None:
         interrupted()
 
 
-async def _story(cluster: Cluster, pod: str) -> tuple[Story, bool]:
+async def _story(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
     found = await find(cluster, pod)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
         return _unasked(found, cluster, budgets or []), budgets is not None
     refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
-    story = tell(
+    story = explanation_of(
         request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
     )
     return story, budgets is not None
 
 
-def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Story:
+def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
     pod = found.typed_pod
     assert found.pod is not None
     assert pod is not None
     registered = resolve(found.pod)
-    return tell_unasked(
+    return explain_unrequested(
         pod,
         registered.interceptors[::-1],
         budgets,
-        faults=[f"{fault.path}: {fault.detail}" for fault in registered.faults],
+        field_errors=[f"{field_error.path}: {field_error.detail}" for field_error in registered.field_errors],
         now=cluster.clock.now(),
         program=program_name(),
     )

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.cli.common.terminal import safe
-from vacate.views.explanation import Story, ToldTurn
+from vacate.views.explanation import Explanation, TurnView
 
 
-def as_text(story: Story, width: int = 0) -> str:
+def as_text(story: Explanation, width: int = 0) -> str:
     """The story with its headings; lines are broken at the width, where there is one."""
     return "\n".join(as_lines(story, width))
 
 
-def as_lines(story: Story, width: int = 0) -> list[str]:
+def as_lines(story: Explanation, width: int = 0) -> list[str]:
     """The same, line by line: a break within what others wrote does not begin a new one."""
     parts = [
         ("", [story.headline, *story.asked]),
@@ -31,7 +31,7 @@ def as_lines(story: Story, width: int = 0) -> list[str]:
     return [line for block in blocks for line in ("", *block)][1:]
 
 
-def as_object(story: Story) -> Obj:
+def as_object(story: Explanation) -> Obj:
     """The story for programs: the same sentences, and the moments as times."""
     return {
         "namespace": story.namespace,
@@ -49,7 +49,7 @@ def as_object(story: Story) -> Obj:
     }
 
 
-def _turn(turn: ToldTurn) -> Obj:
+def _turn(turn: TurnView) -> Obj:
     return {
         "name": turn.interceptor,
         "state": turn.state.value,
@@ -59,7 +59,7 @@ def _turn(turn: ToldTurn) -> Obj:
     }
 
 
-def _numbered(turns: Iterable[ToldTurn]) -> list[str]:
+def _numbered(turns: Iterable[TurnView]) -> list[str]:
     return [f"{number}. {turn}" for number, turn in enumerate(turns, 1)]
 
 
@@ -69,7 +69,7 @@ def _block(title: str, texts: Iterable[str], width: int) -> list[str]:
     return [title, *lines] if title else lines
 
 
-def _remedies(story: Story, width: int) -> list[str]:
+def _remedies(story: Explanation, width: int) -> list[str]:
     lines: list[str] = []
     for remedy in story.remedies:
         lines += _broken(f"- {remedy.text}", width, "  ")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Reach, connected
+from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT
 from vacate.cli.common.parameters import span_between
 from vacate.cli.common.run import Work, run_until_signalled
@@ -74,7 +74,7 @@ def install(
     left: list[str] = []
 
     async def work() -> None:
-        async with connected(Reach(kubeconfig, context)) as cluster:
+        async with connected(Connection(kubeconfig, context)) as cluster:
             way = Way(dry_run, prune, wait is not None)
             installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, way)
             await installer.install(settings)
@@ -110,7 +110,7 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
     """
 
     async def work() -> None:
-        async with connected(Reach(kubeconfig, context)) as cluster:
+        async with connected(Connection(kubeconfig, context)) as cluster:
             uninstaller = Uninstaller(cluster.client, cluster.clock, system_entropy(), terminal.echo)
             await uninstaller.uninstall(namespace, definitions=crds)
 

@@ -6,11 +6,12 @@ import shutil
 
 import click
 
+from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types.readable import decodes, readable_part
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
-from vacate.cli.common.connection import Cluster, Reach, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
@@ -21,7 +22,6 @@ from vacate.cli.common.selectors import selector_option
 from vacate.cli.status.layout import layout
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.view import View
-from vacate.client.codec import identity_of
 from vacate.views.statusrows import row_of, unreadable_row
 
 
@@ -39,7 +39,7 @@ def status(
     selector: str,
     follow: bool,
     sort_by: str | None,
-    reach: Reach,
+    reach: Connection,
     output: str,
 ) -> None:
     """Show which pods are asked to leave.

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.objectidentity import Unreadable
 from vacate.api.types import PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
@@ -24,7 +25,6 @@ from vacate.cli.status.order import in_order
 from vacate.cli.status.outage import Outage
 from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View
-from vacate.client.codec import Unreadable
 from vacate.entropy import system_entropy
 from vacate.runtime.dependencies import InformerFactory
 from vacate.views.statusrows import NOTHING, Row, pod_of, row_of, unreadable_row

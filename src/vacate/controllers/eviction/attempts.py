@@ -11,7 +11,7 @@ from vacate.eviction.attempts import after_refusal, after_restart
 from vacate.eviction.retryorder import Waiting
 from vacate.runtime.reconcile import Key
 
-PATIENCE = dt.timedelta(seconds=30)
+ANSWER_TIMEOUT = dt.timedelta(seconds=30)
 """How long an accepted eviction may take to show in the cache before it is asked for again."""
 
 
@@ -54,7 +54,7 @@ class Attempts:
         self._leave_line(key_of(request))
         known = self._of(request)
         before = known.accepted if known else 0
-        at = now + PATIENCE
+        at = now + ANSWER_TIMEOUT
         self._known[key_of(request)] = _Attempt(request.metadata.uid, at, before + 1)
         return at
 

@@ -13,7 +13,7 @@ from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.runtime.reconcile import Key
 
 
-class Waker:
+class BudgetWatcher:
     """Follows budgets and wakes requests."""
 
     def __init__(

@@ -12,13 +12,13 @@ from vacate.errors import ApiError, ServiceUnavailable, Timeout, TransportError,
 
 T = TypeVar("T")
 
-HICCUP = dt.timedelta(seconds=10)
+OUTAGE_THRESHOLD = dt.timedelta(seconds=10)
 """A server that does not answer for a shorter time is in no trouble that interceptors would notice."""
 
 _NO_ANSWER = (TransportError, ServiceUnavailable, Timeout)
 
 
-class Listening:
+class WatchHealth:
     """Notices outages in two ways: the watch breaks, or requests remain without an answer.
 
     The second matters where a connection is lost without a word: the watch then just seems quiet for a while.
@@ -42,7 +42,7 @@ class Listening:
         try:
             result = await request
         except UnreadableObject:
-            self._answered()  # the object is at fault, not the server
+            self._answered()  # the object is at error, not the server
             raise
         except _NO_ANSWER:
             self._unanswered(began)
@@ -60,5 +60,5 @@ class Listening:
         now = self._clock.now()
         if self._failing_since is None:
             self._failing_since = max(began, self._answered_at or began)
-        if now - self._failing_since >= HICCUP:
+        if now - self._failing_since >= OUTAGE_THRESHOLD:
             self._outage_at = now

@@ -16,9 +16,9 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.controllers.eviction.attempts import PATIENCE, Attempts, key_of
-from vacate.controllers.eviction.budgetwatcher import Waker
-from vacate.controllers.eviction.connectivity import Listening
+from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, key_of
+from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
+from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.totals import RequestTotals
@@ -41,12 +41,12 @@ from vacate.eviction.model import (
     Action,
     Assign,
     CorrectHeartbeat,
+    DecisionContext,
     Evict,
     Finish,
     Hold,
-    LookForTarget,
-    Moment,
     Presence,
+    ReadTarget,
     Settled,
     Stage,
     Target,
@@ -84,7 +84,9 @@ def build(deps: Deps, settings: Settings | None = None) -> Controller:
         workers=chosen.workers,
         backoff=Backoff(longest=chosen.longest_pause),
     )
-    waker = Waker(reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add)
+    waker = BudgetWatcher(
+        reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
+    )
     budgets.subscribe(waker.see_budget)
     pods.subscribe(waker.see_pod)
     deps.metrics.show(f"{QUEUE} in total", RequestTotals(requests.reader))
@@ -118,7 +120,7 @@ class EvictionRequests:
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._evictor = Evictor(deps, self.attempts)
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
-        self._listening = Listening(self._informer, deps.clock)
+        self._listening = WatchHealth(self._informer, deps.clock)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
         """The pod's request, if it has one: its name is the pod's uid."""
@@ -145,7 +147,7 @@ class EvictionRequests:
         except NotFound:
             # The request was removed meanwhile and its informer will say so. A server that has just started
             # may also not know the kind yet.
-            return Later(self._deps.clock.now() + PATIENCE)
+            return Later(self._deps.clock.now() + ANSWER_TIMEOUT)
 
     def _forget(self, key: Key) -> None:
         self.attempts.forget(key)
@@ -173,9 +175,9 @@ class EvictionRequests:
             return target_of(request, None, live=True)
         return target_of(request, pod, live=True)
 
-    def _moment(self, request: EvictionRequest, now: dt.datetime) -> Moment:
+    def _moment(self, request: EvictionRequest, now: dt.datetime) -> DecisionContext:
         attempt = self.attempts.next_of(request, now)
-        return Moment(now, self._listening.since(now), attempt, self._deps.limits)
+        return DecisionContext(now, self._listening.since(now), attempt, self._deps.limits)
 
     # What is done
 
@@ -192,7 +194,7 @@ class EvictionRequests:
                 return Done()
             case Unadmitted():
                 return await self._reject(request, now)
-            case LookForTarget():
+            case ReadTarget():
                 return await self._advance(request, await self._live_target(request), fresh=fresh)
             case Finish():
                 return await self._finish(request, action, now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, forbidden
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
@@ -33,13 +33,13 @@ _CONTROLLERS = "written by the eviction request controller only"
 
 RULES = table(
     "EvictionRequest",
-    ("status.activeInterceptorName#writer", Fault.FORBIDDEN, "only the controller writes it"),
-    ("status.podEvictionStatus#writer", Fault.FORBIDDEN, "only the controller writes it"),
-    ("status.conditions[]#writer", Fault.FORBIDDEN, "only the controller writes its four conditions"),
-    ("status.heartbeatTime#writer", Fault.FORBIDDEN, "of a bound interceptor only its accounts report"),
+    ("status.activeInterceptorName#writer", ErrorType.FORBIDDEN, "only the controller writes it"),
+    ("status.podEvictionStatus#writer", ErrorType.FORBIDDEN, "only the controller writes it"),
+    ("status.conditions[]#writer", ErrorType.FORBIDDEN, "only the controller writes its four conditions"),
+    ("status.heartbeatTime#writer", ErrorType.FORBIDDEN, "of a bound interceptor only its accounts report"),
     (
         "status.evictionRequestCancellationPolicy#writer",
-        Fault.FORBIDDEN,
+        ErrorType.FORBIDDEN,
         "where a name is bound, Forbid only from the active interceptor's accounts",
     ),
 )
@@ -68,7 +68,7 @@ def keep_controller_conditions(new: Obj, old: Obj, ctx: Context) -> None:
         status["conditions"] = [*missing, *kept]
 
 
-def authority_faults(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+def authority_errors(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     """What this user may not write in the step from the old status to the new one."""
     if ctx.authority.is_controller(ctx.user):
         return []
@@ -78,10 +78,10 @@ def authority_faults(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
         for field in CONTROLLER_FIELDS
         if not same(after.get(field), before.get(field))
     ]
-    return [*found, *_condition_faults(after, before, ctx), *_bound_faults(after, before, old, ctx)]
+    return [*found, *_condition_errors(after, before, ctx), *_bound_errors(after, before, old, ctx)]
 
 
-def _condition_faults(after: Obj, before: Obj, ctx: Context) -> list[FieldError]:
+def _condition_errors(after: Obj, before: Obj, ctx: Context) -> list[FieldError]:
     stored = {text(one.get("type")): one for one in maps(before.get("conditions"))}
     found: list[FieldError] = []
     for index, one in enumerate(maps(after.get("conditions"))):
@@ -92,11 +92,11 @@ def _condition_faults(after: Obj, before: Obj, ctx: Context) -> list[FieldError]
     return found
 
 
-def _bound_faults(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+def _bound_errors(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     """Reports for a bound interceptor come from its accounts; allowing cancellation is open to all."""
     active = text(before.get("activeInterceptorName"))
     if not active:
-        return _early_forbid_faults(after, before, old, ctx)
+        return _early_forbid_errors(after, before, old, ctx)
     accounts = ctx.authority.accounts_of(active)
     if not accounts or ctx.user.name in accounts:
         return []
@@ -108,7 +108,7 @@ def _bound_faults(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[Field
     return [forbidden(f"status.{field}", detail) for field in changed]
 
 
-def _early_forbid_faults(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[FieldError]:
+def _early_forbid_errors(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     if not _forbids(after) or _forbids(before):
         return []
     names = [text(one.get("name")) for one in maps(mapping(old.get("spec")).get("interceptors"))]

@@ -106,7 +106,7 @@ def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
 
 def _whole_rules() -> list[Obj]:
     """What spec and status say together. Lists whose order counts are compared here, too: where nothing but
-    an order differs the server takes a part for unchanged, and forgives it its faults."""
+    an order differs the server takes a part for unchanged, and forgives it its errors."""
     same_requesters = f"{names('self', 'requesters')} == {names('oldSelf', 'requesters')}"
     policy, before = (value(f"{one}.status", _POLICY, repr(ALLOW)) for one in ("self", "oldSelf"))
     ended = complete("oldSelf.status")

@@ -6,18 +6,18 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 
 from vacate.admission.checks import same
-from vacate.admission.conditions import condition_faults
+from vacate.admission.conditions import condition_errors
 from vacate.admission.context import Context
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, not_supported, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, not_supported, required
 from vacate.api.lenient import integer, mapping, maps, sequence
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import COMPLETE, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
 from vacate.api.types.readable import readable_part
-from vacate.crds.evictionrequest.authority import authority_faults
+from vacate.crds.evictionrequest.authority import authority_errors
 from vacate.crds.evictionrequest.target import live_pod
-from vacate.crds.evictionrequest.turns import turn_faults
+from vacate.crds.evictionrequest.turns import turn_errors
 from vacate.eviction.deadlines import CLOCK_TOLERANCE
 from vacate.eviction.model import Ending
 
@@ -30,50 +30,54 @@ TERMINAL = ("Succeeded", "Failed")
 
 RULES = table(
     "EvictionRequest",
-    ("status", Fault.FORBIDDEN, "no change once the request is complete"),
-    ("status.message", Fault.TOO_LONG, "at most 32768 characters"),
-    ("status.activeInterceptorName#first", Fault.INVALID, "the last of the list has the first turn"),
-    ("status.activeInterceptorName#next", Fault.INVALID, "turns go down the list, one at a time"),
-    ("status.activeInterceptorName#none", Fault.INVALID, "only where the request has interceptors"),
-    ("status.activeInterceptorName#over", Fault.INVALID, "nobody comes after the first of the list"),
-    ("status.activeInterceptorName", Fault.FORBIDDEN, "a turn ends by completion or with its deadline"),
-    ("status.activeInterceptorName", Fault.REQUIRED, "not unset before the request is complete"),
-    ("status.activeInterceptorName#complete", Fault.FORBIDDEN, "unset once the request is complete"),
-    ("status.activeInterceptorName", Fault.TOO_LONG, "at most 253 characters"),
-    ("status.activeInterceptorCompleted", Fault.FORBIDDEN, "not before an interceptor has its turn"),
-    ("status.activeInterceptorCompleted#turn", Fault.INVALID, "false when a turn begins"),
-    ("status.activeInterceptorCompleted#back", Fault.INVALID, "not taken back within a turn"),
-    ("status.expectedInterceptorFinishTime", Fault.INVALID, "a time"),
-    ("status.heartbeatTime#time", Fault.INVALID, "a time"),
-    ("status.heartbeatTime#future", Fault.INVALID, "at most 10 s in the future"),
-    ("status.heartbeatTime#past", Fault.INVALID, "falls back by at most 10 s"),
-    ("status.heartbeatTime#turn", Fault.INVALID, "at most 60 s ago when a turn begins"),
-    ("status.heartbeatTime", Fault.REQUIRED, "not unset once it is set"),
-    ("status.heartbeatTime#begin", Fault.REQUIRED, "set when a turn begins"),
-    ("status.heartbeatTime", Fault.FORBIDDEN, "not before an interceptor has its turn"),
-    ("status.evictionRequestCancellationPolicy", Fault.NOT_SUPPORTED, "Allow or Forbid"),
-    ("status.evictionRequestCancellationPolicy#requesters", Fault.FORBIDDEN, "Forbid only with requesters"),
-    ("status.evictionRequestCancellationPolicy#deleted", Fault.FORBIDDEN, "Forbid not while being deleted"),
-    ("status.podEvictionStatus", Fault.REQUIRED, "not unset once it is set"),
-    ("status.podEvictionStatus.failedAPIEvictionCounter", Fault.REQUIRED, "not empty"),
-    ("status.podEvictionStatus.failedAPIEvictionCounter#negative", Fault.INVALID, "not negative"),
-    ("status.podEvictionStatus.failedAPIEvictionCounter#most", Fault.INVALID, "at most 2147483647"),
-    ("status.podEvictionStatus.failedAPIEvictionCounter#less", Fault.INVALID, "only grows"),
-    ("status.conditions", Fault.TOO_MANY, "at most 100"),
-    ("status.conditions#others", Fault.TOO_MANY, "at most 96 beside the four of the controller"),
-    ("status.conditions[].type", Fault.DUPLICATE, "unique"),
-    ("status.conditions[].type", Fault.INVALID, "a qualified name"),
-    ("status.conditions[].status", Fault.NOT_SUPPORTED, "True, False or Unknown"),
-    ("status.conditions[].status#complete", Fault.NOT_SUPPORTED, "True for Complete"),
-    ("status.conditions[].observedGeneration", Fault.INVALID, "not negative"),
-    ("status.conditions[].lastTransitionTime", Fault.REQUIRED, "not empty"),
-    ("status.conditions[].reason", Fault.REQUIRED, "not empty"),
-    ("status.conditions[].reason", Fault.INVALID, "a word in CamelCase"),
-    ("status.conditions[].reason", Fault.NOT_SUPPORTED, "one of three for Complete"),
-    ("status.conditions[].reason", Fault.FORBIDDEN, "Complete is not Cancelled while the policy is Forbid"),
-    ("status.conditions[].reason#pod", Fault.FORBIDDEN, "the pod agrees that it was deleted or has ended"),
-    ("status.conditions[].message", Fault.REQUIRED, "may be empty, but must be there"),
-    ("status.conditions[].message", Fault.TOO_LONG, "at most 32768 characters"),
+    ("status", ErrorType.FORBIDDEN, "no change once the request is complete"),
+    ("status.message", ErrorType.TOO_LONG, "at most 32768 characters"),
+    ("status.activeInterceptorName#first", ErrorType.INVALID, "the last of the list has the first turn"),
+    ("status.activeInterceptorName#next", ErrorType.INVALID, "turns go down the list, one at a time"),
+    ("status.activeInterceptorName#none", ErrorType.INVALID, "only where the request has interceptors"),
+    ("status.activeInterceptorName#over", ErrorType.INVALID, "nobody comes after the first of the list"),
+    ("status.activeInterceptorName", ErrorType.FORBIDDEN, "a turn ends by completion or with its deadline"),
+    ("status.activeInterceptorName", ErrorType.REQUIRED, "not unset before the request is complete"),
+    ("status.activeInterceptorName#complete", ErrorType.FORBIDDEN, "unset once the request is complete"),
+    ("status.activeInterceptorName", ErrorType.TOO_LONG, "at most 253 characters"),
+    ("status.activeInterceptorCompleted", ErrorType.FORBIDDEN, "not before an interceptor has its turn"),
+    ("status.activeInterceptorCompleted#turn", ErrorType.INVALID, "false when a turn begins"),
+    ("status.activeInterceptorCompleted#back", ErrorType.INVALID, "not taken back within a turn"),
+    ("status.expectedInterceptorFinishTime", ErrorType.INVALID, "a time"),
+    ("status.heartbeatTime#time", ErrorType.INVALID, "a time"),
+    ("status.heartbeatTime#future", ErrorType.INVALID, "at most 10 s in the future"),
+    ("status.heartbeatTime#past", ErrorType.INVALID, "falls back by at most 10 s"),
+    ("status.heartbeatTime#turn", ErrorType.INVALID, "at most 60 s ago when a turn begins"),
+    ("status.heartbeatTime", ErrorType.REQUIRED, "not unset once it is set"),
+    ("status.heartbeatTime#begin", ErrorType.REQUIRED, "set when a turn begins"),
+    ("status.heartbeatTime", ErrorType.FORBIDDEN, "not before an interceptor has its turn"),
+    ("status.evictionRequestCancellationPolicy", ErrorType.NOT_SUPPORTED, "Allow or Forbid"),
+    ("status.evictionRequestCancellationPolicy#requesters", ErrorType.FORBIDDEN,
+     "Forbid only with requesters"),
+    ("status.evictionRequestCancellationPolicy#deleted", ErrorType.FORBIDDEN,
+     "Forbid not while being deleted"),
+    ("status.podEvictionStatus", ErrorType.REQUIRED, "not unset once it is set"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter", ErrorType.REQUIRED, "not empty"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#negative", ErrorType.INVALID, "not negative"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#most", ErrorType.INVALID, "at most 2147483647"),
+    ("status.podEvictionStatus.failedAPIEvictionCounter#less", ErrorType.INVALID, "only grows"),
+    ("status.conditions", ErrorType.TOO_MANY, "at most 100"),
+    ("status.conditions#others", ErrorType.TOO_MANY, "at most 96 beside the four of the controller"),
+    ("status.conditions[].type", ErrorType.DUPLICATE, "unique"),
+    ("status.conditions[].type", ErrorType.INVALID, "a qualified name"),
+    ("status.conditions[].status", ErrorType.NOT_SUPPORTED, "True, False or Unknown"),
+    ("status.conditions[].status#complete", ErrorType.NOT_SUPPORTED, "True for Complete"),
+    ("status.conditions[].observedGeneration", ErrorType.INVALID, "not negative"),
+    ("status.conditions[].lastTransitionTime", ErrorType.REQUIRED, "not empty"),
+    ("status.conditions[].reason", ErrorType.REQUIRED, "not empty"),
+    ("status.conditions[].reason", ErrorType.INVALID, "a word in CamelCase"),
+    ("status.conditions[].reason", ErrorType.NOT_SUPPORTED, "one of three for Complete"),
+    ("status.conditions[].reason", ErrorType.FORBIDDEN,
+     "Complete is not Cancelled while the policy is Forbid"),
+    ("status.conditions[].reason#pod", ErrorType.FORBIDDEN,
+     "the pod agrees that it was deleted or has ended"),
+    ("status.conditions[].message", ErrorType.REQUIRED, "may be empty, but must be there"),
+    ("status.conditions[].message", ErrorType.TOO_LONG, "at most 32768 characters"),
 )  # fmt: skip
 
 
@@ -85,21 +89,24 @@ def is_complete(obj: Obj) -> bool:
     )
 
 
-def status_faults(new: Obj, old: Obj, schema_faults: Sequence[FieldError], ctx: Context) -> list[FieldError]:
+def status_errors(new: Obj, old: Obj, schema_errors: Sequence[FieldError], ctx: Context) -> list[FieldError]:
     """Faults of the status as such, and of the step to it where the status can be read."""
     if is_complete(old):
         if same(new.get("status"), old.get("status")):
             return []
         return [forbidden("status", "may not change once the request is complete")]
     after = mapping(new.get("status"))
-    found = _of_conditions(after, schema_faults)
-    if any(fault.fault is Fault.TYPE_INVALID or fault.path.endswith("Time") for fault in schema_faults):
+    found = _of_conditions(after, schema_errors)
+    if any(
+        field_error.field_error is ErrorType.TYPE_INVALID or field_error.path.endswith("Time")
+        for field_error in schema_errors
+    ):
         return found
-    foreign = authority_faults(new, old, ctx)
+    foreign = authority_errors(new, old, ctx)
     # Of what is the controller's nothing more is told than that; whoever writes a bit of it cannot be right.
-    told = {fault.path for fault in foreign}
+    told = {field_error.path for field_error in foreign}
     for check in _OTHERS_STEPS if foreign else _STEPS:
-        found += [fault for fault in check(new, old, ctx) if not _under(fault.path, told)]
+        found += [field_error for field_error in check(new, old, ctx) if not _under(field_error.path, told)]
     return [*(one for one in found if not _under(one.path, told)), *foreign]
 
 
@@ -107,15 +114,18 @@ def _under(path: str, told: set[str]) -> bool:
     return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in told)
 
 
-def _of_conditions(status: Obj, schema_faults: Sequence[FieldError]) -> list[FieldError]:
+def _of_conditions(status: Obj, schema_errors: Sequence[FieldError]) -> list[FieldError]:
     """Conditions have words of their own in Kubernetes, which go before those of the schema."""
-    if any(one.fault is Fault.TYPE_INVALID and one.path.startswith(_CONDITIONS) for one in schema_faults):
-        return list(schema_faults)
+    if any(
+        one.field_error is ErrorType.TYPE_INVALID and one.path.startswith(_CONDITIONS)
+        for one in schema_errors
+    ):
+        return list(schema_errors)
     # Characters are counted, as by the schema, and not bytes.
-    told = [one for one in condition_faults(status, _CONDITIONS) if one.fault is not Fault.TOO_LONG]
-    places = {fault.path for fault in told}
+    told = [one for one in condition_errors(status, _CONDITIONS) if one.field_error is not ErrorType.TOO_LONG]
+    places = {field_error.path for field_error in told}
     repeated = {path.removesuffix(".type") for path in places}
-    return [*(one for one in schema_faults if one.path not in places | repeated), *told]
+    return [*(one for one in schema_errors if one.path not in places | repeated), *told]
 
 
 def _own_conditions(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
@@ -126,15 +136,15 @@ def _own_conditions(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     for index, one in enumerate(maps(status.get("conditions"))):
         others += one.get("type") not in OWN_CONDITIONS
         if one.get("type") == COMPLETE:
-            found += _completion_faults(one, f"status.conditions[{index}]", status)
-            found += _target_faults(one, f"status.conditions[{index}]", old, ctx)
+            found += _completion_errors(one, f"status.conditions[{index}]", status)
+            found += _target_errors(one, f"status.conditions[{index}]", old, ctx)
     if _FREE_CONDITIONS < others <= MAX_CONDITIONS:
         detail = f"must have at most {_FREE_CONDITIONS} items beside {', '.join(OWN_CONDITIONS)}"
-        found.append(FieldError("status.conditions", Fault.TOO_MANY, detail, others))
+        found.append(FieldError("status.conditions", ErrorType.TOO_MANY, detail, others))
     return found
 
 
-def _completion_faults(one: Obj, path: str, status: Obj) -> list[FieldError]:
+def _completion_errors(one: Obj, path: str, status: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     if one.get("status") in ("False", "Unknown"):
         found.append(not_supported(f"{path}.status", one["status"], ("True",)))
@@ -147,7 +157,7 @@ def _completion_faults(one: Obj, path: str, status: Obj) -> list[FieldError]:
     return found
 
 
-def _target_faults(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldError]:
+def _target_errors(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldError]:
     """An end of the pod is believed when the pod itself agrees."""
     reason = one.get("reason")
     if reason not in (Ending.POD_DELETED, Ending.POD_TERMINATED):
@@ -212,7 +222,7 @@ def _counter(new: Obj, old: Obj, _ctx: Context) -> list[FieldError]:
 
 def _turns(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:
     status = mapping(new.get("status"))
-    return turn_faults(status, readable_part(old), ctx.now, completes=is_complete(new))
+    return turn_errors(status, readable_part(old), ctx.now, completes=is_complete(new))
 
 
 _Step = Callable[[Obj, Obj, Context], list[FieldError]]

@@ -8,7 +8,7 @@ from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api import status as refusals
-from vacate.api.fielderrors import Fault, FieldError
+from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
@@ -46,7 +46,7 @@ RULES = table(
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
     ("metadata", Effect.KEPT, "the status subresource does not change it"),
-    ("spec#type", Fault.INVALID, "every field has the type that the schema says"),
+    ("spec#type", ErrorType.INVALID, "every field has the type that the schema says"),
 )
 
 
@@ -95,19 +95,19 @@ class EvictionRequestStrategy(KindStrategy):
         new["metadata"] = {**new["metadata"], "resourceVersion": version}
         authority.keep_controller_conditions(new, old, ctx)
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The schema, then what it cannot say."""
-        return [*self._schema_faults(obj), *spec.creation_faults(obj, ctx)]
+        return [*self._schema_errors(obj), *spec.creation_errors(obj, ctx)]
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, and what must stay."""
-        found = [*step, *self._schema_faults(new), *spec.requester_faults(mapping(new.get("spec")))]
-        return found + spec.change_faults(new, old, complete=status.is_complete(old))
+        found = [*step, *self._schema_errors(new), *spec.requester_errors(mapping(new.get("spec")))]
+        return found + spec.change_errors(new, old, complete=status.is_complete(old))
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status by its schema, and then the step, if it can be read."""
-        found = structure(self.kind).status_faults(new.get("status"))
-        return [*step, *status.status_faults(new, old, found, ctx)]
+        found = structure(self.kind).status_errors(new.get("status"))
+        return [*step, *status.status_errors(new, old, found, ctx)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
         """Whoever may delete the pod may cancel, unless an interceptor has forbidden it."""
@@ -123,11 +123,11 @@ class EvictionRequestStrategy(KindStrategy):
             )
             raise refusals.forbidden(self.kind, name_of(obj), why)
 
-    def _schema_faults(self, obj: Obj) -> list[FieldError]:
-        return structure(self.kind).faults({**obj, "metadata": {}})
+    def _schema_errors(self, obj: Obj) -> list[FieldError]:
+        return structure(self.kind).field_errors({**obj, "metadata": {}})
 
     def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
-        """Once the field is filled in nobody can tell who did it: the one fault that is looked for here."""
+        """Once the field is filled in nobody can tell who did it: the one error that is looked for here."""
         if mapping(obj.get("spec")).get("interceptors"):
             found = [*self.validate(obj, ctx), spec.interceptors_given()]
             raise refusals.invalid(self.kind, name_of(obj), found)
@@ -142,7 +142,7 @@ def _take_labels(obj: Obj, ctx: Context) -> None:
 
 def _ignored(found: Registration) -> str | None:
     """Why there are no interceptors although the pod names some."""
-    return "; ".join(map(str, found.faults))[:_LONGEST_REASON] if found.faults else None
+    return "; ".join(map(str, found.field_errors))[:_LONGEST_REASON] if found.field_errors else None
 
 
 def _set_annotation(obj: Obj, name: str, value: str | None) -> None:

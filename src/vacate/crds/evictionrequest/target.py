@@ -55,10 +55,10 @@ def registration_of(obj: Obj, ctx: Context) -> Registration:
     """
     pod = live_pod(obj, ctx)
     found = resolve(pod, ctx.allowed_interceptors) if pod is not None else Registration()
-    return Registration((), found.faults) if found.faults else found
+    return Registration((), found.field_errors) if found.field_errors else found
 
 
-def target_faults(obj: Obj, ctx: Context) -> list[FieldError]:
+def target_errors(obj: Obj, ctx: Context) -> list[FieldError]:
     """The pod must be there, and be the one of that UID."""
     pod = named_pod(obj)
     if not pod.name or not pod.uid:

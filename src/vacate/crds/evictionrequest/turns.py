@@ -20,7 +20,7 @@ ASSIGNMENT_TOLERANCE = dt.timedelta(seconds=60)
 """How old the first heartbeat of a turn may be: each interceptor gets its full time, whoever assigns it."""
 
 
-def turn_faults(
+def turn_errors(
     status: Obj, request: EvictionRequest, now: dt.datetime, *, completes: bool
 ) -> list[FieldError]:
     """Faults of the step from the request as it was to this status."""
@@ -35,7 +35,7 @@ def turn_faults(
         return [] if completes else [required(_NAME, detail)]
     if completes:
         return [forbidden(_NAME, "must be unset when the request is complete")]
-    return [*_order_faults(name, process, now), *_beginning_faults(status, now)]
+    return [*_order_errors(name, process, now), *_beginning_errors(status, now)]
 
 
 def _within_turn(status: Obj, process: Process, *, completes: bool) -> list[FieldError]:
@@ -51,7 +51,7 @@ def _within_turn(status: Obj, process: Process, *, completes: bool) -> list[Fiel
     return found
 
 
-def _order_faults(name: str, process: Process, now: dt.datetime) -> list[FieldError]:
+def _order_errors(name: str, process: Process, now: dt.datetime) -> list[FieldError]:
     expected = next_turn(process)
     if not process.interceptors:
         return [invalid(_NAME, name, "the request has no interceptors")]
@@ -65,7 +65,7 @@ def _order_faults(name: str, process: Process, now: dt.datetime) -> list[FieldEr
     return []
 
 
-def _beginning_faults(status: Obj, now: dt.datetime) -> list[FieldError]:
+def _beginning_errors(status: Obj, now: dt.datetime) -> list[FieldError]:
     """A turn begins fresh: nothing is completed yet, and its time runs from now."""
     found: list[FieldError] = []
     if status.get("activeInterceptorCompleted") is True:

@@ -1,13 +1,13 @@
 """Structural schemas: what a CustomResourceDefinition says about a kind, and what a server does with it.
 
 The schema of a kind is made from its typed structs (`model`). Its `structure` prunes and fills in objects
-(`settle`) and checks them (`looks`, `faults`) as kube-apiserver does with custom resources, in its words.
+(`settle`) and checks them (`looks`, `errors`) as kube-apiserver does with custom resources, in its words.
 """
 
 from __future__ import annotations
 
 from vacate.crds.schema.compiled import Structure, structure
 from vacate.crds.schema.generate import structural_schema
-from vacate.crds.schema.validation import structural_faults
+from vacate.crds.schema.validation import structural_errors
 
-__all__ = ["Structure", "structural_faults", "structural_schema", "structure"]
+__all__ = ["Structure", "structural_errors", "structural_schema", "structure"]

@@ -12,7 +12,7 @@ from vacate.crds.schema.fastcheck import fits, knows
 from vacate.crds.schema.generate import structural_schema
 from vacate.crds.schema.prune import defaulter, pruner
 from vacate.crds.schema.unknownfields import unknown_paths
-from vacate.crds.schema.validation import structural_faults
+from vacate.crds.schema.validation import structural_errors
 
 
 class Structure:
@@ -36,13 +36,13 @@ class Structure:
         if self._fill is not None:
             self._fill(obj)
 
-    def faults(self, obj: Any) -> list[FieldError]:
-        """Every fault of a whole object."""
-        return [] if self._fits(obj) else structural_faults(self._schema, obj)
+    def field_errors(self, obj: Any) -> list[FieldError]:
+        """Every error of a whole object."""
+        return [] if self._fits(obj) else structural_errors(self._schema, obj)
 
-    def status_faults(self, status: Any) -> list[FieldError]:
-        """Every fault of a status."""
-        return [] if self._status_fits(status) else structural_faults(self._status, status, "status")
+    def status_errors(self, status: Any) -> list[FieldError]:
+        """Every error of a status."""
+        return [] if self._status_fits(status) else structural_errors(self._status, status, "status")
 
     def unknown(self, obj: Any) -> list[str]:
         """The paths of the fields that the schema does not know."""

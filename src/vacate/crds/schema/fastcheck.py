@@ -1,6 +1,6 @@
 """Quick looks at a value, compiled from a schema once: does it fit, and is everything in it known?
 
-A look says yes or no. Where it says no, a walk over value and schema (`faults`, `unknown`) tells what is
+A look says yes or no. Where it says no, a walk over value and schema (`errors`, `unknown`) tells what is
 wrong: most values are right, and of those nothing needs to be told. A look may say no to a value that is
 right, which costs a walk; it never says yes to one that is wrong.
 """
@@ -19,7 +19,7 @@ Look = Callable[[Any], bool]
 
 
 def fits(schema: Obj) -> Look:
-    """Whether the walk over faults would find none."""
+    """Whether the walk over errors would find none."""
     look = _FITS[schema.get("type", "")](schema)
     if "enum" not in schema:
         return look

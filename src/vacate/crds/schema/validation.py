@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from vacate.api.fielderrors import Fault, FieldError, duplicate, invalid, not_supported, required, too_many
+from vacate.api.fielderrors import (
+    ErrorType,
+    FieldError,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
 from vacate.api.objects import Obj
 from vacate.crds.schema.formats import is_date_time, matches
 
@@ -19,12 +27,12 @@ _INT_OR_STRING = ("integer", "string")
 _LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
-def structural_faults(schema: Obj, value: Any, below: str = "") -> list[FieldError]:
-    """Every fault of the value: types and limits first, then repeated keys of lists.
+def structural_errors(schema: Obj, value: Any, below: str = "") -> list[FieldError]:
+    """Every error of the value: types and limits first, then repeated keys of lists.
 
     A part of an object lies `below` a field, which Kubernetes leaves out where it speaks of the body.
     """
-    found = [*_faults(schema, value, ""), *_repetitions(schema, value, "")]
+    found = [*_errors(schema, value, ""), *_repetitions(schema, value, "")]
     return [replace(one, path=_joined(below, one.path)) for one in found] if below else found
 
 
@@ -33,7 +41,7 @@ def limits_of_integer(schema: Obj) -> tuple[int | None, int | None]:
     return schema.get("minimum"), schema.get("maximum", _LARGEST.get(schema.get("format", "")))
 
 
-def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
+def _errors(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
     given = _TYPES[type(value)]
     if "type" not in schema:  # a number or a text
         if given not in _INT_OR_STRING:
@@ -57,7 +65,7 @@ def _faults(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
 def _of_object(schema: Obj, value: Obj, path: str) -> Iterator[FieldError]:
     for key, inner in schema.get("properties", {}).items():
         if key in value:
-            yield from _faults(inner, value[key], _below(path, key))
+            yield from _errors(inner, value[key], _below(path, key))
         elif key in schema.get("required", ()):
             yield required(_below(path, key))
     values = schema.get("additionalProperties")
@@ -67,7 +75,7 @@ def _of_object(schema: Obj, value: Obj, path: str) -> Iterator[FieldError]:
     if limit is not None and len(value) > limit:
         yield too_many(path, len(value), limit)
     for key, item in value.items():
-        yield from _faults(values, item, _below(path, key))
+        yield from _errors(values, item, _below(path, key))
 
 
 def _of_array(schema: Obj, value: list[Any], path: str) -> Iterator[FieldError]:
@@ -75,13 +83,13 @@ def _of_array(schema: Obj, value: list[Any], path: str) -> Iterator[FieldError]:
     if limit is not None and len(value) > limit:
         yield too_many(path, len(value), limit)
     for index, item in enumerate(value):
-        yield from _faults(schema["items"], item, f"{path}[{index}]")
+        yield from _errors(schema["items"], item, f"{path}[{index}]")
 
 
 def _of_string(schema: Obj, value: str, path: str) -> Iterator[FieldError]:
     longest, shortest = schema.get("maxLength"), schema.get("minLength", 0)
     if longest is not None and len(value) > longest:
-        yield FieldError(path, Fault.TOO_LONG, f"may not be more than {longest} bytes")
+        yield FieldError(path, ErrorType.TOO_LONG, f"may not be more than {longest} bytes")
     if len(value) < shortest:
         yield invalid(path, value, f"{path} in body should be at least {shortest} chars long")
     if "pattern" in schema and not matches(schema["pattern"], value):
@@ -107,7 +115,7 @@ def _misfit(schema: Obj, given: str) -> tuple[str, str]:
 
 def _wrong_type(path: str, wanted: str, given: str) -> FieldError:
     detail = f'{path} in body must be of type {wanted}: "{given}"'
-    return FieldError(path, Fault.TYPE_INVALID, detail, given)
+    return FieldError(path, ErrorType.TYPE_INVALID, detail, given)
 
 
 def _repetitions(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
@@ -143,5 +151,5 @@ def _below(path: str, key: str) -> str:
 
 
 def _joined(below: str, path: str) -> str:
-    """The value itself may be a fault, or one of its items."""
+    """The value itself may be a error, or one of its items."""
     return f"{below}{path}" if not path or path.startswith("[") else f"{below}.{path}"

@@ -84,18 +84,18 @@ def answer_review(kind: Kind, body: Obj, user: User, authorizer: Authorizer, now
 def subject_access_review(body: Obj, _user: User, authorizer: Authorizer, _now: dt.datetime) -> Obj:
     """May somebody do that?"""
     spec = _spec(SUBJECTACCESSREVIEWS, body)
-    faults = _access_faults(spec)
+    field_errors = _access_errors(spec)
     if not spec.user and not spec.groups:
         why = "at least one of user or group must be specified"
-        faults.insert(_union_faults(spec), field.invalid("spec.user", "", why))
-    _refuse(SUBJECTACCESSREVIEWS, faults + _metadata_faults(body))
+        field_errors.insert(_union_errors(spec), field.invalid("spec.user", "", why))
+    _refuse(SUBJECTACCESSREVIEWS, field_errors + _metadata_errors(body))
     return _answered(SUBJECTACCESSREVIEWS, body, _status(authorizer.authorize(spec.access(spec.subject()))))
 
 
 def self_subject_access_review(body: Obj, user: User, authorizer: Authorizer, _now: dt.datetime) -> Obj:
     """May I do that? `kubectl auth can-i` asks this."""
     spec = _spec(SELFSUBJECTACCESSREVIEWS, body)
-    _refuse(SELFSUBJECTACCESSREVIEWS, _access_faults(spec) + _metadata_faults(body))
+    _refuse(SELFSUBJECTACCESSREVIEWS, _access_errors(spec) + _metadata_errors(body))
     return _answered(SELFSUBJECTACCESSREVIEWS, body, _status(authorizer.authorize(spec.access(user))))
 
 
@@ -131,26 +131,26 @@ def _spec(kind: Kind, body: Obj) -> _Spec:
         raise BadRequest(f"{name} cannot be handled as a {kind.kind}: {error}") from error
 
 
-def _union_faults(spec: _Spec) -> int:
-    """How many faults stand before the one about the user."""
+def _union_errors(spec: _Spec) -> int:
+    """How many errors stand before the one about the user."""
     return int((spec.resource_attributes is None) == (spec.non_resource_attributes is None))
 
 
-def _access_faults(spec: _Spec) -> list[FieldError]:
+def _access_errors(spec: _Spec) -> list[FieldError]:
     asked, path = spec.resource_attributes, spec.non_resource_attributes
-    faults = []
+    field_errors = []
     if asked is not None and path is not None:
         shown = {"Path": path.path or "", "Verb": path.verb or ""}
-        faults.append(field.invalid("spec.nonResourceAttributes", shown, _NOT_BOTH))
+        field_errors.append(field.invalid("spec.nonResourceAttributes", shown, _NOT_BOTH))
     if asked is None and path is None:
-        faults.append(field.invalid("spec.resourceAttributes", None, _ONE_OF))
+        field_errors.append(field.invalid("spec.resourceAttributes", None, _ONE_OF))
     if asked is not None:
-        faults += _selector_faults("spec.resourceAttributes.fieldSelector", asked.field_selector)
-        faults += _selector_faults("spec.resourceAttributes.labelSelector", asked.label_selector)
-    return faults
+        field_errors += _selector_errors("spec.resourceAttributes.fieldSelector", asked.field_selector)
+        field_errors += _selector_errors("spec.resourceAttributes.labelSelector", asked.label_selector)
+    return field_errors
 
 
-def _selector_faults(path: str, selector: _Selector | None) -> list[FieldError]:
+def _selector_errors(path: str, selector: _Selector | None) -> list[FieldError]:
     if selector is None:
         return []
     if selector.raw_selector and selector.requirements:
@@ -161,7 +161,7 @@ def _selector_faults(path: str, selector: _Selector | None) -> list[FieldError]:
     return []
 
 
-def _metadata_faults(body: Obj) -> list[FieldError]:
+def _metadata_errors(body: Obj) -> list[FieldError]:
     meta = body.get("metadata")
     if not isinstance(meta, dict):
         return []
@@ -169,11 +169,11 @@ def _metadata_faults(body: Obj) -> list[FieldError]:
     return [field.invalid("metadata", filled, "must be empty")] if filled else []
 
 
-def _refuse(kind: Kind, faults: list[FieldError]) -> None:
+def _refuse(kind: Kind, field_errors: list[FieldError]) -> None:
     """The real server knows the kind by its group only at this point, and says so."""
-    if faults:
-        details = {"group": kind.group, "causes": [fault.cause() for fault in faults]}
-        raise Invalid(f'.{kind.group} "" is invalid: {join_errors(map(str, faults))}', details=details)
+    if field_errors:
+        details = {"group": kind.group, "causes": [field_error.cause() for field_error in field_errors]}
+        raise Invalid(f'.{kind.group} "" is invalid: {join_errors(map(str, field_errors))}', details=details)
 
 
 def _status(verdict: Verdict) -> Obj:

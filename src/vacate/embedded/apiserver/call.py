@@ -40,6 +40,6 @@ def dry_run_directives(request: Request) -> list[str]:
     if all(value == "All" for value in given):
         return given
     options = _OPTIONS.get(request.method, "CreateOptions")
-    fault = not_supported("dryRun", given, ("All",))
-    details = {"group": "meta.k8s.io", "kind": options, "causes": [fault.cause()]}
-    raise Invalid(f'{options}.meta.k8s.io "" is invalid: {fault}', details=details)
+    field_error = not_supported("dryRun", given, ("All",))
+    details = {"group": "meta.k8s.io", "kind": options, "causes": [field_error.cause()]}
+    raise Invalid(f'{options}.meta.k8s.io "" is invalid: {field_error}', details=details)

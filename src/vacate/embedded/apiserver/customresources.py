@@ -20,7 +20,7 @@ from vacate.embedded.apiserver.fieldvalidation import strict_error, warning_head
 from vacate.embedded.apiserver.patch import refusals
 from vacate.embedded.apiserver.patch.mergepatch import apply_merge_patch
 from vacate.embedded.apiserver.request.body import Unreadable
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.schema import protobuf, table
 from vacate.errors import ApiError, BadRequest, UnsupportedMedia
 from vacate.wire.mediatypes import media_type
@@ -32,10 +32,10 @@ _NOT_TYPED = (
     "application/json, application/yaml"
 )
 
-Verb = Callable[[Registry, Call], Awaitable[Response]]
+Verb = Callable[[Storage, Call], Awaitable[Response]]
 
 
-async def answer_checked(verb: Verb, registry: Registry, call: Call) -> Response:
+async def answer_checked(verb: Verb, registry: Storage, call: Call) -> Response:
     """The verb's answer, refused or with a word about it where the client sends unknown fields."""
     if call.request.method not in _WRITING:
         return await verb(registry, call)
@@ -71,11 +71,11 @@ def _check_identity(call: Call, obj: Obj) -> None:
         wrong = f"the API version in the data ({version}) does not match the expected API version"
         raise BadRequest(f"{wrong} ({kind.api_version})")
     if said != kind.kind:
-        fault = fielderrors.invalid("kind", said, f"must be {kind.kind}")
-        raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [fault])
+        field_error = fielderrors.invalid("kind", said, f"must be {kind.kind}")
+        raise status.invalid_as(kind.group, str(said), str(dig(obj, "metadata", "name") or ""), [field_error])
 
 
-def _refusal(registry: Registry, call: Call, unknown: list[str]) -> ApiError:
+def _refusal(registry: Storage, call: Call, unknown: list[str]) -> ApiError:
     told = strict_error(unknown)
     kind = call.kind
     if call.request.method != "PATCH":

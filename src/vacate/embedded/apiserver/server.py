@@ -23,7 +23,7 @@ from vacate.embedded.apiserver.metrics import Measure
 from vacate.embedded.apiserver.request.body import read_object
 from vacate.embedded.apiserver.request.route import Route, route
 from vacate.embedded.apiserver.response import objects
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources.table import SUBRESOURCES
 from vacate.embedded.apiserver.verbs.create import create
 from vacate.embedded.apiserver.verbs.delete import delete
@@ -60,7 +60,7 @@ class ApiServer:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Storage,
         authenticator: Authenticator,
         metrics: Metrics,
     ) -> None:
@@ -169,7 +169,7 @@ class ApiServer:
         return objects.unstored(call, filled, 201)
 
 
-def _call(request: Request, address: Route, kind: Kind, user: User, registry: Registry) -> Call:
+def _call(request: Request, address: Route, kind: Kind, user: User, registry: Storage) -> Call:
     # The path of a namespace names it twice: as namespace and as name. As an object it lives in none.
     namespace = address.namespace if kind.namespaced else ""
     name = address.name

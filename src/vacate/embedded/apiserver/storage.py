@@ -30,7 +30,7 @@ LogFiles = Callable[[str, str, str], list[Path]]
 
 
 @dataclass(slots=True)
-class Registry:
+class Storage:
     """The server's hands: store, clock, entropy and gates, and the few moves that all verbs share."""
 
     store: Store

@@ -6,9 +6,8 @@ here: the group of all nodes has the role, as in clusters that use RBAC alone.
 
 from __future__ import annotations
 
-from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, MASTERS
+from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, MASTERS, NODES
 from vacate.api.objects import Obj
-from vacate.embedded.apiserver.auth.rbacsubjects import NODES
 from vacate.embedded.bootstrap.componentroles import LEADER_LOCK, LEASE_LOCK
 from vacate.embedded.bootstrap.controllerroles import EVICTION_CONTROLLER
 from vacate.embedded.bootstrap.rules import binding, cluster_binding, group, role, service_account, user

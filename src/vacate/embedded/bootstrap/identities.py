@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.api.identity import MASTERS
-from vacate.embedded.apiserver.auth.rbacsubjects import (
-    NODES,
-    node_user,
-    service_account_groups,
-    service_account_user,
-)
+from vacate.api.identity import MASTERS, NODES, node_user, service_account_groups, service_account_user
 from vacate.wire.message import Peer
 
 ADMIN = Peer("kubernetes-admin", (MASTERS,))

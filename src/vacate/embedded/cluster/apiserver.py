@@ -18,7 +18,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.response.stored import key_of
 from vacate.embedded.apiserver.selectableattributes import project
 from vacate.embedded.apiserver.server import ApiServer
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create, update
 from vacate.embedded.bootstrap import bootstrap_objects, must_recreate, reconcile
 from vacate.embedded.bootstrap.identities import BOOTSTRAP
@@ -50,7 +50,7 @@ async def open_server(parts: ServerParts) -> ApiServer:
     store = Store(parts.log, project, metrics=parts.metrics)
     await store.open()
     authorizer = Authorizer(StoredRbac(store))
-    registry = Registry(
+    registry = Storage(
         store,
         parts.clock,
         parts.entropy,
@@ -67,7 +67,7 @@ async def open_server(parts: ServerParts) -> ApiServer:
     return ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
 
 
-async def _bootstrap(registry: Registry) -> None:
+async def _bootstrap(registry: Storage) -> None:
     """Create what is missing and add what newer releases want; take nothing away.
 
     All is staged before the first write is awaited, so that a disk syncs a few times and not once for each.
@@ -77,7 +77,7 @@ async def _bootstrap(registry: Registry) -> None:
         await write.done()
 
 
-def _stage(registry: Registry, kind: Kind, wanted: Obj) -> Iterator[Write]:
+def _stage(registry: Storage, kind: Kind, wanted: Obj) -> Iterator[Write]:
     """The writes that put one default object in place."""
     call = _call(registry, kind, wanted)
     entry = registry.store.get(key_of(kind, wanted))
@@ -96,7 +96,7 @@ def _stage(registry: Registry, kind: Kind, wanted: Obj) -> Iterator[Write]:
             yield write
 
 
-def _call(registry: Registry, kind: Kind, obj: Obj) -> Call:
+def _call(registry: Storage, kind: Kind, obj: Obj) -> Call:
     user = with_authenticated(User(BOOTSTRAP.name, BOOTSTRAP.groups))
     request = Request("POST", kind.collection_path(namespace_of(obj)), headers=CIMultiDict())
     return Call(request, user, kind, namespace_of(obj), name_of(obj), "", registry.clock.now())

@@ -24,7 +24,12 @@ from vacate.embedded.nodes.pool import NodePool
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.runtime.manager import Manager
 from vacate.wire.message import Peer
-from vacate.wiring.components import ControllerDescriptor, Surroundings, part_deps, part_manager
+from vacate.wiring.components import (
+    ControllerDescriptor,
+    Environment,
+    component_dependencies,
+    component_manager,
+)
 from vacate.wiring.controllers import enabled
 
 SCHEDULERS: Sequence[ControllerDescriptor] = (ControllerDescriptor("default-scheduler", scheduler),)
@@ -57,22 +62,22 @@ class ControlPlane:
     def __init__(
         self,
         transport_for: TransportFor,
-        around: Surroundings,
+        around: Environment,
         shapes: Sequence[NodeShape] = (),
         settings: NodeSettings | None = None,
         *,
         evictions: bool = True,
     ) -> None:
-        deps, recorder = part_deps(transport_for(node("simulated")), "kubelet", around)
+        deps, recorder = component_dependencies(transport_for(node("simulated")), "kubelet", around)
         self.nodes = NodePool(deps, shapes, settings)
         self._managers: list[Manager] = [
-            part_manager(transport_for(SCHEDULER), "default-scheduler", SCHEDULERS, around),
-            part_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
+            component_manager(transport_for(SCHEDULER), "default-scheduler", SCHEDULERS, around),
+            component_manager(transport_for(CONTROLLER_MANAGER), "controller-manager", CONTROLLERS, around),
             self.nodes.manager(recorder),
         ]
         if evictions:
             self._managers.append(
-                part_manager(
+                component_manager(
                     transport_for(EVICTION_CONTROLLER),
                     "vacate-manager",
                     enabled(around.gates),

@@ -28,13 +28,13 @@ from vacate.embedded.store.sqlite import SqliteLog
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
-from vacate.httpserver.listener import Edge
+from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import log_files
 from vacate.pki.tls import server_ssl_context
-from vacate.wiring.components import Surroundings
+from vacate.wiring.components import Environment
 from vacate.wiring.nodeagent import build_agent, container_environment
 
 HOST = "127.0.0.1"
@@ -145,7 +145,7 @@ class LocalCluster:
         pki = Pki(self.folder.pki, self._clock)
         pki.server()
         context = server_ssl_context(pki.file("server"), pki.authority.certificate_pem)
-        edge = Edge(server.handle, context)
+        edge = HttpListener(server.handle, context)
         self._undo.push_async_callback(edge.stop)
         try:
             await edge.start(HOST, self.settings.port)
@@ -161,7 +161,7 @@ class LocalCluster:
     def _run_parts(self, server: ApiServer) -> None:
         if not self.settings.controllers:
             return
-        around = Surroundings(self._clock, system_entropy(), self._metrics, self.settings.gates)
+        around = Environment(self._clock, system_entropy(), self._metrics, self.settings.gates)
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),
             around,
@@ -174,7 +174,7 @@ class LocalCluster:
         if self.settings.runtime == PROCESS:
             self._run_agents(server, around)
 
-    def _run_agents(self, server: ApiServer, around: Surroundings) -> None:
+    def _run_agents(self, server: ApiServer, around: Environment) -> None:
         """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
         nodes = self.folder.root.absolute() / "nodes"
         server.registry.logs = lambda name, uid, container: log_files(nodes / name, uid, container)

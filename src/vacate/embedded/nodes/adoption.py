@@ -14,7 +14,7 @@ from typing import Any
 from vacate.api.objects import dig
 from vacate.api.times import parse_time
 from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, arrive, end_run
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import PodTimings, after
 
 Survived = Callable[[dt.datetime | None], bool]
@@ -22,7 +22,7 @@ Survived = Callable[[dt.datetime | None], bool]
 
 
 def adopt(
-    pod: PaperPod, timings: PodTimings, now: dt.datetime, *, survived: Survived = lambda _: True
+    pod: SimulatedPod, timings: PodTimings, now: dt.datetime, *, survived: Survived = lambda _: True
 ) -> Life:
     """The life that the status tells of; one that never began where it tells of none."""
     statuses = pod.status.get("containerStatuses")
@@ -40,14 +40,14 @@ def adopt(
     return _resume(life, pod, told.get("state") or {}, timings, now, survived=survived)
 
 
-def _without_containers(pod: PaperPod, timings: PodTimings, now: dt.datetime) -> Life:
+def _without_containers(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
     life = arrive(pod, timings, _time(pod.status.get("startTime")) or now)
     return replace(life, starts=None, ended=True) if pod.terminal else life
 
 
 def _resume(
     life: Life,
-    pod: PaperPod,
+    pod: SimulatedPod,
     state: dict[str, Any],
     timings: PodTimings,
     now: dt.datetime,
@@ -65,7 +65,7 @@ def _resume(
     return replace(life, starts=now if life.last else after(life.arrived, timings.start))
 
 
-def _running(life: Life, pod: PaperPod, timings: PodTimings, began: dt.datetime) -> Life:
+def _running(life: Life, pod: SimulatedPod, timings: PodTimings, began: dt.datetime) -> Life:
     was_ready = any(
         one.get("type") == "ContainersReady" and one.get("status") == "True"
         for one in pod.status.get("conditions") or ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.embedded.nodes.podlifecycle import Life
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 
 
-def happenings(before: Life | None, after: Life, pod: PaperPod) -> list[EventNote]:
+def happenings(before: Life | None, after: Life, pod: SimulatedPod) -> list[EventNote]:
     """The events of a step, in the kubelet's words."""
     if before is None:
         return []

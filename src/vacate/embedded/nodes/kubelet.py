@@ -14,7 +14,7 @@ from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.events import happenings
 from vacate.embedded.nodes.podlifecycle import advance, next_moment
 from vacate.embedded.nodes.podstatus import Addresses, status_of
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine, Resident
 from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import PodTimings, timings_for
@@ -29,7 +29,7 @@ class PodReconciler:
     """One pod at a time. The life goes on by the clock alone; the API sees it as differences."""
 
     def __init__(
-        self, deps: Deps, pods: Reader[PaperPod], machines: Mapping[str, Machine], defaults: PodTimings
+        self, deps: Deps, pods: Reader[SimulatedPod], machines: Mapping[str, Machine], defaults: PodTimings
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
@@ -66,7 +66,7 @@ class PodReconciler:
         if machine is not None:
             self._homes[key] = machine
 
-    def _resident(self, machine: Machine, key: Key, pod: PaperPod, now: dt.datetime) -> Resident:
+    def _resident(self, machine: Machine, key: Key, pod: SimulatedPod, now: dt.datetime) -> Resident:
         found = machine.residents.get(key)
         if found is not None and found.life.uid == pod.metadata.uid:
             return found
@@ -87,14 +87,14 @@ class PodReconciler:
         for pod in self._pods.by_index(BY_NODE, machine.shape.name):
             machine.reserve_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
 
-    def _live_on(self, resident: Resident, pod: PaperPod, now: dt.datetime) -> None:
+    def _live_on(self, resident: Resident, pod: SimulatedPod, now: dt.datetime) -> None:
         before = resident.life
         resident.life = advance(before, pod, self._timings(pod), now)
         for note in happenings(before, resident.life, pod):
             self._recorder.record(note)
 
     async def _write_status(
-        self, machine: Machine, resident: Resident, pod: PaperPod, now: dt.datetime
+        self, machine: Machine, resident: Resident, pod: SimulatedPod, now: dt.datetime
     ) -> None:
         shape = machine.shape
         own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)
@@ -106,9 +106,9 @@ class PodReconciler:
         answer = await self._client.patch(
             PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
         )
-        resident.written = msgspec.convert(answer, PaperPod)
+        resident.written = msgspec.convert(answer, SimulatedPod)
 
-    async def _release(self, key: Key, pod: PaperPod) -> None:
+    async def _release(self, key: Key, pod: SimulatedPod) -> None:
         """The containers are gone: let the API server remove the pod, if it still is this one."""
         try:
             await self._client.delete(
@@ -117,11 +117,11 @@ class PodReconciler:
         except (NotFound, Conflict):
             return
 
-    def _timings(self, pod: PaperPod) -> PodTimings:
+    def _timings(self, pod: SimulatedPod) -> PodTimings:
         return timings_for(pod.metadata.annotations, self._defaults)
 
 
-def _newer(written: PaperPod | None, cached: PaperPod) -> PaperPod:
+def _newer(written: SimulatedPod | None, cached: SimulatedPod) -> SimulatedPod:
     """What the last write returned, until the cache has caught up with it."""
     if written is None or written.metadata.uid != cached.metadata.uid:
         return cached

@@ -7,7 +7,7 @@ import datetime as dt
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded.nodes.podlifecycle import Life
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
@@ -15,7 +15,7 @@ OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "Containe
 """What the node writes; every other condition belongs to someone else and is left alone."""
 
 
-def conditions_of(life: Life, pod: PaperPod, phase: str, now: dt.datetime) -> list[Obj]:
+def conditions_of(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> list[Obj]:
     """The conditions in the order in which a kubelet writes them, times of unchanged ones kept."""
     containers = _containers_ready(life, pod, phase, now)
     wanted = (
@@ -32,7 +32,7 @@ def conditions_of(life: Life, pod: PaperPod, phase: str, now: dt.datetime) -> li
 _Verdict = tuple[str, str, str]  # status, reason, message
 
 
-def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: PaperPod, now: dt.datetime) -> Obj:
+def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: SimulatedPod, now: dt.datetime) -> Obj:
     status, reason, message = verdict
     same = old is not None and old.get("status") == status
     since = old.get("lastTransitionTime") if same and old else None
@@ -59,7 +59,7 @@ def _ready_to_start(life: Life) -> _Verdict:
     return "False", "PodSandboxNotReady", "no pod sandbox exists"
 
 
-def _initialized(life: Life, pod: PaperPod, phase: str) -> _Verdict:
+def _initialized(life: Life, pod: SimulatedPod, phase: str) -> _Verdict:
     if phase == "Succeeded":
         return "True", "PodCompleted", ""
     begun = life.running or (life.last is not None and life.last.started is not None)
@@ -69,7 +69,7 @@ def _initialized(life: Life, pod: PaperPod, phase: str) -> _Verdict:
     return "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
 
 
-def _containers_ready(life: Life, pod: PaperPod, phase: str, now: dt.datetime) -> _Verdict:
+def _containers_ready(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> _Verdict:
     if phase in _DONE:
         return "False", _DONE[phase], ""
     if life.ready(now):
@@ -79,16 +79,16 @@ def _containers_ready(life: Life, pod: PaperPod, phase: str, now: dt.datetime) -
     return "False", "ContainersNotReady", f"containers with unready status: [{names}]"
 
 
-def _ready(containers: _Verdict, pod: PaperPod) -> _Verdict:
+def _ready(containers: _Verdict, pod: SimulatedPod) -> _Verdict:
     if containers[0] != "True" or not pod.spec.readiness_gates:
         return containers
     present = {one.get("type"): one.get("status") for one in pod.status.get("conditions") or ()}
-    faults = [_gate_fault(gate.condition_type, present) for gate in pod.spec.readiness_gates]
-    message = ", ".join(fault for fault in faults if fault)
+    field_errors = [_gate_error(gate.condition_type, present) for gate in pod.spec.readiness_gates]
+    message = ", ".join(field_error for field_error in field_errors if field_error)
     return ("False", "ReadinessGatesNotReady", message) if message else containers
 
 
-def _gate_fault(gate: str, present: dict[str | None, str | None]) -> str:
+def _gate_error(gate: str, present: dict[str | None, str | None]) -> str:
     if gate not in present:
         return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
     if present[gate] != "True":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, replace
 
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import PodTimings, after, earliest
 
 KILLED = 137
@@ -64,12 +64,12 @@ class Life:
         return self.running and self.ready_at is not None and self.ready_at <= now
 
 
-def arrive(pod: PaperPod, timings: PodTimings, now: dt.datetime) -> Life:
+def arrive(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
     """A pod that is new to its node."""
     return Life(uid=pod.metadata.uid, arrived=now, starts=after(now, timings.start))
 
 
-def advance(life: Life, pod: PaperPod, timings: PodTimings, now: dt.datetime) -> Life:
+def advance(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
     """Take every step that is due by now."""
     if pod.deleting or pod.terminal:
         life = _ask_to_stop(life, pod, timings, now)
@@ -93,7 +93,7 @@ def backoff_after(failures: int) -> float:
     return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), LONGEST_BACKOFF)
 
 
-def _ask_to_stop(life: Life, pod: PaperPod, timings: PodTimings, now: dt.datetime) -> Life:
+def _ask_to_stop(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
     grace = pod.grace_seconds
     if life.ended or (life.grace is not None and life.grace <= grace):
         return life
@@ -119,7 +119,7 @@ def _next_step(life: Life) -> dt.datetime | None:
     return life.asked or life.starts
 
 
-def _step(life: Life, pod: PaperPod, timings: PodTimings, due: dt.datetime) -> Life:
+def _step(life: Life, pod: SimulatedPod, timings: PodTimings, due: dt.datetime) -> Life:
     if life.running:
         return _finish_run(life, pod, due)
     if life.stopping:
@@ -140,13 +140,13 @@ def _begin_run(life: Life, timings: PodTimings, due: dt.datetime) -> Life:
     )
 
 
-def _finish_run(life: Life, pod: PaperPod, due: dt.datetime) -> Life:
+def _finish_run(life: Life, pod: SimulatedPod, due: dt.datetime) -> Life:
     by_itself = due in (life.exits_at, life.stop_at)
     code = life.exit_code if by_itself else KILLED
     return end_run(life, pod, code, due)
 
 
-def end_run(life: Life, pod: PaperPod, code: int, due: dt.datetime) -> Life:
+def end_run(life: Life, pod: SimulatedPod, code: int, due: dt.datetime) -> Life:
     """The containers end with a code; the restart policy says whether that is the end of the pod."""
     assert life.began is not None
     life = replace(life, last=Exit(code, life.began, due), began=None, ready_at=None, exits_at=None)

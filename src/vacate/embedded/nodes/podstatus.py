@@ -9,7 +9,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded.nodes.podconditions import conditions_of
 from vacate.embedded.nodes.podlifecycle import Exit, Life
-from vacate.embedded.nodes.projections import PaperContainer, PaperPod
+from vacate.embedded.nodes.projections import PaperContainer, SimulatedPod
 
 _LOST = "The container could not be located when the pod was terminated"
 
@@ -22,7 +22,7 @@ class Addresses:
     host: str
 
 
-def status_of(life: Life, pod: PaperPod, where: Addresses, now: dt.datetime) -> Obj:
+def status_of(life: Life, pod: SimulatedPod, where: Addresses, now: dt.datetime) -> Obj:
     """Every field of the status that the node answers for."""
     phase = phase_of(life, pod)
     status: Obj = {
@@ -43,7 +43,7 @@ def status_of(life: Life, pod: PaperPod, where: Addresses, now: dt.datetime) -> 
     return status
 
 
-def phase_of(life: Life, pod: PaperPod) -> str:
+def phase_of(life: Life, pod: SimulatedPod) -> str:
     """The phase; one that the API shows as final stays."""
     if pod.terminal:
         return pod.phase
@@ -52,11 +52,11 @@ def phase_of(life: Life, pod: PaperPod) -> str:
     return "Running" if life.running or life.last is not None else "Pending"
 
 
-def _has_address(life: Life, pod: PaperPod) -> bool:
+def _has_address(life: Life, pod: SimulatedPod) -> bool:
     return pod.spec.host_network or life.running or (life.last is not None and life.last.started is not None)
 
 
-def _container(spec: PaperContainer, life: Life, pod: PaperPod, now: dt.datetime) -> Obj:
+def _container(spec: PaperContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
     identity = f"sim://{life.uid}/{spec.name}/{life.restarts}"
     status: Obj = {
         "name": spec.name,
@@ -73,7 +73,7 @@ def _container(spec: PaperContainer, life: Life, pod: PaperPod, now: dt.datetime
     return status
 
 
-def _state(spec: PaperContainer, life: Life, pod: PaperPod, identity: str) -> Obj:
+def _state(spec: PaperContainer, life: Life, pod: SimulatedPod, identity: str) -> Obj:
     if life.began is not None and life.running:
         return {"running": {"startedAt": format_time(life.began)}}
     if life.ended:
@@ -104,7 +104,7 @@ def _terminated(run: Exit | None, identity: str) -> Obj:
     }
 
 
-def _init(spec: PaperContainer, life: Life, pod: PaperPod, now: dt.datetime) -> Obj:
+def _init(spec: PaperContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
     """Init containers take the time of the start; those that go on run beside the others."""
     if spec.restart_policy == "Always":
         return _container(spec, life, pod, now)

@@ -12,7 +12,7 @@ from vacate.api.types import Node
 from vacate.embedded.nodes.kubelet import BY_NODE, PodReconciler
 from vacate.embedded.nodes.leases import Heartbeats
 from vacate.embedded.nodes.nodeobjects import NodeShape
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.registration import NodeReconciler
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.simulatednode import Machine
@@ -45,7 +45,7 @@ class NodePool:
         self._informers = deps.informers
         pods = deps.informers.informer(
             PODS,
-            PaperPod,
+            SimulatedPod,
             field_selector=f"spec.nodeName={only}" if only else "spec.nodeName!=",
             indexes={BY_NODE: lambda pod: (pod.spec.node_name,)},
         )

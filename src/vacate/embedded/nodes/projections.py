@@ -38,7 +38,7 @@ class PaperPodSpec(Projection, frozen=True):
     host_network: bool = False
 
 
-class PaperPod(Projection, frozen=True, gc=True):
+class SimulatedPod(Projection, frozen=True, gc=True):
     """A pod as its simulated node sees it."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vacate.embedded.nodes.nodeobjects import ADDRESSES_PER_NODE, NodeShape
 from vacate.embedded.nodes.podlifecycle import Life
-from vacate.embedded.nodes.projections import PaperPod
+from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.runtime.reconcile import Key
 
 
@@ -17,7 +17,7 @@ class Resident:
 
     life: Life
     address: int  # its place among the node's addresses; -1 for none of its own
-    written: PaperPod | None = None  # what the last write returned; newer than the cache for a while
+    written: SimulatedPod | None = None  # what the last write returned; newer than the cache for a while
     released: bool = False  # the final DELETE was accepted
 
 

@@ -11,7 +11,7 @@ from vacate.embedded.schema.custom import settle_custom
 from vacate.embedded.schema.normalize import normalise_struct
 from vacate.embedded.schema.scan import CHANGES, UNKNOWN, WRONG, scanner
 from vacate.embedded.schema.table import Field, Shape, Struct, Table, TypeRef, table
-from vacate.embedded.schema.typeerrors import faults_of
+from vacate.embedded.schema.typeerrors import errors_of
 from vacate.embedded.schema.unknown import drop_unknown
 from vacate.embedded.schema.zerovalues import completer
 from vacate.errors import BadRequest
@@ -35,9 +35,9 @@ def decode(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> Obj:
 
     Fields that the type does not have are dropped, and their paths added to `unknown`.
     """
-    faults = settle(kind, obj, unknown)
-    if faults:
-        raise refusal(kind, faults[0])
+    field_errors = settle(kind, obj, unknown)
+    if field_errors:
+        raise refusal(kind, field_errors[0])
     return obj
 
 
@@ -50,7 +50,7 @@ def settle(kind: TypeRef, obj: Obj, unknown: list[str] | None = None) -> list[st
         return []
     found = scanner(struct.name)(obj)
     if found & WRONG:
-        return faults_of(struct, obj)
+        return errors_of(struct, obj)
     if found & UNKNOWN:
         dropped = drop_unknown(struct, obj)
         if unknown is not None:
@@ -68,7 +68,7 @@ def complete(kind: TypeRef, obj: Obj) -> None:
         fill(obj)
 
 
-def refusal(ref: TypeRef, fault: str) -> BadRequest:
+def refusal(ref: TypeRef, field_error: str) -> BadRequest:
     """400 for an object that cannot be read as one of its type."""
     name, version = (ref.kind, ref.version) if isinstance(ref, Kind) else (ref[1], ref[0].rpartition("/")[2])
-    return BadRequest(f'{name} in version "{version}" cannot be handled as a {name}: {fault}')
+    return BadRequest(f'{name} in version "{version}" cannot be handled as a {name}: {field_error}')

@@ -1,6 +1,6 @@
 """Decoding of custom resources: metadata as all kinds have it, the rest pruned by the structural schema.
 
-Wrong types below spec and status are no matter of decoding: validation finds them, with all other faults.
+Wrong types below spec and status are no matter of decoding: validation finds them, with all other errors.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from vacate.crds.schema import structure
 from vacate.embedded.schema.normalize import normalise_struct
 from vacate.embedded.schema.scan import CLEAN, WRONG, scanner
 from vacate.embedded.schema.table import table
-from vacate.embedded.schema.typeerrors import faults_of
+from vacate.embedded.schema.typeerrors import errors_of
 
 _METADATA = "meta.v1.ObjectMeta"
 
@@ -26,7 +26,7 @@ def settle_custom(kind: Kind, obj: Obj) -> list[str]:
     struct = table().structs[_METADATA]
     found = scanner(_METADATA)(meta)
     if found & WRONG:
-        return faults_of(struct, meta)
+        return errors_of(struct, meta)
     for key in [key for key in meta if key not in struct.fields]:
         del meta[key]
     if found != CLEAN:

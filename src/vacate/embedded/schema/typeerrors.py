@@ -1,4 +1,4 @@
-"""Why an object cannot be decoded, in the words of Go's JSON decoder, which reports the first fault."""
+"""Why an object cannot be decoded, in the words of Go's JSON decoder, which reports the first error."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LIMITS = {"int32": 2**31, "int64": 2**63}
 @dataclass(frozen=True, slots=True)
 class _Fault:
     text: str
-    # Times and quantities decode themselves and end the decoding at once; other faults are only remembered.
+    # Times and quantities decode themselves and end the decoding at once; other errors are only remembered.
     ends: bool = False
 
 
-def faults_of(struct: Struct, obj: Any) -> list[str]:
-    """All faults; the first one is what a server answers."""
+def errors_of(struct: Struct, obj: Any) -> list[str]:
+    """All errors; the first one is what a server answers."""
     found = list(_struct(struct, obj, "", ""))
-    return [fault.text for fault in sorted(found, key=lambda fault: not fault.ends)]
+    return [field_error.text for field_error in sorted(found, key=lambda field_error: not field_error.ends)]
 
 
 def _struct(struct: Struct, value: Any, path: str, outer: str) -> Iterator[_Fault]:
@@ -85,8 +85,8 @@ def _scalar(shape: Shape, value: Any, path: str, outer: str) -> Iterator[_Fault]
         if type(value) not in (int, float):
             yield _unmarshal(_describe(value), outer, path, _go_type(shape))
     elif not isinstance(value, bool if form == "bool" else str):
-        fault = _unmarshal(_describe(value), outer, path, _go_type(shape))
-        yield _Fault(fault.text, ends="time" in form)
+        field_error = _unmarshal(_describe(value), outer, path, _go_type(shape))
+        yield _Fault(field_error.text, ends="time" in form)
     elif isinstance(value, bool):
         return
     elif "time" in form:

@@ -1,7 +1,7 @@
 """From a map to a typed object without JSON in between, as kube-apiserver does it after a strategic merge.
 
 It is laxer than decoding: numbers too large for their field wrap around, and whole floats are numbers. What
-it refuses it refuses in other words, and it stops at the first fault, in the order of Go's fields.
+it refuses it refuses in other words, and it stops at the first error, in the order of Go's fields.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _requests(settings: Settings, path: str) -> Obj:
 
 
 def _status(settings: Settings) -> Obj:
-    """Progress of requests. The first to look, so that all faults are told at once; it changes nothing."""
+    """Progress of requests. The first to look, so that all errors are told at once; it changes nothing."""
     return _hook(
         f"status.evictionrequests.mutate.{_SUFFIX}",
         objectnames.MUTATE_REQUESTS,

@@ -15,7 +15,7 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.sdk.interceptors.interceptor import Interceptor
-from vacate.sdk.interceptors.turnrunner import Work
+from vacate.sdk.interceptors.turnrunner import TurnRunner
 from vacate.sdk.turnstate import is_newer, is_terminating, is_turn_of
 
 log = logging.getLogger(__name__)
@@ -24,14 +24,16 @@ LOOK_AGAIN = 1.0
 """Seconds after a turn that was ended from outside until its request is looked at once more."""
 
 
-class Desk:
+class TurnPool:
     """The turns that are being worked on, at most so many at once; the others wait in the order they came."""
 
     def __init__(self, interceptor: Interceptor, deps: Deps) -> None:
         self._interceptor = interceptor
         self._deps = deps
         self._slots = asyncio.Semaphore(interceptor.concurrency)
-        self._open: dict[Key, tuple[Work, asyncio.Task[None]]] = {}  # begun or waiting, and not yet over
+        self._open: dict[
+            Key, tuple[TurnRunner, asyncio.Task[None]]
+        ] = {}  # begun or waiting, and not yet over
         # Turns that are over, each with the request as it was when that was seen: caches may be behind.
         self._known: dict[Key, EvictionRequest] = {}
         self.look_again: Callable[[Key], None] = lambda key: None
@@ -39,14 +41,14 @@ class Desk:
     def __len__(self) -> int:
         return len(self._open)
 
-    def get(self, key: Key) -> Work | None:
+    def get(self, key: Key) -> TurnRunner | None:
         """The work on a request, if there is any."""
         found = self._open.get(key)
         return found[0] if found else None
 
     def begin(self, key: Key, request: EvictionRequest) -> None:
         """Work on the request as soon as there is room."""
-        work = Work(self._interceptor, request, self._deps)
+        work = TurnRunner(self._interceptor, request, self._deps)
         task = asyncio.get_running_loop().create_task(
             self._in_turn(work), name=f"{self._interceptor.name} {key}"
         )
@@ -69,12 +71,12 @@ class Desk:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _in_turn(self, work: Work) -> None:
+    async def _in_turn(self, work: TurnRunner) -> None:
         async with self._slots:
             if work.ledger.ended is None:
                 await work.run()
 
-    def _over(self, key: Key, work: Work, task: asyncio.Task[None]) -> None:
+    def _over(self, key: Key, work: TurnRunner, task: asyncio.Task[None]) -> None:
         self._open.pop(key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s: %s: the machinery failed", self._interceptor.name, key, exc_info=error)
@@ -86,7 +88,7 @@ class Desk:
 class TurnReconciler:
     """Starts work on the requests whose turn it is, and tells the work what became of its request."""
 
-    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: Desk) -> None:
+    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: TurnPool) -> None:
         self._name = interceptor.name
         self._requests = informer.reader
         self._desk = desk
@@ -111,7 +113,7 @@ class InterceptorController(Controller):
     """A controller that takes its handlers with it when it stops."""
 
     def __init__(
-        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, desk: Desk
+        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, desk: TurnPool
     ) -> None:
         super().__init__(name, reconciler, [source], deps)
         self.desk = desk
@@ -135,7 +137,7 @@ def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
         label_selector=interceptor.label_selector,
         field_selector=one,
     )
-    desk = Desk(interceptor, deps)
+    desk = TurnPool(interceptor, deps)
     reconciler = TurnReconciler(interceptor, informer, desk)
     return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
 

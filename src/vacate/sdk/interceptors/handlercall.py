@@ -8,9 +8,9 @@ from typing import Any
 
 from vacate.sdk.errors import TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.heartbeat import Pulse
+from vacate.sdk.interceptors.heartbeat import HeartbeatLoop
 from vacate.sdk.interceptors.interceptor import Interceptor
-from vacate.sdk.interceptors.statuswriter import Ledger
+from vacate.sdk.interceptors.statuswriter import StatusWriter
 from vacate.sdk.values import Declined, Finished, Outcome, TurnEndReason
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _strays: dict[asyncio.Task[Any], None] = {}  # handlers that ignored their cance
 
 
 async def call(
-    interceptor: Interceptor, leave: EvictionContext, ledger: Ledger, pulse: Pulse
+    interceptor: Interceptor, leave: EvictionContext, ledger: StatusWriter, pulse: HeartbeatLoop
 ) -> Outcome | Exception:
     """What the handler returned or raised; whether the turn is over is for the ledger to say."""
     loop = asyncio.get_running_loop()
@@ -45,7 +45,7 @@ async def _called(interceptor: Interceptor, leave: EvictionContext) -> Outcome |
     return await interceptor.handler(leave)
 
 
-async def _let_go(handler: asyncio.Task[Any], ledger: Ledger) -> None:
+async def _let_go(handler: asyncio.Task[Any], ledger: StatusWriter) -> None:
     """Cancel a handler that still runs, and give it a while to clean up."""
     if handler.done():
         return

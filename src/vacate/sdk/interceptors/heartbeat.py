@@ -12,7 +12,7 @@ from vacate.clock import PassiveClock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, TransportError
 from vacate.sdk.errors import ContractError, TurnLost
-from vacate.sdk.interceptors.statuswriter import Ledger
+from vacate.sdk.interceptors.statuswriter import StatusWriter
 
 log = logging.getLogger(__name__)
 
@@ -20,12 +20,12 @@ AFTER_TROUBLE = 10.0
 _EARLIEST = 0.8
 
 
-class Pulse:
+class HeartbeatLoop:
     """Writes a heartbeat whenever one is due, unless the handler shows no progress within its own limit."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: StatusWriter,
         clock: PassiveClock,
         entropy: Entropy,
         *,

@@ -12,7 +12,7 @@ from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SOFT
 from vacate.errors import ConfigError
-from vacate.eviction.registration import name_faults
+from vacate.eviction.registration import name_errors
 from vacate.sdk.arguments import (
     checked_namespace,
     checked_policy,
@@ -65,9 +65,11 @@ class Interceptor:
 
     def __post_init__(self) -> None:
         allowed = (*ALLOWED_KUBERNETES_NAMES, *self.allowed_names)
-        faults = name_faults(self.name, "name", allowed)
-        if faults:
-            raise ConfigError(f"interceptor {self.name!r}: {'; '.join(str(fault) for fault in faults)}")
+        field_errors = name_errors(self.name, "name", allowed)
+        if field_errors:
+            raise ConfigError(
+                f"interceptor {self.name!r}: {'; '.join(str(field_error) for field_error in field_errors)}"
+            )
         try:
             self._check_options()
         except ConfigError as error:

@@ -28,7 +28,7 @@ _CONFLICTS = 10
 _NOTHING = Report()
 
 
-class Ledger:
+class StatusWriter:
     """What is known of a request, and what its active interceptor has said and still wants to say."""
 
     def __init__(

@@ -27,8 +27,8 @@ from vacate.errors import (
 )
 from vacate.runtime.events import Recorder
 from vacate.sdk.errors import TurnLost
-from vacate.sdk.interceptors.heartbeat import Pulse
-from vacate.sdk.interceptors.statuswriter import Ledger
+from vacate.sdk.interceptors.heartbeat import HeartbeatLoop
+from vacate.sdk.interceptors.statuswriter import StatusWriter
 from vacate.sdk.values import NoEstimate
 
 T = TypeVar("T")
@@ -45,8 +45,8 @@ class Turn:
     """The turn: who, over what, by which means."""
 
     name: str
-    ledger: Ledger
-    pulse: Pulse
+    ledger: StatusWriter
+    pulse: HeartbeatLoop
     client: Client
     clock: Clock
     entropy: Entropy

@@ -24,11 +24,11 @@ from vacate.sdk.arguments import checked_policy
 from vacate.sdk.errors import ContractError, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.handlercall import call
-from vacate.sdk.interceptors.heartbeat import Pulse
+from vacate.sdk.interceptors.heartbeat import HeartbeatLoop
 from vacate.sdk.interceptors.interceptor import DEFAULT_PROGRESS_WITHIN, Interceptor
-from vacate.sdk.interceptors.statuswriter import Ledger
+from vacate.sdk.interceptors.statuswriter import StatusWriter
 from vacate.sdk.interceptors.turn import Turn
-from vacate.sdk.turnstate import can_leave, is_wanted
+from vacate.sdk.turnstate import is_wanted, needs_preparation
 from vacate.sdk.values import Condition, Declined, Finished, OnFailure, Outcome, Report, TurnEndReason
 from vacate.views.phrases import counted
 
@@ -38,7 +38,7 @@ FIRST_RETRY, LONGEST_RETRY = 10.0, 300.0
 AFTER_REFUSAL = 60.0
 
 
-class Work:
+class TurnRunner:
     """One turn, from taking it on to its end. Only cancellation gets out of `run`, and the turn is kept."""
 
     def __init__(self, interceptor: Interceptor, request: EvictionRequest, deps: Deps) -> None:
@@ -48,8 +48,8 @@ class Work:
         self._interval = interceptor.heartbeat_for(deadline).total_seconds()
         self._resumed = has_responded(request)
         interval = interceptor.heartbeat_for(deadline)
-        self.ledger = Ledger(deps.client, deps.clock, request, interceptor.name, interval)
-        self._pulse = Pulse(
+        self.ledger = StatusWriter(deps.client, deps.clock, request, interceptor.name, interval)
+        self._pulse = HeartbeatLoop(
             self.ledger,
             deps.clock,
             deps.entropy,
@@ -94,7 +94,7 @@ class Work:
             await self._pass_on(f"{self._interceptor.name} has declined: {why}.", self._declined(why))
             return
         pod = await self._turn.persist(self._turn.live_pod)
-        if pod is None or not can_leave(self.ledger.request, pod) or not self._wanted(pod):
+        if pod is None or not needs_preparation(self.ledger.request, pod) or not self._wanted(pod):
             return
         await self._take_on_in_the_end()
         if is_wanted(self.ledger.request):

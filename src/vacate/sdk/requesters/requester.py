@@ -68,9 +68,9 @@ class Requester:
         entropy: Entropy | None = None,
     ) -> None:
         checked_namespace("namespace", namespace)
-        faults = dns1123_subdomain(name)
-        if faults:
-            raise ConfigError(f"requester {name!r}: {'; '.join(faults)}")
+        field_errors = dns1123_subdomain(name)
+        if field_errors:
+            raise ConfigError(f"requester {name!r}: {'; '.join(field_errors)}")
         self.name = name
         self.namespace = namespace  # of pods that are named without one
         self.client = client

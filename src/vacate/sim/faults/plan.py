@@ -16,7 +16,7 @@ from vacate.wire.message import Request
 
 
 @dataclass(frozen=True, slots=True)
-class Climate:
+class FaultRates:
     """How bad the weather gets: chances from 0 to 1, spans in seconds."""
 
     requests: float = 0.0  # that something goes wrong with a request
@@ -31,10 +31,10 @@ _AFTER_THE_WORK = (500, 502, 504)
 _WRITES = ("PATCH", "PUT", "DELETE")
 
 
-class Weather:
+class FaultPlan:
     """Draws faults while it is bad. One draw decides whether a request is hit at all."""
 
-    def __init__(self, climate: Climate, entropy: Entropy) -> None:
+    def __init__(self, climate: FaultRates, entropy: Entropy) -> None:
         self._climate = climate
         self._entropy = entropy
         self.bad = True

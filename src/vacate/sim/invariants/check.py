@@ -7,14 +7,14 @@ from collections.abc import Container, Iterable, Iterator
 from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.completion import ending_breaches
 from vacate.sim.invariants.evictions import eviction_breaches
-from vacate.sim.invariants.history import Chronicle, Place
+from vacate.sim.invariants.history import Place, RequestHistory
 from vacate.sim.invariants.turns import turn_breaches
 
 STORM = 12
 """Writes of one request in one second: so many come only from writers that undo each other's work."""
 
 
-def storms(chronicle: Chronicle) -> Iterator[str]:
+def storms(chronicle: RequestHistory) -> Iterator[str]:
     """Requests that were written without end, each told once."""
     recent: dict[Place, list[float]] = {}
     told: dict[Place, None] = {}
@@ -27,7 +27,7 @@ def storms(chronicle: Chronicle) -> Iterator[str]:
             yield f"{step}: {STORM} writes in a second"
 
 
-def breaches(chronicle: Chronicle, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
+def breaches(chronicle: RequestHistory, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
     """Everything that went against the rules, in words, from the whole history of a server."""
     for step in chronicle.steps:
         for told in (*turn_breaches(step), *ending_breaches(step)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, OWN_CONDITIONS, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.sim.invariants.history import Chronicle, Step, Version
+from vacate.sim.invariants.history import RequestHistory, Step, Version
 
 SOON = 5.0
 """Seconds in which a controller that hears of a pod's end has written it down."""
@@ -27,7 +27,7 @@ def ending_breaches(step: Step) -> Iterator[str]:
         yield from _untrue(step, step.before.request, step.after.request)
 
 
-def late_endings(chronicle: Chronicle, since: float) -> Iterator[str]:
+def late_endings(chronicle: RequestHistory, since: float) -> Iterator[str]:
     """Requests that went on although their pod had ended, from when on controllers had no excuse."""
     for place in chronicle.places:
         begin = max(chronicle.ended.get(place[1], math.inf), since)
@@ -38,7 +38,7 @@ def late_endings(chronicle: Chronicle, since: float) -> Iterator[str]:
             yield f"request {place[0]}/{place[1]} went on {told} after its pod had ended"
 
 
-def late_cancellations(chronicle: Chronicle, since: float) -> Iterator[str]:
+def late_cancellations(chronicle: RequestHistory, since: float) -> Iterator[str]:
     """Requests that nobody wanted any more and that went on, from when on controllers had no excuse."""
     for place in chronicle.places:
         unwanted: float | None = None  # since when

@@ -12,7 +12,7 @@ from vacate.api.objects import dig
 from vacate.api.types.core import Pod
 from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.completion import is_cancelled
-from vacate.sim.invariants.history import Chronicle, Place, Version, moment
+from vacate.sim.invariants.history import Place, RequestHistory, Version, moment
 from vacate.sim.invariants.turns import may_pass
 from vacate.wire.message import Request
 
@@ -31,7 +31,7 @@ def concerns_evictions(request: Request) -> bool:
 
 
 def eviction_breaches(
-    heard: Iterable[Heard], chronicle: Chronicle, controllers: Container[str]
+    heard: Iterable[Heard], chronicle: RequestHistory, controllers: Container[str]
 ) -> Iterator[str]:
     """Evictions that a controller should not have asked for; those of others are theirs to answer for."""
     looks: dict[tuple[str, Place], Heard] = {}  # the last successful read of a request by each process
@@ -56,7 +56,7 @@ def _place(found: re.Match[str]) -> Place:
 
 
 def _judge(
-    entry: Heard, namespace: str, looks: dict[tuple[str, Place], Heard], chronicle: Chronicle
+    entry: Heard, namespace: str, looks: dict[tuple[str, Place], Heard], chronicle: RequestHistory
 ) -> Iterator[str]:
     uid = uid_of(entry)
     if not uid:
@@ -73,7 +73,7 @@ def _judge(
         yield from _look(entry, looks.get((entry.link, place)), chronicle, place)
 
 
-def _look(entry: Heard, look: Heard | None, chronicle: Chronicle, place: Place) -> Iterator[str]:
+def _look(entry: Heard, look: Heard | None, chronicle: RequestHistory, place: Place) -> Iterator[str]:
     """Where there are interceptors the request itself is read just before, and must have allowed it."""
     if look is None or entry.at - look.answered > LONGEST_LOOK:
         yield "the request was not read before"

@@ -66,7 +66,7 @@ def moment(seconds: float) -> dt.datetime:
     return EPOCH + dt.timedelta(seconds=seconds)
 
 
-class Chronicle:
+class RequestHistory:
     """All steps in order, by request, and every pod that ever was, by uid."""
 
     def __init__(self, history: History) -> None:

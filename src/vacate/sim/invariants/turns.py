@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from vacate.api.types.evictionrequest import INTERCEPTOR_ASSIGNED, EvictionRequest
 from vacate.api.types.meta import condition
-from vacate.sim.invariants.history import Chronicle, Step
+from vacate.sim.invariants.history import RequestHistory, Step
 
 SKEW = dt.timedelta(seconds=10)
 """How far the clock of a process may be from the true time."""
@@ -48,7 +48,7 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
     yield from _fresh(after)
 
 
-def hasty_breaches(chronicle: Chronicle, starts: Sequence[float]) -> Iterator[str]:
+def hasty_breaches(chronicle: RequestHistory, starts: Sequence[float]) -> Iterator[str]:
     """Turns that were taken away by a controller that had not listened for a tenth of the deadline.
 
     `starts` are the times at which the only controller began to listen, in order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
 from vacate.eviction.model import Ending, Stage
-from vacate.views.model import Act, Remedy, Scene
+from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
 from vacate.views.remedies import ask_again
 
@@ -16,13 +16,13 @@ _HEADLINES = {
 }
 
 
-def over(scene: Scene) -> Act:
+def over(scene: ExplanationInput) -> Section:
     """The request is complete."""
     found = condition(scene.request.status.conditions, COMPLETE)
     ending = _ending(found.reason if found else "")
     since = found.last_transition_time if found else None
     cancelled = ending is Ending.CANCELLED
-    return Act(
+    return Section(
         headline=_HEADLINES[ending].format(scene.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=(
@@ -35,10 +35,10 @@ def over(scene: Scene) -> Act:
     )
 
 
-def finishing(scene: Scene, ending: Ending) -> Act:
+def finishing(scene: ExplanationInput, ending: Ending) -> Section:
     """The end has come and is not written down yet."""
     cancelled = ending is Ending.CANCELLED
-    return Act(
+    return Section(
         headline=_HEADLINES[ending].format(scene.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=_who_is_there(scene, cancelled=cancelled),
@@ -48,10 +48,10 @@ def finishing(scene: Scene, ending: Ending) -> Act:
     )
 
 
-def unadmitted(scene: Scene) -> Act:
+def unadmitted(scene: ExplanationInput) -> Section:
     """Nobody processes it."""
     request = scene.request.metadata.name
-    return Act(
+    return Section(
         headline=f"The request that pod {scene.name} leave is not processed.",
         stage=None,
         happened=(f"It did not pass Vacate's admission, which leaves the annotation {ADMITTED_STAMP}.",),
@@ -73,7 +73,7 @@ def _ending(reason: str) -> Ending:
         return Ending.POD_DELETED
 
 
-def _who_is_there(scene: Scene, *, cancelled: bool) -> tuple[str, ...]:
+def _who_is_there(scene: ExplanationInput, *, cancelled: bool) -> tuple[str, ...]:
     if scene.pod is None:
         return ()
     if not scene.here:
@@ -83,7 +83,7 @@ def _who_is_there(scene: Scene, *, cancelled: bool) -> tuple[str, ...]:
     return ("Its object is being removed." if scene.pod.terminating else "Its object remains.",)
 
 
-def _kept_by(scene: Scene) -> tuple[str, ...]:
+def _kept_by(scene: ExplanationInput) -> tuple[str, ...]:
     meta = scene.request.metadata
     if meta.deletion_timestamp is None or not meta.finalizers:
         return ()

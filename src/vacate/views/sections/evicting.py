@@ -8,10 +8,10 @@ from vacate.eviction.attempts import LONGEST_DELAY, after_refusal, delay
 from vacate.eviction.dialects.evictionrequest.history import TurnResult
 from vacate.eviction.dialects.evictionrequest.reader import is_mirror
 from vacate.eviction.dialects.turn_conditions import result_of_turn
-from vacate.eviction.engine import OVERSTAY
-from vacate.eviction.model import Departure, Stage
+from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER
+from vacate.eviction.model import Stage, Termination
 from vacate.views.budgets import budgets_named_in, room_of, would_refuse
-from vacate.views.model import Act, Remedy, Scene
+from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ahead, command_line, counted, listed, sentence, span
 from vacate.views.remedies import change_of_mind, follow, look_at_budgets, look_for_controller
 
@@ -19,7 +19,7 @@ _ROOM_BY_NOW = "As things stand the server would agree to the next attempt."
 _NO_BUDGET = "No disruption budget stands in the way: whoever refused it must change their mind."
 
 
-def attempt_window(scene: Scene) -> tuple[dt.datetime, dt.datetime] | None:
+def attempt_window(scene: ExplanationInput) -> tuple[dt.datetime, dt.datetime] | None:
     """Between which moments the next eviction is tried; None where nothing was refused yet."""
     failed = scene.process.failed_evictions
     if not failed:
@@ -31,14 +31,14 @@ def attempt_window(scene: Scene) -> tuple[dt.datetime, dt.datetime] | None:
     return scene.now, scene.now + delay(failed)  # the controller alone knows, and has waited some of it
 
 
-def evicting(scene: Scene) -> Act:
+def evicting(scene: ExplanationInput) -> Section:
     """Nothing is in the way on our side."""
     process = scene.process
     why = "all interceptors have had their turns" if process.interceptors else "it has no interceptors"
     unprepared = _unprepared(scene)
     refusal = _refusal(scene)
     foreseen = (f"As things stand the server will refuse: {sentence(refusal)}",) if refusal else ()
-    return Act(
+    return Section(
         headline=f"Pod {scene.name} is being evicted{unprepared or f': {why}'}.",
         stage=Stage.EVICTING,
         awaited=(*foreseen, *_rooms(scene)),
@@ -52,13 +52,13 @@ def evicting(scene: Scene) -> Act:
     )
 
 
-def blocked(scene: Scene) -> Act:
+def blocked(scene: ExplanationInput) -> Section:
     """Evictions were refused, and the next attempt has its time."""
     refusal, failed = _refusal(scene), scene.process.failed_evictions
     refused = counted(failed, "attempt was", "attempts were")
     window = attempt_window(scene)
     message = scene.request.status.message
-    return Act(
+    return Section(
         headline=f"Pod {scene.name} cannot be evicted: {refused} refused.",
         stage=Stage.BLOCKED,
         happened=(sentence(message),) if message else (),
@@ -69,7 +69,7 @@ def blocked(scene: Scene) -> Act:
     )
 
 
-def unevictable(scene: Scene, why: str) -> Act:
+def unevictable(scene: ExplanationInput, why: str) -> Section:
     """A DaemonSet's pod or a mirror pod."""
     name, pod = scene.name, scene.pod
     node = (pod.spec.node_name if pod else "") or "its node"
@@ -85,7 +85,7 @@ def unevictable(scene: Scene, why: str) -> Act:
             ),
             Remedy("Or delete the pod; the DaemonSet makes a new one.", scene.kubectl("delete", "pod", name)),
         )
-    return Act(
+    return Section(
         headline=f"Pod {name} is left alone: it is not evicted through the API.",
         stage=Stage.BLOCKED,
         happened=(sentence(why),),
@@ -94,10 +94,10 @@ def unevictable(scene: Scene, why: str) -> Act:
     )
 
 
-def terminating(scene: Scene, departure: Departure) -> Act:
+def terminating(scene: ExplanationInput, departure: Termination) -> Section:
     """The pod is going; what could hold it up is said once its grace is over."""
     name, now = scene.name, scene.now
-    over = now >= departure.ends + OVERSTAY
+    over = now >= departure.ends + TERMINATION_OVERDUE_AFTER
     in_grace = (
         f"The end of the pod's grace period is awaited, {ahead(departure.ends, now)}.",
         *(
@@ -106,7 +106,7 @@ def terminating(scene: Scene, departure: Departure) -> Act:
             else ()
         ),
     )
-    return Act(
+    return Section(
         headline=f"Pod {name} is terminating.",
         stage=Stage.TERMINATING,
         awaited=_held_by(departure, now) if over else in_grace,
@@ -119,7 +119,7 @@ def terminating(scene: Scene, departure: Departure) -> Act:
     )
 
 
-def _held_by(departure: Departure, now: dt.datetime) -> tuple[str, ...]:
+def _held_by(departure: Termination, now: dt.datetime) -> tuple[str, ...]:
     over = f"Its grace period ended {span(now - departure.ends)} ago"
     if departure.finalizers:
         return (f"{over}; it is held by its finalizers: {listed(departure.finalizers)}.",)
@@ -128,7 +128,7 @@ def _held_by(departure: Departure, now: dt.datetime) -> tuple[str, ...]:
     return (f"{over}; its removal is awaited.",)
 
 
-def _release(scene: Scene, departure: Departure) -> tuple[Remedy, ...]:
+def _release(scene: ExplanationInput, departure: Termination) -> tuple[Remedy, ...]:
     if departure.finalizers:
         show = scene.kubectl("get", "pod", scene.name, "-o", "yaml")
         return (Remedy("Whoever set the finalizers must remove them; see which they are.", show),)
@@ -142,15 +142,15 @@ def _release(scene: Scene, departure: Departure) -> tuple[Remedy, ...]:
     return ()
 
 
-def _refusal(scene: Scene) -> str:
+def _refusal(scene: ExplanationInput) -> str:
     return would_refuse(scene.pod, scene.budgets) if scene.pod is not None else ""
 
 
-def _rooms(scene: Scene) -> tuple[str, ...]:
+def _rooms(scene: ExplanationInput) -> tuple[str, ...]:
     return tuple(room_of(budget) for budget in scene.budgets)
 
 
-def _still_refused(scene: Scene, refusal: str) -> tuple[str, ...]:
+def _still_refused(scene: ExplanationInput, refusal: str) -> tuple[str, ...]:
     if not refusal:
         by_budget = budgets_named_in(scene.request.status.message)
         return (_ROOM_BY_NOW if by_budget else _NO_BUDGET,)
@@ -160,7 +160,7 @@ def _still_refused(scene: Scene, refusal: str) -> tuple[str, ...]:
     return (f"Room in disruption budget {scene.budgets[0].metadata.name} is awaited.",)
 
 
-def _next_attempt(scene: Scene, window: tuple[dt.datetime, dt.datetime] | None) -> tuple[str, ...]:
+def _next_attempt(scene: ExplanationInput, window: tuple[dt.datetime, dt.datetime] | None) -> tuple[str, ...]:
     if window is None:
         return ()
     begins, ends = window
@@ -171,7 +171,7 @@ def _next_attempt(scene: Scene, window: tuple[dt.datetime, dt.datetime] | None) 
     return first, f"After each refusal the wait doubles, up to {span(LONGEST_DELAY)}."
 
 
-def _unprepared(scene: Scene) -> str:
+def _unprepared(scene: ExplanationInput) -> str:
     """Which interceptor the pod goes without, to end a sentence; empty where the last did its part."""
     active = scene.process.active
     if not active or not scene.process.interceptors:
@@ -182,7 +182,7 @@ def _unprepared(scene: Scene) -> str:
     return f" unprepared: {active} {'failed' if result is TurnResult.FAILED else 'timed out'}"
 
 
-def _late_report(scene: Scene) -> tuple[str, ...]:
+def _late_report(scene: ExplanationInput) -> tuple[str, ...]:
     """After the last interceptor completed, its heartbeats no longer count; after a time-out they do."""
     process = scene.process
     if process.active is None or process.active_completed:
@@ -190,6 +190,6 @@ def _late_report(scene: Scene) -> tuple[str, ...]:
     return (f"A new report of {process.active}, which was given up, would stop the eviction again.",)
 
 
-def _due(scene: Scene) -> dt.datetime | None:
+def _due(scene: ExplanationInput) -> dt.datetime | None:
     process = scene.process
     return process.heartbeat if process.interceptors else process.created

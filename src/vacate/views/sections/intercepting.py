@@ -17,7 +17,7 @@ from vacate.eviction.dialects.turn_conditions import (
     result_of_turn,
 )
 from vacate.eviction.model import Assign, Hold, Stage, Turn
-from vacate.views.model import Act, Scene
+from vacate.views.model import ExplanationInput, Section
 from vacate.views.phrases import ago, ahead, sentence, span
 from vacate.views.remedies import (
     change_of_mind,
@@ -30,14 +30,14 @@ from vacate.views.remedies import (
 EVICTED_NEXT = "the pod is evicted through the API, as far as its disruption budgets allow"
 
 
-def at_work(scene: Scene, action: Hold) -> Act:
+def at_work(scene: ExplanationInput, action: Hold) -> Section:
     """The active interceptor is within its deadline."""
     active = scene.process.active or ""
     responded = has_responded(scene.request)
     until = action.until
     if is_held(scene.request, active):
         return _held(scene, active, until)
-    return Act(
+    return Section(
         headline=(
             f"{active} prepares the leave of pod {scene.name}."
             if responded
@@ -61,11 +61,11 @@ def at_work(scene: Scene, action: Hold) -> Act:
     )
 
 
-def _held(scene: Scene, active: str, until: dt.datetime | None) -> Act:
+def _held(scene: ExplanationInput, active: str, until: dt.datetime | None) -> Section:
     """The interceptor has failed, and its author chose to wait for an administrator."""
     failure = failure_of(scene.request, active)
     said = f"{active} failed: {sentence(failure.message)}" if failure and failure.message else ""
-    return Act(
+    return Section(
         headline=f"Pod {scene.name} waits for an administrator: {active} has failed and holds its turn.",
         stage=Stage.INTERCEPTING,
         happened=(said,) if said else (),
@@ -76,7 +76,7 @@ def _held(scene: Scene, active: str, until: dt.datetime | None) -> Act:
     )
 
 
-def _after_attempts(scene: Scene, active: str) -> tuple[str, ...]:
+def _after_attempts(scene: ExplanationInput, active: str) -> tuple[str, ...]:
     """What happens when the attempts of an interceptor that fails are used up."""
     attempt = failed_attempt(scene.request, active)
     if attempt is None:
@@ -95,7 +95,7 @@ def _after_attempts(scene: Scene, active: str) -> tuple[str, ...]:
     return (f"Attempt {attempt.number} of {attempt.limit} failed; if {rest} too, {then}.",)
 
 
-def turn_comes(scene: Scene, action: Assign) -> Act:
+def turn_comes(scene: ExplanationInput, action: Assign) -> Section:
     """Someone's turn comes at once."""
     if action.turn is Turn.FIRST:
         headline = f"Pod {scene.name} is asked to leave; no interceptor has been asked yet."
@@ -106,7 +106,7 @@ def turn_comes(scene: Scene, action: Assign) -> Act:
     else:
         headline = f"{action.previous} has been silent for too long."
         due = deadline_of(scene.process)
-    return Act(
+    return Section(
         headline=headline,
         stage=Stage.INTERCEPTING,
         next=(f"{action.interceptor} is asked now to prepare the pod's leave.",),
@@ -115,7 +115,7 @@ def turn_comes(scene: Scene, action: Assign) -> Act:
     )
 
 
-def _ended(scene: Scene, interceptor: str) -> str:
+def _ended(scene: ExplanationInput, interceptor: str) -> str:
     match result_of_turn(scene.request, interceptor):
         case TurnResult.FAILED:
             return f"{interceptor} has failed to prepare pod {scene.name}."
@@ -125,7 +125,7 @@ def _ended(scene: Scene, interceptor: str) -> str:
             return f"{interceptor} has done its part in the leave of pod {scene.name}."
 
 
-def overdue(scene: Scene, listening: Hold) -> Act:
+def overdue(scene: ExplanationInput, listening: Hold) -> Section:
     """Silent for too long, by a clock that may have listened longer than the controller has."""
     process, now = scene.process, scene.now
     active, share = process.active or "", process.deadline / 10
@@ -134,7 +134,7 @@ def overdue(scene: Scene, listening: Hold) -> Act:
         f"The controller gives nobody up before it has listened for {span(share)} without a gap, a tenth of "
     )
     by_then = f"{ahead(latest, now)} at the latest, if the controller runs"
-    return Act(
+    return Section(
         headline=f"{active} is overdue: its deadline passed {ago(deadline, now)}.",
         stage=Stage.INTERCEPTING,
         happened=_says(scene) if has_responded(scene.request) else (),
@@ -149,7 +149,7 @@ def overdue(scene: Scene, listening: Hold) -> Act:
     )
 
 
-def _says(scene: Scene) -> tuple[str, ...]:
+def _says(scene: ExplanationInput) -> tuple[str, ...]:
     """The interceptor's own words; the message that came with its turn is the controller's."""
     status = scene.request.status
     progress = condition(status.conditions, PROGRESSING)
@@ -169,6 +169,6 @@ def _moment(until: dt.datetime, now: dt.datetime) -> str:
     return f"{there.strftime(form)} UTC (in {span(until - now)})"
 
 
-def _then(scene: Scene) -> str:
+def _then(scene: ExplanationInput) -> str:
     following = next_turn(scene.process)
     return f"{following} is asked instead" if following else EVICTED_NEXT

@@ -9,33 +9,37 @@ from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.evictionrequest.reader import unevictable
 from vacate.views.budgets import covering, room_of, would_refuse
-from vacate.views.model import Remedy, Story
+from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ahead, command_line, sentence
-from vacate.views.turns import ToldTurn, TurnState
+from vacate.views.turns import TurnState, TurnView
 
 
-def tell_unasked(
+def explain_unrequested(
     pod: Pod,
     interceptors: Sequence[str] = (),
     budgets: Sequence[PodDisruptionBudget] = (),
     *,
-    faults: Sequence[str] = (),
+    field_errors: Sequence[str] = (),
     now: dt.datetime,
     program: str = "vacate",
-) -> Story:
+) -> Explanation:
     """The story of a pod without a request; its interceptors come in the order of their turns.
 
-    `faults` are what is wrong with the annotations that register them.
+    `errors` are what is wrong with the annotations that register them.
     """
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if pod.terminal or pod.metadata.deletion_timestamp is not None:
-        return Story(namespace, name, _leaving(pod), awaited=_grace(pod, now))
-    if faults:
-        refused = tuple(f"A request would be refused: {sentence(fault)}" for fault in faults)
-        return Story(namespace, name, f"Nobody asks pod {name} to leave, and nobody could.", next=refused)
+        return Explanation(namespace, name, _leaving(pod), awaited=_grace(pod, now))
+    if field_errors:
+        refused = tuple(
+            f"A request would be refused: {sentence(field_error)}" for field_error in field_errors
+        )
+        return Explanation(
+            namespace, name, f"Nobody asks pod {name} to leave, and nobody could.", next=refused
+        )
     around = covering(budgets, namespace, pod.metadata.labels)
-    turns = tuple(ToldTurn(one, TurnState.WAITING, "would have its turn.") for one in interceptors)
-    return Story(
+    turns = tuple(TurnView(one, TurnState.WAITING, "would have its turn.") for one in interceptors)
+    return Explanation(
         namespace,
         name,
         f"Nobody asks pod {name} to leave.",

@@ -94,7 +94,7 @@ async def keep_looking(
                 told.pop(index, None)
             except ConfigError as error:
                 if told.get(index) != str(error):
-                    metrics.certificate_faults.inc()
+                    metrics.certificate_errors.inc()
                     _log.warning("%s; what was read before stays in use", error)
                 told[index] = str(error)
 

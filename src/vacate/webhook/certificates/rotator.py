@@ -22,8 +22,8 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TransportError
-from vacate.pki.rotation import Lifetimes, Papers, renewed
-from vacate.webhook.certificates.secret import NAME, TYPE, papers_from, papers_to_data
+from vacate.pki.rotation import CertificateBundle, Lifetimes, renewed
+from vacate.webhook.certificates.secret import NAME, TYPE, bundle_from, bundle_to_data
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
 
 CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
@@ -44,7 +44,7 @@ class Place:
     hosts: tuple[str, ...]
 
 
-class Keeper:
+class CertificateRotator:
     """Makes, renews, follows and publishes the certificate; `deliver` gets each that is to be served."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Keeper:
         clock: Clock,
         entropy: Entropy,
         lifetimes: Lifetimes | None = None,
-        deliver: Callable[[Papers], None] | None = None,
+        deliver: Callable[[CertificateBundle], None] | None = None,
     ) -> None:
         self._client = client
         self._place = place
@@ -66,7 +66,7 @@ class Keeper:
         self._secrets = self._follow(SECRETS, NAME, place.namespace)
         self._configurations = [(kind, name, self._follow(kind, name)) for kind, name in CONFIGURATIONS]
         self._deliver = deliver
-        self._delivered: Papers | None = None
+        self._delivered: CertificateBundle | None = None
         self.trouble = "nothing has been read yet"
 
     async def run(self) -> None:
@@ -104,7 +104,7 @@ class Keeper:
 
     async def _keep(self) -> None:
         secret = self._secrets.reader.get(self._place.namespace, NAME)
-        papers = None if secret is None else papers_from(secret)
+        papers = None if secret is None else bundle_from(secret)
         wanted = renewed(papers, self._place.hosts, self._clock.now(), self._lifetimes)
         if wanted is not papers:
             await self._store(secret, wanted)
@@ -115,8 +115,8 @@ class Keeper:
             if found is not None:
                 await self._publish(kind, found, wanted)
 
-    async def _store(self, secret: Obj | None, papers: Papers) -> None:
-        data = papers_to_data(papers)
+    async def _store(self, secret: Obj | None, papers: CertificateBundle) -> None:
+        data = bundle_to_data(papers)
         if secret is None:
             made: Obj = {"metadata": {"name": NAME}, "type": TYPE, "data": data}
             await self._client.create(SECRETS, made, self._place.namespace)
@@ -124,7 +124,7 @@ class Keeper:
         change = {"metadata": {"resourceVersion": _version(secret)}, "data": data}
         await self._client.patch(SECRETS, NAME, change, self._place.namespace)
 
-    def _hand_over(self, papers: Papers) -> None:
+    def _hand_over(self, papers: CertificateBundle) -> None:
         before = self._delivered
         if before is None or before.leaf.certificate != papers.leaf.certificate:
             _log.info("the certificate in use ends on %s", papers.leaf.certificate.not_valid_after_utc)
@@ -132,7 +132,7 @@ class Keeper:
                 self._deliver(papers)
             self._delivered = papers
 
-    async def _publish(self, kind: Kind, configuration: Obj, papers: Papers) -> None:
+    async def _publish(self, kind: Kind, configuration: Obj, papers: CertificateBundle) -> None:
         """Tell API servers whom to trust."""
         bundle = base64.b64encode(papers.bundle).decode()
         hooks = maps(configuration.get("webhooks"))

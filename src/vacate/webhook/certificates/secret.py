@@ -13,14 +13,14 @@ from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.errors import ConfigError
 from vacate.pki.issue import KeyPair
-from vacate.pki.rotation import Papers
+from vacate.pki.rotation import CertificateBundle
 
 NAME = "vacate-webhook-tls"
 TYPE = "kubernetes.io/tls"
 _LEAF, _LEAF_KEY, _AUTHORITIES, _AUTHORITY_KEY = "tls.crt", "tls.key", "ca.crt", "ca.key"
 
 
-def papers_to_data(papers: Papers) -> dict[str, str]:
+def bundle_to_data(papers: CertificateBundle) -> dict[str, str]:
     """The `data` of the Secret."""
     parts = {
         _LEAF: papers.leaf.certificate_pem,
@@ -31,7 +31,7 @@ def papers_to_data(papers: Papers) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in parts.items()}
 
 
-def papers_from(secret: Obj) -> Papers | None:
+def bundle_from(secret: Obj) -> CertificateBundle | None:
     """The papers in a Secret; None where it has none that can be used.
 
     ConfigError where somebody else keeps a certificate there: it is not ours to overwrite.
@@ -48,11 +48,11 @@ def papers_from(secret: Obj) -> Papers | None:
         return None
 
 
-def _papers(parts: dict[str, bytes]) -> Papers:
+def _papers(parts: dict[str, bytes]) -> CertificateBundle:
     authorities = tuple(x509.load_pem_x509_certificates(parts[_AUTHORITIES]))
     key = _key(parts[_AUTHORITY_KEY], authorities[-1])
     leaf = x509.load_pem_x509_certificate(parts[_LEAF])
-    return Papers(authorities, key, KeyPair(leaf, _key(parts[_LEAF_KEY], leaf)))
+    return CertificateBundle(authorities, key, KeyPair(leaf, _key(parts[_LEAF_KEY], leaf)))
 
 
 def _key(pem: bytes, certificate: x509.Certificate) -> ec.EllipticCurvePrivateKey:

@@ -209,21 +209,27 @@ def test_a_patch_of_nothing_changes_nothing() -> None:
 
 def test_outcomes_of_wrong_types_are_invalid() -> None:
     small = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-    fault = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    field_error = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
     shown = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":1}}'
     with pytest.raises(Invalid) as refused:
         apply_patch(MERGE_PATCH, CONFIGMAPS, small, b'{"data":{"a":1}}')
     quoted = orjson.dumps(shown).decode()
-    assert refused.value.message == f' "" is invalid: patch: Invalid value: {quoted}: {fault}'
+    assert refused.value.message == f' "" is invalid: patch: Invalid value: {quoted}: {field_error}'
     assert refused.value.details == {
         "causes": [
-            {"reason": "FieldValueInvalid", "message": f"Invalid value: {quoted}: {fault}", "field": "patch"}
+            {
+                "reason": "FieldValueInvalid",
+                "message": f"Invalid value: {quoted}: {field_error}",
+                "field": "patch",
+            }
         ]
     }
     with pytest.raises(Invalid) as refused:
         apply_patch(STRATEGIC_MERGE_PATCH, CONFIGMAPS, small, b'{"data":{"a":1}}')
-    fault = "cannot convert int64 to string"
-    assert refused.value.message == f' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": {fault}'
+    field_error = "cannot convert int64 to string"
+    assert (
+        refused.value.message == f' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": {field_error}'
+    )
 
 
 IDENTITY = {

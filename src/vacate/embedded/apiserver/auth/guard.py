@@ -6,16 +6,16 @@ from vacate.api.identity import Access
 from vacate.api.objects import Obj
 from vacate.embedded.apiserver.auth.escalation import confirm_no_escalation
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 
 
-def guard(registry: Registry, call: Call, new: Obj, old: Obj | None) -> None:
+def guard(registry: Storage, call: Call, new: Obj, old: Obj | None) -> None:
     """Refuse roles and bindings that would grant more than the user holds."""
     verb = "create" if old is None else "update"
     confirm_no_escalation(registry.authorizer, _access(call, verb), call.kind, new, old)
 
 
-def require(registry: Registry, call: Call, verb: str) -> None:
+def require(registry: Storage, call: Call, verb: str) -> None:
     """Refuse where the user may not also use this verb on the same address."""
     registry.authorizer.require(_access(call, verb))
 

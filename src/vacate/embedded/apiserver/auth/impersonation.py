@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Access, User
+from vacate.api.identity import (
+    ALL_AUTHENTICATED,
+    ALL_UNAUTHENTICATED,
+    ANONYMOUS,
+    Access,
+    User,
+    service_account_groups,
+    split_service_account,
+)
 from vacate.embedded.apiserver.auth.authorization import Authorizer
 from vacate.embedded.apiserver.auth.impersonationheaders import wanted_user
-from vacate.embedded.apiserver.auth.rbacsubjects import service_account_groups, split_service_account
 from vacate.wire.message import Headers
 
 _AUTHENTICATION_GROUP = "authentication.k8s.io"

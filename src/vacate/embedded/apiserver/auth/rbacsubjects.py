@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vacate.api.identity import User
-from vacate.api.names import dns1123_label, dns1123_subdomain
-
-SERVICE_ACCOUNTS = "system:serviceaccounts"
-NODES = "system:nodes"
-_SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
-_NODE_PREFIX = "system:node:"
+from vacate.api.identity import User, service_account_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +25,3 @@ class Subject:
             home = self.namespace or namespace
             return bool(home) and user.name == service_account_user(home, self.name)
         return False
-
-
-def service_account_user(namespace: str, name: str) -> str:
-    """The user name of a service account."""
-    return f"{_SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
-
-
-def service_account_groups(namespace: str) -> tuple[str, str]:
-    """The groups that every service account of the namespace is in."""
-    return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"
-
-
-def split_service_account(user_name: str) -> tuple[str, str] | None:
-    """Namespace and name, where the user name is that of a service account."""
-    if not user_name.startswith(_SERVICE_ACCOUNT_PREFIX):
-        return None
-    namespace, colon, name = user_name.removeprefix(_SERVICE_ACCOUNT_PREFIX).partition(":")
-    if not colon or dns1123_label(namespace) or dns1123_subdomain(name):
-        return None
-    return namespace, name
-
-
-def node_user(name: str) -> str:
-    """The user name of a node."""
-    return f"{_NODE_PREFIX}{name}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vacate.api import status
-from vacate.api.fielderrors import Fault, FieldError, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, invalid
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions, Preconditions
@@ -55,28 +55,28 @@ def options_from_query(query: Mapping[str, Sequence[str]]) -> DeleteOptions:
 
 
 def check_options(options: DeleteOptions) -> None:
-    """Refuse options that contradict themselves, with all faults at once."""
-    faults = _faults(options)
-    if faults:
-        raise status.invalid(_DELETE_OPTIONS, "", faults)
+    """Refuse options that contradict themselves, with all errors at once."""
+    field_errors = _errors(options)
+    if field_errors:
+        raise status.invalid(_DELETE_OPTIONS, "", field_errors)
 
 
-def _faults(options: DeleteOptions) -> list[FieldError]:
-    faults = []
+def _errors(options: DeleteOptions) -> list[FieldError]:
+    field_errors = []
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         both = "orphanDependents and deletionPropagation cannot be both set"
-        faults.append(invalid("propagationPolicy", policy, both))
+        field_errors.append(invalid("propagationPolicy", policy, both))
     if policy is not None and policy not in _POLICIES:
-        faults.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+        field_errors.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if any(directive != "All" for directive in options.dry_run):
-        faults.append(_unsupported("dryRun", list(options.dry_run), ("All",)))
-    return faults
+        field_errors.append(_unsupported("dryRun", list(options.dry_run), ("All",)))
+    return field_errors
 
 
 def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
     known = ", ".join(f'"{one}"' for one in supported)
-    return FieldError(path, Fault.NOT_SUPPORTED, f"supported values: {known}", value)
+    return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {known}", value)
 
 
 def _typed(body: Obj, name: str, wanted: type, go_type: str, *, at: str = "") -> Any:

@@ -13,7 +13,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion
 from vacate.embedded.apiserver.deletion.options import check_options, options_from_body, options_from_query
 from vacate.embedded.apiserver.request.body import read_body
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
@@ -43,14 +43,14 @@ def read_delete_options(request: Request) -> DeleteOptions:
 
 
 def stage_deletion(
-    registry: Registry, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
+    registry: Storage, kind: Kind, current: tuple[Entry, Obj], options: DeleteOptions, now: datetime
 ) -> Staged:
     """Decide, and put what follows into the log; a dry run puts nothing."""
     return _stage(registry, kind, current[0], decide_deletion(kind, current[1], options, now), options)
 
 
 def stage_requested_deletion(
-    registry: Registry, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
+    registry: Storage, call: Call, current: tuple[Entry, Obj], options: DeleteOptions
 ) -> Staged:
     """The same for a client, who is refused where the kind itself has something against it."""
     deletion = decide_deletion(call.kind, current[1], options, call.now)
@@ -58,9 +58,7 @@ def stage_requested_deletion(
     return _stage(registry, call.kind, current[0], deletion, options)
 
 
-def _stage(
-    registry: Registry, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions
-) -> Staged:
+def _stage(registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions) -> Staged:
     if options.is_dry_run:
         return Staged(deletion, entry)
     writes = []

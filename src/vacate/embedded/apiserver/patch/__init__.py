@@ -107,11 +107,11 @@ def _decoded(kind: Kind, result: Any, validation: FieldValidation) -> Obj:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}
     if result.get("kind") in (None, ""):
         result["kind"] = kind.kind
-    fault = _fault_of_identity(kind, result) or next(
+    field_error = _fault_of_identity(kind, result) or next(
         iter(schema.settle(kind, result, validation.unknown)), ""
     )
-    if fault:
-        raise refusals.unusable(fielderrors.invalid("patch", text, fault))
+    if field_error:
+        raise refusals.unusable(fielderrors.invalid("patch", text, field_error))
     _refuse_unknown(validation, text)
     return result
 
@@ -122,7 +122,7 @@ def _refuse_unknown(validation: FieldValidation, shown: str) -> None:
 
 
 def _fault_of_identity(kind: Kind, result: Obj) -> str:
-    """Nothing also where it says something else than a text: that is a fault like others."""
+    """Nothing also where it says something else than a text: that is a error like others."""
     said = (result["kind"], result["apiVersion"])
     return misfit(result, kind) if all(isinstance(one, str) for one in said) else ""
 

@@ -20,9 +20,9 @@ def rejected() -> Invalid:
     return Invalid("the server rejected our request due to an error in our request", details={})
 
 
-def unusable(fault: FieldError) -> Invalid:
+def unusable(field_error: FieldError) -> Invalid:
     """422 for a patch whose outcome is no object of the kind."""
-    return Invalid(f' "" is invalid: {fault}', details={"causes": [fault.cause()]})
+    return Invalid(f' "" is invalid: {field_error}', details={"causes": [field_error.cause()]})
 
 
 def bad_format(directive: str) -> BadRequest:

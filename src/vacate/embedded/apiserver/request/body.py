@@ -126,7 +126,7 @@ def _check_identity(obj: Obj, kind: Kind) -> None:
 def misfit(obj: Obj, kind: Kind) -> str:
     """Why an object is not one of the kind by its own words, or nothing.
 
-    It is read as what it says that it is, and so the faults of that come first.
+    It is read as what it says that it is, and so the errors of that come first.
     """
     version, given = obj["apiVersion"], obj["kind"]
     if (version, given) == (kind.api_version, kind.kind):
@@ -134,8 +134,8 @@ def misfit(obj: Obj, kind: Kind) -> str:
     other = _SERVED.get((version, given))
     if other is None:
         return f'no kind "{given}" is registered for version "{version}" in scheme "{SCHEME}"'
-    if faults := schema.settle(other, copied(obj)):
-        return faults[0]
+    if field_errors := schema.settle(other, copied(obj)):
+        return field_errors[0]
     package, short = kind.group.partition(".")[0] or "core", version.rpartition("/")[2]
     return f"converting ({short}.{given}) to ({package}.{kind.kind}): unknown conversion"
 

@@ -15,7 +15,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.limits import MAX_REQUIREMENTS, MAX_SELECTOR_CHARACTERS
 from vacate.embedded.apiserver.request.integers import parse_int64
 from vacate.embedded.apiserver.selectableattributes import selectable
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Attributes
 from vacate.wire.message import Query
 
@@ -62,9 +62,9 @@ def list_options(call: Call, *, watch: bool = False) -> ListOptions:
         send_initial_events=None if initial is None else _boolean(query, "sendInitialEvents"),
         everything=not query.get("labelSelector") and not query.get("fieldSelector"),
     )
-    faults = _watch_faults(options) if watch else _list_faults(options)
-    if faults:
-        raise _invalid_options(faults)
+    field_errors = _watch_errors(options) if watch else _list_errors(options)
+    if field_errors:
+        raise _invalid_options(field_errors)
     return options
 
 
@@ -103,27 +103,27 @@ def check_fields(kind: Kind, fields: FieldSelector) -> None:
 
 def parse_revision(text: str) -> int:
     """A resourceVersion as a number, or BadRequest."""
-    fault = _revision_fault(text)
-    if fault is not None:
-        raise errors.BadRequest(f"invalid resource version: {fault}")
+    field_error = _revision_error(text)
+    if field_error is not None:
+        raise errors.BadRequest(f"invalid resource version: {field_error}")
     return int(text)
 
 
 def check_stored_revision(text: str) -> None:
     """As for lists, except that gets and watches are refused in the storage's own words."""
-    fault = _revision_fault(text) if text else None
-    if fault is not None:
-        raise errors.ApiError(str(fault), reason="", code=500)
+    field_error = _revision_error(text) if text else None
+    if field_error is not None:
+        raise errors.ApiError(str(field_error), reason="", code=500)
 
 
-def _revision_fault(text: str) -> f.FieldError | None:
+def _revision_error(text: str) -> f.FieldError | None:
     if text.isascii() and text.isdigit() and len(text) <= 19:
         return None
     shown = text[:64]
     return f.invalid("resourceVersion", shown, f'strconv.ParseUint: parsing "{shown}": invalid syntax')
 
 
-async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
+async def wait_until_fresh(registry: Storage, resource_version: str) -> None:
     """Wait a little for a revision that has not come yet; Timeout, to be tried again, where it does not."""
     wanted = parse_revision(resource_version)
     if wanted <= registry.store.revision:
@@ -142,46 +142,48 @@ async def wait_until_fresh(registry: Registry, resource_version: str) -> None:
         ) from None
 
 
-def _list_faults(options: ListOptions) -> list[f.FieldError]:
-    faults = []
+def _list_errors(options: ListOptions) -> list[f.FieldError]:
+    field_errors = []
     if options.match:
         if not options.resource_version:
-            faults.append(_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            field_errors.append(
+                _match("resourceVersionMatch is forbidden unless resourceVersion is provided")
+            )
         if options.continue_token:
-            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+            field_errors.append(_match("resourceVersionMatch is forbidden when continue is provided"))
         if options.match not in ("Exact", "NotOlderThan"):
             known = ("Exact", "NotOlderThan", "")
-            faults.append(f.not_supported("resourceVersionMatch", options.match, known))
+            field_errors.append(f.not_supported("resourceVersionMatch", options.match, known))
         if options.match == "Exact" and options.resource_version == "0":
-            faults.append(_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            field_errors.append(_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
-        faults.append(f.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    return faults
+        field_errors.append(f.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return field_errors
 
 
-def _watch_faults(options: ListOptions) -> list[f.FieldError]:
-    faults = []
+def _watch_errors(options: ListOptions) -> list[f.FieldError]:
+    field_errors = []
     asked = options.send_initial_events is not None
     if asked and options.match != "NotOlderThan":
-        faults.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        field_errors.append(_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if options.match:
         if not asked:
-            faults.append(
+            field_errors.append(
                 _match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
             )
         if options.match != "NotOlderThan":
-            faults.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
+            field_errors.append(f.not_supported("resourceVersionMatch", options.match, ("NotOlderThan",)))
         if options.continue_token:
-            faults.append(_match("resourceVersionMatch is forbidden when continue is provided"))
-    return faults
+            field_errors.append(_match("resourceVersionMatch is forbidden when continue is provided"))
+    return field_errors
 
 
 def _match(detail: str) -> f.FieldError:
     return f.forbidden("resourceVersionMatch", detail)
 
 
-def _invalid_options(faults: list[f.FieldError]) -> errors.Invalid:
-    return status.invalid_as("meta.k8s.io", "ListOptions", "", faults)
+def _invalid_options(field_errors: list[f.FieldError]) -> errors.Invalid:
+    return status.invalid_as("meta.k8s.io", "ListOptions", "", field_errors)
 
 
 def _number(query: Query, name: str) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api import names
-from vacate.api.fielderrors import Fault, FieldError, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig
 from vacate.embedded import schema
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.response import objects as respond
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources.body import field, read_posted
 from vacate.embedded.registry.core.pods.topology import add_topology
 from vacate.errors import BadRequest, Conflict, InternalError
@@ -21,7 +21,7 @@ from vacate.wire.message import Response
 _VERSIONS = ("v1",)
 
 
-async def bind(registry: Registry, call: Call) -> Response:
+async def bind(registry: Storage, call: Call) -> Response:
     """Assign the pod to the target node, if it is free to be assigned."""
     binding = read_posted(registry, call, "Binding", _VERSIONS)
     if binding["metadata"].get("name", "") != call.name:
@@ -58,17 +58,19 @@ def _check_target(binding: Obj) -> None:
         field(target, key, str, "string", of="ObjectReference.target", kind="Binding") or ""
         for key in ("kind", "name")
     )
-    faults = []
+    field_errors = []
     if kind not in ("", "Node"):
         known = 'supported values: "Node", "<empty>"'
-        faults.append(FieldError("target.kind", Fault.NOT_SUPPORTED, known, kind))
+        field_errors.append(FieldError("target.kind", ErrorType.NOT_SUPPORTED, known, kind))
     if not name:
-        faults.append(required("target.name"))
+        field_errors.append(required("target.name"))
     elif kind in ("", "Node"):
-        faults += [invalid("target.name", name, complaint) for complaint in names.dns1123_subdomain(name)]
-    if faults:
-        told = ", ".join(map(str, faults))
-        raise InternalError(told if len(faults) == 1 else f"[{told}]", reason="")
+        field_errors += [
+            invalid("target.name", name, complaint) for complaint in names.dns1123_subdomain(name)
+        ]
+    if field_errors:
+        told = ", ".join(map(str, field_errors))
+        raise InternalError(told if len(field_errors) == 1 else f"[{told}]", reason="")
 
 
 def _check_preconditions(binding: Obj, pod: Obj) -> None:

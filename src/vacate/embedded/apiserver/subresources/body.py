@@ -8,13 +8,13 @@ from vacate.api.kinds import NAMESPACES
 from vacate.api.objects import Obj
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.body import SCHEME, Unreadable, check_object, json_type, read_body
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs.create import match_namespace
 from vacate.embedded.registry.core.namespacelifecycle import creation_refusal
 from vacate.errors import BadRequest
 
 
-def read_posted(registry: Registry, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
+def read_posted(registry: Storage, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
     """The body of a create, with everything checked that comes before the subresource's own questions.
 
     The namespace must exist and must not be on its way out: to the server these are creations too.

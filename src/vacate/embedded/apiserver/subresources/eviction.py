@@ -20,7 +20,7 @@ from vacate.embedded.apiserver.deletion.options import options_from_body
 from vacate.embedded.apiserver.deletion.staging import settle, stage_deletion
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources import evictiondecision as deciding
 from vacate.embedded.apiserver.subresources.body import read_posted
 from vacate.embedded.store.commit import Write
@@ -34,7 +34,7 @@ _VERSIONS = ("policy/v1", "policy/v1beta1")
 _UNSAFE = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
-async def evict(registry: Registry, call: Call) -> Response:
+async def evict(registry: Storage, call: Call) -> Response:
     """Ask the budgets, spend, mark the pod, delete it."""
     body = read_posted(registry, call, "Eviction", _VERSIONS)
     options = _read_options(call, body)
@@ -59,7 +59,7 @@ def _read_options(call: Call, body: Obj) -> DeleteOptions:
     return deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
 
 
-def _stage(registry: Registry, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
+def _stage(registry: Storage, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
     """Everything up to the disk, in one step; the pod's newest entry."""
     entry, pod = registry.current(PODS, call.namespace, call.name)
     budgets = [] if bypasses_budgets(pod) else _budgets_of(registry, pod)
@@ -73,7 +73,7 @@ def _stage(registry: Registry, call: Call, asked: DeleteOptions, writes: list[Wr
         raise decided.explain(error, asked) from None
 
 
-def _budgets_of(registry: Registry, pod: Obj) -> list[tuple[Entry, Obj]]:
+def _budgets_of(registry: Storage, pod: Obj) -> list[tuple[Entry, Obj]]:
     """The budgets of the pod's namespace that cover it, writes under way included."""
     entries = registry.store.tip_list(PODDISRUPTIONBUDGETS.resource, pod["metadata"]["namespace"])
     found = [(entry, decode(PODDISRUPTIONBUDGETS, entry)) for entry in entries]
@@ -81,7 +81,7 @@ def _budgets_of(registry: Registry, pod: Obj) -> list[tuple[Entry, Obj]]:
 
 
 def _stage_pod(
-    registry: Registry, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+    registry: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
 ) -> Entry:
     if not options.is_dry_run:
         current, options = _stage_mark(registry, call, options, current, writes)
@@ -91,7 +91,7 @@ def _stage_pod(
 
 
 def _stage_mark(
-    registry: Registry, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
+    registry: Storage, call: Call, options: DeleteOptions, current: tuple[Entry, Obj], writes: list[Write]
 ) -> tuple[tuple[Entry, Obj], DeleteOptions]:
     """Say on the pod why it goes; preconditions hold for what it was before."""
     entry, pod = current

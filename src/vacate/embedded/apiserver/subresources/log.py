@@ -10,7 +10,7 @@ from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.integers import parse_int64
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.errors import BadRequest, NotFound
 from vacate.wire.message import Query, Response
 
@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.2
 _MAX_READ = 64 * 1024 * 1024
 
 
-async def get_log(registry: Registry, call: Call) -> Response:
+async def get_log(registry: Storage, call: Call) -> Response:
     """The whole log or its end; with `follow` also what is printed from now on, until the container ends."""
     pod = registry.current(PODS, call.namespace, call.name)[1]
     query = call.request.query
@@ -42,7 +42,7 @@ class _Following:
     """The log as it grows."""
 
     def __init__(
-        self, registry: Registry, call: Call, pod: Obj, container: str, file: IO[bytes], limit: int | None
+        self, registry: Storage, call: Call, pod: Obj, container: str, file: IO[bytes], limit: int | None
     ) -> None:
         self._registry, self._call, self._container, self._file = registry, call, container, file
         self._uid = pod["metadata"]["uid"]
@@ -88,7 +88,7 @@ def _container(pod: Obj, asked: str) -> str:
     return str(main[0])
 
 
-def _file(registry: Registry, pod: Obj, container: str, *, previous: bool) -> Path:
+def _file(registry: Storage, pod: Obj, container: str, *, previous: bool) -> Path:
     node = dig(pod, "spec", "nodeName") or ""
     name = pod["metadata"]["name"]
     if registry.logs is None:

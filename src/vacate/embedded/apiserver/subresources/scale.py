@@ -15,7 +15,7 @@ from vacate.embedded.apiserver.request.body import read_body
 from vacate.embedded.apiserver.request.listoptions import wait_until_fresh
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources.body import as_kind, field
 from vacate.embedded.apiserver.verbs.update import admit, check_address
 from vacate.embedded.store.types import Entry, Key
@@ -27,7 +27,7 @@ SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-async def get_scale(registry: Registry, call: Call) -> Response:
+async def get_scale(registry: Storage, call: Call) -> Response:
     """The committed scale."""
     wanted = call.request.query.get("resourceVersion", "")
     if wanted and wanted != "0":
@@ -38,14 +38,14 @@ async def get_scale(registry: Registry, call: Call) -> Response:
     return respond.unstored(call, scale_of(decode(call.kind, entry)))
 
 
-async def update_scale(registry: Registry, call: Call) -> Response:
+async def update_scale(registry: Storage, call: Call) -> Response:
     """Set the number of replicas."""
     scale = read_scale(read_body(call.request))
     check_address(scale, call)
     return await _write(registry, call, scale, *registry.current(call.kind, call.namespace, call.name))
 
 
-async def patch_scale(registry: Registry, call: Call) -> Response:
+async def patch_scale(registry: Storage, call: Call) -> Response:
     """Change the scale, which the patch sees as an object of its own."""
     entry, old = registry.current(call.kind, call.namespace, call.name)
     form = media_type(call.request.headers.get("Content-Type", ""))
@@ -77,7 +77,7 @@ def read_scale(value: Any) -> Obj:
     return {**scale, "spec": {"replicas": replicas or 0}}
 
 
-async def _write(registry: Registry, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
+async def _write(registry: Storage, call: Call, scale: Obj, entry: Entry, old: Obj) -> Response:
     new = _rescaled(call, scale, old)
     admit(registry, call, new, old)
     if call.dry_run:
@@ -90,8 +90,8 @@ def _rescaled(call: Call, scale: Obj, old: Obj) -> Obj:
     """The workload with the scale's replicas and resourceVersion, everything else as it is."""
     replicas = scale["spec"]["replicas"]
     if replicas < 0:
-        fault = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise status.invalid(SCALE, call.name, [fault])
+        field_error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise status.invalid(SCALE, call.name, [field_error])
     meta, said = dict(old["metadata"]), scale["metadata"]
     if said.get("uid") and said["uid"] != meta["uid"]:
         raise _other_object(call, said["uid"], meta["uid"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources.binding import bind
 from vacate.embedded.apiserver.subresources.eviction import evict
 from vacate.embedded.apiserver.subresources.log import get_log
 from vacate.embedded.apiserver.subresources.scale import get_scale, patch_scale, update_scale
 from vacate.wire.message import Response
 
-Handler = Callable[[Registry, Call], Awaitable[Response]]
+Handler = Callable[[Storage, Call], Awaitable[Response]]
 
 _SCALE: Mapping[str, Handler] = {"get": get_scale, "update": update_scale, "patch": patch_scale}
 

@@ -13,7 +13,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.body import read_object
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import key_of
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.registry.core.namespacelifecycle import creation_refusal
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.commit import Write
@@ -23,7 +23,7 @@ _MAX_GENERATED_BASE = 58
 _NAME_ATTEMPTS = 8
 
 
-async def create(registry: Registry, call: Call) -> Response:
+async def create(registry: Storage, call: Call) -> Response:
     """Default, admit, validate, write."""
     obj = read_object(call.request, call.kind, call.validation)
     match_namespace(obj, call)
@@ -39,7 +39,7 @@ async def create(registry: Registry, call: Call) -> Response:
     return respond.stored(call, await stage(registry, call, obj).done(), 201)
 
 
-def stage(registry: Registry, call: Call, obj: Obj) -> Write:
+def stage(registry: Storage, call: Call, obj: Obj) -> Write:
     """Admit a new object and put it into the log; a generated name that is taken is made anew."""
     generated = admit(registry, call, obj)
     for _ in range(_NAME_ATTEMPTS if generated else 1):
@@ -52,7 +52,7 @@ def stage(registry: Registry, call: Call, obj: Obj) -> Write:
     raise _explained(registry, call.kind, obj, refused, generated=bool(generated))
 
 
-def admit(registry: Registry, call: Call, obj: Obj) -> str:
+def admit(registry: Storage, call: Call, obj: Obj) -> str:
     """Everything that happens to a new object before it is written; returns the base of a generated name."""
     strategy = strategy_for(call.kind)
     context = registry.context(call.user)
@@ -62,9 +62,9 @@ def admit(registry: Registry, call: Call, obj: Obj) -> str:
     schema.complete(call.kind, obj)
     strategy.prepare_create(obj, context)
     schema.complete(call.kind, obj)
-    faults = strategy.validate(obj, context)
-    if faults:
-        raise status.invalid(call.kind, obj["metadata"].get("name", ""), faults)
+    field_errors = strategy.validate(obj, context)
+    if field_errors:
+        raise status.invalid(call.kind, obj["metadata"].get("name", ""), field_errors)
     guard(registry, call, obj, None)
     return generated
 
@@ -93,7 +93,7 @@ def match_namespace(obj: Obj, call: Call) -> None:
         meta.pop("namespace", None)
 
 
-def _fill_metadata(registry: Registry, call: Call, obj: Obj) -> str:
+def _fill_metadata(registry: Storage, call: Call, obj: Obj) -> str:
     """What only the server may say of a new object."""
     meta = obj["metadata"]
     for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
@@ -106,11 +106,11 @@ def _fill_metadata(registry: Registry, call: Call, obj: Obj) -> str:
     return str(generated)
 
 
-def _generate_name(registry: Registry, base: str) -> str:
+def _generate_name(registry: Storage, base: str) -> str:
     return base[:_MAX_GENERATED_BASE] + registry.entropy.suffix()
 
 
-def check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
+def check_namespace(registry: Storage, call: Call, obj: Obj) -> None:
     """Refuse new objects where the namespace is missing or on its way out."""
     if call.kind.namespaced:
         namespace = registry.lookup(NAMESPACES, "", call.namespace)
@@ -120,7 +120,7 @@ def check_namespace(registry: Registry, call: Call, obj: Obj) -> None:
 
 
 def _explained(
-    registry: Registry, kind: Kind, obj: Obj, refused: errors.AlreadyExists, *, generated: bool
+    registry: Storage, kind: Kind, obj: Obj, refused: errors.AlreadyExists, *, generated: bool
 ) -> errors.AlreadyExists:
     """Say why the name is taken where there is more to say."""
     message = refused.message

@@ -16,11 +16,11 @@ from vacate.embedded.apiserver.deletion.staging import (
 )
 from vacate.embedded.apiserver.deletion.traits import traits_of
 from vacate.embedded.apiserver.response import objects as respond
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.wire.message import Response
 
 
-async def delete(registry: Registry, call: Call) -> Response:
+async def delete(registry: Storage, call: Call) -> Response:
     """Take the object out, or mark it where something holds it."""
     options = read_delete_options(call.request)
     _refuse_protected(call.kind, call.name)

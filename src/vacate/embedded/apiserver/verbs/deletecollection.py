@@ -10,7 +10,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.staging import read_delete_options, settle, stage_requested_deletion
 from vacate.embedded.apiserver.request.listoptions import list_options
 from vacate.embedded.apiserver.request.negotiation import negotiate
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs.list import listed, render
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
@@ -20,7 +20,7 @@ from vacate.wire.message import Response
 _YIELD_EVERY = 200
 
 
-async def deletecollection(registry: Registry, call: Call) -> Response:
+async def deletecollection(registry: Storage, call: Call) -> Response:
     """Delete what a list with the same options shows, and answer with that list.
 
     Not atomic: the first refusal ends it, and what went before is gone.
@@ -34,7 +34,7 @@ async def deletecollection(registry: Registry, call: Call) -> Response:
 
 
 async def _delete_all(
-    registry: Registry, call: Call, entries: Sequence[Entry], options: DeleteOptions
+    registry: Storage, call: Call, entries: Sequence[Entry], options: DeleteOptions
 ) -> None:
     writes: list[Write] = []
     try:
@@ -47,7 +47,7 @@ async def _delete_all(
 
 
 def _delete_one(
-    registry: Registry, call: Call, listed_entry: Entry, options: DeleteOptions
+    registry: Storage, call: Call, listed_entry: Entry, options: DeleteOptions
 ) -> Sequence[Write]:
     """One object in its newest state; somebody else may have been faster."""
     key = listed_entry.key

@@ -6,12 +6,12 @@ from vacate.api import status
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.request.listoptions import check_stored_revision, wait_until_fresh
 from vacate.embedded.apiserver.response import objects
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Key
 from vacate.wire.message import Response
 
 
-async def get(registry: Registry, call: Call) -> Response:
+async def get(registry: Storage, call: Call) -> Response:
     """The committed state, not older than the revision that the query names."""
     wanted = call.request.query.get("resourceVersion", "")
     check_stored_revision(wanted)

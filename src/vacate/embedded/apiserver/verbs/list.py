@@ -19,7 +19,7 @@ from vacate.embedded.apiserver.request.listoptions import (
 from vacate.embedded.apiserver.request.negotiation import Accepted, Form, negotiate, no_such_form
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode, whole
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Entry, Page
 from vacate.wire.message import Response
 
@@ -30,14 +30,14 @@ _BYTES_AT_ONCE = 512 * 1024
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
-async def list_(registry: Registry, call: Call) -> Response:
+async def list_(registry: Storage, call: Call) -> Response:
     """A page, or all of it, of one revision."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     entries, list_meta = await listed(registry, call, list_options(call))
     return Response(200, await render(call, accepted, entries, list_meta))
 
 
-async def listed(registry: Registry, call: Call, options: ListOptions) -> tuple[Sequence[Entry], Obj]:
+async def listed(registry: Storage, call: Call, options: ListOptions) -> tuple[Sequence[Entry], Obj]:
     """What the options pick, and the metadata of the list."""
     namespace = call.namespace or options.fields.exact("metadata.namespace") or ""
     page = await _read(registry, call.kind, namespace, options)
@@ -45,7 +45,7 @@ async def listed(registry: Registry, call: Call, options: ListOptions) -> tuple[
     return entries, _list_meta(page, entries, options, namespace, more=more)
 
 
-async def _read(registry: Registry, kind: Kind, namespace: str, options: ListOptions) -> Page:
+async def _read(registry: Storage, kind: Kind, namespace: str, options: ListOptions) -> Page:
     """The entries from which the page is chosen."""
     limit = options.limit if options.everything else 0
     if options.continue_token:
@@ -63,7 +63,7 @@ async def _read(registry: Registry, kind: Kind, namespace: str, options: ListOpt
     return registry.store.list(kind.resource, namespace, limit=limit)
 
 
-def _read_on(registry: Registry, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
+def _read_on(registry: Storage, kind: Kind, namespace: str, options: ListOptions, limit: int) -> Page:
     if options.resource_version not in ("", "0"):
         raise errors.BadRequest("specifying resource version is not allowed when using continue")
     token = parse_continue(options.continue_token, namespace, namespaced=kind.namespaced)

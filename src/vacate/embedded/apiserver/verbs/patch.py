@@ -6,13 +6,13 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.patch import apply_patch
 from vacate.embedded.apiserver.patch.forms import check_form_for
 from vacate.embedded.apiserver.request.body import identified
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs.update import check_address, replace
 from vacate.wire.mediatypes import media_type
 from vacate.wire.message import Response
 
 
-async def patch(registry: Registry, call: Call) -> Response:
+async def patch(registry: Storage, call: Call) -> Response:
     """Change the newest state. No other write can come between reading and writing it."""
     kind_of_patch = media_type(call.request.headers.get("Content-Type", ""))
     check_form_for(call.kind, kind_of_patch)

@@ -12,7 +12,7 @@ from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.decision import removed_by_update
 from vacate.embedded.apiserver.request.body import read_object
 from vacate.embedded.apiserver.response import objects as respond
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create as creating
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.embedded.store.types import Entry, Key
@@ -21,7 +21,7 @@ from vacate.wire.message import Response
 _BELIEVED = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-async def update(registry: Registry, call: Call) -> Response:
+async def update(registry: Storage, call: Call) -> Response:
     """Replace the object, if it is still the one that the client read."""
     new = read_object(call.request, call.kind, call.validation)
     check_address(new, call)
@@ -50,7 +50,7 @@ def unnamed(call: Call) -> errors.BadRequest:
     )
 
 
-async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
+async def replace(registry: Storage, call: Call, new: Obj, entry: Entry, old: Obj) -> Response:
     """Admit and write the step from old to new; the last finalizer gone takes the object along."""
     admit(registry, call, new, old)
     if call.dry_run:
@@ -61,7 +61,7 @@ async def replace(registry: Registry, call: Call, new: Obj, entry: Entry, old: O
     return respond.stored(call, await registry.write_update(call.kind, new, entry))
 
 
-def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
+def admit(registry: Storage, call: Call, new: Obj, old: Obj) -> None:
     """Everything that happens to a changed object before it is written."""
     _check_preconditions(call, new, old)
     strategy = strategy_for(call.kind)
@@ -70,9 +70,9 @@ def admit(registry: Registry, call: Call, new: Obj, old: Obj) -> None:
     schema.complete(call.kind, new)
     strategy.prepare_update(new, old, context)
     schema.complete(call.kind, new)
-    faults = strategy.validate_update(new, old, context)
-    if faults:
-        raise status.invalid(call.kind, call.name, faults)
+    field_errors = strategy.validate_update(new, old, context)
+    if field_errors:
+        raise status.invalid(call.kind, call.name, field_errors)
     guard(registry, call, new, old)
 
 
@@ -88,8 +88,10 @@ def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:
     revision = _revision(new)
     if revision in ("", "0"):
         if not strategy_for(kind).traits.unconditional_update:
-            fault = fielderrors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise status.invalid_resource(kind, before["name"], [fault])
+            field_error = fielderrors.invalid(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )
+            raise status.invalid_resource(kind, before["name"], [field_error])
         meta["resourceVersion"] = before["resourceVersion"]
     elif revision != before["resourceVersion"]:
         raise status.modified(kind, before["name"])
@@ -118,13 +120,13 @@ def _other_object(call: Call, wanted: str, found: str) -> errors.Conflict:
     )
 
 
-def _brings_into_being(registry: Registry, call: Call) -> bool:
+def _brings_into_being(registry: Storage, call: Call) -> bool:
     if call.subresource or not strategy_for(call.kind).traits.create_on_update:
         return False
     return registry.store.tip(Key(call.kind.resource, call.namespace, call.name)) is None
 
 
-async def _create(registry: Registry, call: Call, new: Obj) -> Response:
+async def _create(registry: Storage, call: Call, new: Obj) -> Response:
     if uid := new["metadata"].get("uid"):
         raise _other_object(call, uid, "")
     require(registry, call, "create")

@@ -21,7 +21,7 @@ from vacate.embedded.apiserver.request.listoptions import (
 )
 from vacate.embedded.apiserver.request.negotiation import Form, negotiate, no_such_form
 from vacate.embedded.apiserver.response.watchframes import Framer
-from vacate.embedded.apiserver.storage import Registry
+from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.store.types import Change, Entry, Scope
 from vacate.embedded.store.watch import Watch
 from vacate.wire.message import Response
@@ -31,7 +31,7 @@ MIN_TIMEOUT_SECONDS = 1800.0
 _MAX_CHUNK_BYTES = 128 * 1024
 
 
-async def watch(registry: Registry, call: Call) -> Response:
+async def watch(registry: Storage, call: Call) -> Response:
     """Open the stream; the first events are taken before anything else can happen."""
     accepted = negotiate(call.request.headers.get("Accept", ""))
     options = list_options(call, watch=True)
@@ -47,7 +47,7 @@ async def watch(registry: Registry, call: Call) -> Response:
 class WatchStream:
     """The body of a watch. It listens from the moment it is made."""
 
-    def __init__(self, registry: Registry, call: Call, options: ListOptions, framer: Framer) -> None:
+    def __init__(self, registry: Storage, call: Call, options: ListOptions, framer: Framer) -> None:
         self._options = options
         self._framer = framer
         self._store = registry.store

@@ -59,7 +59,7 @@ def unknown_conditions(node: Node, now: dt.datetime) -> list[Condition]:
 def wanted_taints(node: Node, everyone_down: bool) -> list[tuple[str, str]]:
     """Keys and effects that the node's conditions call for.
 
-    While no node at all is ready the fault is more likely here than there: nobody is evicted for it.
+    While no node at all is ready the error is more likely here than there: nobody is evicted for it.
     """
     wanted = []
     ready = readiness(node) or "Unknown"

@@ -9,12 +9,12 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, metadata
 from vacate.embedded.registry.apps import podtemplate
-from vacate.embedded.registry.apps.percentages import amount, int_or_percent_faults, over_hundred_faults
-from vacate.embedded.registry.apps.replicasets import count_faults
+from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
+from vacate.embedded.registry.apps.replicasets import count_errors
 
 _STRATEGY = "spec.strategy"
 _COUNTS = (
@@ -33,21 +33,29 @@ RULES = table(
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
     ("metadata.labels", Effect.KEPT, "the status subresource does not change them"),
-    ("spec.replicas", Fault.INVALID, "not negative"),
-    ("spec.strategy", Fault.NOT_SUPPORTED, "Recreate or RollingUpdate"),
-    ("spec.strategy.rollingUpdate", Fault.FORBIDDEN, "not with Recreate"),
-    ("spec.strategy.rollingUpdate.maxUnavailable", Fault.INVALID, "a number or a percentage, not negative"),
-    ("spec.strategy.rollingUpdate.maxSurge", Fault.INVALID, "a number or a percentage, not negative"),
-    ("spec.strategy.rollingUpdate.maxUnavailable#both", Fault.INVALID, "not 0 where maxSurge is 0"),
-    ("spec.strategy.rollingUpdate.maxUnavailable#hundred", Fault.INVALID, "at most 100%"),
-    ("spec.minReadySeconds", Fault.INVALID, "not negative"),
-    ("spec.revisionHistoryLimit", Fault.INVALID, "not negative"),
-    ("spec.progressDeadlineSeconds", Fault.INVALID, "not negative"),
-    ("spec.progressDeadlineSeconds#ready", Fault.INVALID, "greater than minReadySeconds"),
-    ("status.replicas", Fault.INVALID, "not negative; all counts of the status"),
-    ("status.updatedReplicas", Fault.INVALID, "at most replicas; readyReplicas and availableReplicas too"),
-    ("status.availableReplicas", Fault.INVALID, "at most readyReplicas"),
-    ("status.collisionCount", Fault.INVALID, "never decremented"),
+    ("spec.replicas", ErrorType.INVALID, "not negative"),
+    ("spec.strategy", ErrorType.NOT_SUPPORTED, "Recreate or RollingUpdate"),
+    ("spec.strategy.rollingUpdate", ErrorType.FORBIDDEN, "not with Recreate"),
+    (
+        "spec.strategy.rollingUpdate.maxUnavailable",
+        ErrorType.INVALID,
+        "a number or a percentage, not negative",
+    ),
+    ("spec.strategy.rollingUpdate.maxSurge", ErrorType.INVALID, "a number or a percentage, not negative"),
+    ("spec.strategy.rollingUpdate.maxUnavailable#both", ErrorType.INVALID, "not 0 where maxSurge is 0"),
+    ("spec.strategy.rollingUpdate.maxUnavailable#hundred", ErrorType.INVALID, "at most 100%"),
+    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
+    ("spec.revisionHistoryLimit", ErrorType.INVALID, "not negative"),
+    ("spec.progressDeadlineSeconds", ErrorType.INVALID, "not negative"),
+    ("spec.progressDeadlineSeconds#ready", ErrorType.INVALID, "greater than minReadySeconds"),
+    ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
+    (
+        "status.updatedReplicas",
+        ErrorType.INVALID,
+        "at most replicas; readyReplicas and availableReplicas too",
+    ),
+    ("status.availableReplicas", ErrorType.INVALID, "at most readyReplicas"),
+    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
 )
 
 
@@ -90,36 +98,36 @@ class DeploymentStrategy(KindStrategy):
         keep(new, old, "spec")
         keep(metadata(new), metadata(old), "labels")
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""
         spec = mapping(obj.get("spec"))
         found = not_negative("spec", spec, "replicas")
-        found += podtemplate.selector_and_template_faults(spec, ctx)
-        found += _strategy_faults(mapping(spec.get("strategy")))
+        found += podtemplate.selector_and_template_errors(spec, ctx)
+        found += _strategy_errors(mapping(spec.get("strategy")))
         found += not_negative("spec", spec, "minReadySeconds")
         found += not_negative("spec", spec, "revisionHistoryLimit")
-        return found + _deadline_faults(spec)
+        return found + _deadline_errors(spec)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again, with the same selector."""
         specs = (mapping(each.get("spec")) for each in (new, old))
         ctx = podtemplate.tolerating_interceptors(ctx, old)
-        return step + self.faults(new, ctx) + podtemplate.selector_change_faults(*specs)
+        return step + self.field_errors(new, ctx) + podtemplate.selector_change_errors(*specs)
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Counts that fit together."""
         status, before = mapping(new.get("status")), mapping(old.get("status"))
         found = list(step)
         for key in _COUNTS:
             found += not_negative("status", status, key)
-        found += count_faults(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        found += count_errors(status, ("updatedReplicas", "readyReplicas", "availableReplicas"))
         collisions = integer(status.get("collisionCount"))
         if before.get("collisionCount") is not None and collisions < integer(before["collisionCount"]):
             found.append(invalid("status.collisionCount", collisions, "cannot be decremented"))
         return found
 
 
-def _strategy_faults(strategy: Obj) -> list[FieldError]:
+def _strategy_errors(strategy: Obj) -> list[FieldError]:
     sort, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     where = f"{_STRATEGY}.rollingUpdate"
     if sort == "Recreate":
@@ -128,19 +136,19 @@ def _strategy_faults(strategy: Obj) -> list[FieldError]:
     if sort == "RollingUpdate":
         if type(rolling) is not dict:
             return [required(where, "this should be defaulted and never be nil")]
-        return _rolling_faults(rolling, where)
+        return _rolling_errors(rolling, where)
     shown = {"Type": sort, "RollingUpdate": None if rolling is None else _shown_rolling(mapping(rolling))}
     return [unsupported(_STRATEGY, shown, ("Recreate", "RollingUpdate"))]
 
 
-def _rolling_faults(rolling: Obj, path: str) -> list[FieldError]:
+def _rolling_errors(rolling: Obj, path: str) -> list[FieldError]:
     unavailable, surge = _amount_of(rolling, "maxUnavailable"), _amount_of(rolling, "maxSurge")
-    found = int_or_percent_faults(unavailable, f"{path}.maxUnavailable")
-    found += int_or_percent_faults(surge, f"{path}.maxSurge")
+    found = int_or_percent_errors(unavailable, f"{path}.maxUnavailable")
+    found += int_or_percent_errors(surge, f"{path}.maxSurge")
     if amount(unavailable) == 0 and amount(surge) == 0:
         detail = "may not be 0 when `maxSurge` is 0"
         found.append(invalid(f"{path}.maxUnavailable", unavailable, detail))
-    return found + over_hundred_faults(unavailable, f"{path}.maxUnavailable")
+    return found + over_hundred_errors(unavailable, f"{path}.maxUnavailable")
 
 
 def _shown_rolling(rolling: Obj) -> Obj:
@@ -154,7 +162,7 @@ def _amount_of(rolling: Obj, key: str) -> Any:
     return rolling.get(key, 0)
 
 
-def _deadline_faults(spec: Obj) -> list[FieldError]:
+def _deadline_errors(spec: Obj) -> list[FieldError]:
     deadline = spec.get("progressDeadlineSeconds")
     if type(deadline) is not int:
         return []

@@ -9,7 +9,7 @@ from vacate.api.fielderrors import FieldError, complaints, invalid
 from vacate.api.names import percent
 
 
-def int_or_percent_faults(value: Any, path: str) -> list[FieldError]:
+def int_or_percent_errors(value: Any, path: str) -> list[FieldError]:
     """A number that is not negative, or a text such as `25%`."""
     if type(value) is str:
         return complaints(path, value, percent(value))
@@ -18,7 +18,7 @@ def int_or_percent_faults(value: Any, path: str) -> list[FieldError]:
     return [invalid(path, value, "must be an integer or percentage (e.g '5%%')")]
 
 
-def over_hundred_faults(value: Any, path: str) -> list[FieldError]:
+def over_hundred_errors(value: Any, path: str) -> list[FieldError]:
     """No percentage above a hundred, where the whole is all there is."""
     share = _percent(value)
     if share is None or share <= 100:

@@ -6,19 +6,19 @@ from typing import Any
 
 from vacate.admission.checks import (
     IMMUTABLE,
-    labels_faults,
+    labels_errors,
     readable_selector,
     same,
-    selector_faults,
+    selector_errors,
     shown_selector,
     sorted_map,
     unsupported,
 )
 from vacate.admission.context import Context
-from vacate.admission.metadata import annotation_faults
+from vacate.admission.metadata import annotation_errors
 from vacate.admission.pods.interceptors import drop_where_gated, tolerating
 from vacate.admission.rules import Rule, table
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
 from vacate.api.lenient import child, mapping, sequence, text
 from vacate.api.objects import Obj
@@ -30,18 +30,22 @@ _ONLY_PODS = "activeDeadlineSeconds in ReplicaSet is not Supported"
 
 RULES: tuple[Rule, ...] = table(
     "Deployment and ReplicaSet",
-    ("spec.selector", Fault.REQUIRED, "there is one"),
-    ("spec.selector.matchLabels", Fault.INVALID, "a valid selector"),
-    ("spec.selector#empty", Fault.INVALID, "not empty"),
-    ("spec.selector#unreadable", Fault.INVALID, "a selector that can be understood"),
-    ("spec.selector#fixed", Fault.INVALID, "an update never changes it"),
-    ("spec.template.metadata.labels", Fault.INVALID, "what the selector selects"),
-    ("spec.template.labels", Fault.INVALID, "valid labels (the path is the real server's)"),
-    ("spec.template.annotations", Fault.INVALID, "valid annotations (the path is the real server's)"),
-    ("spec.template.spec.containers", Fault.REQUIRED, "the spec by all rules of pods, below spec.template"),
-    ("spec.template.spec.ephemeralContainers", Fault.FORBIDDEN, "none in a template"),
-    ("spec.template.spec.restartPolicy", Fault.NOT_SUPPORTED, "Always"),
-    ("spec.template.spec.activeDeadlineSeconds", Fault.FORBIDDEN, "none in a template"),
+    ("spec.selector", ErrorType.REQUIRED, "there is one"),
+    ("spec.selector.matchLabels", ErrorType.INVALID, "a valid selector"),
+    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
+    ("spec.selector#unreadable", ErrorType.INVALID, "a selector that can be understood"),
+    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
+    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
+    ("spec.template.labels", ErrorType.INVALID, "valid labels (the path is the real server's)"),
+    ("spec.template.annotations", ErrorType.INVALID, "valid annotations (the path is the real server's)"),
+    (
+        "spec.template.spec.containers",
+        ErrorType.REQUIRED,
+        "the spec by all rules of pods, below spec.template",
+    ),
+    ("spec.template.spec.ephemeralContainers", ErrorType.FORBIDDEN, "none in a template"),
+    ("spec.template.spec.restartPolicy", ErrorType.NOT_SUPPORTED, "Always"),
+    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
 )
 
 
@@ -61,14 +65,14 @@ def tolerating_interceptors(ctx: Context, old: Obj) -> Context:
     return tolerating(ctx, mapping(mapping(mapping(old.get("spec")).get("template")).get("spec")))
 
 
-def selector_and_template_faults(spec: Obj, ctx: Context) -> list[FieldError]:
+def selector_and_template_errors(spec: Obj, ctx: Context) -> list[FieldError]:
     """The selector as such, then the template against it."""
     selector = spec.get("selector")
     found: list[FieldError] = []
     if selector is None:
         found.append(required("spec.selector"))
     else:
-        found += selector_faults(selector, "spec.selector")
+        found += selector_errors(selector, "spec.selector")
         if not any(mapping(selector).get(key) for key in ("matchLabels", "matchExpressions")):
             found.append(
                 invalid("spec.selector", shown_selector(selector), "empty selector is invalid for deployment")
@@ -81,22 +85,22 @@ def selector_and_template_faults(spec: Obj, ctx: Context) -> list[FieldError]:
     if not readable.everything and not readable.matches(_texts(labels)):
         detail = "`selector` does not match template `labels`"
         found.append(invalid(f"{_PATH}.metadata.labels", sorted_map(labels) or None, detail))
-    return found + _template_faults(template, labels, ctx)
+    return found + _template_errors(template, labels, ctx)
 
 
-def selector_change_faults(spec: Obj, before: Obj) -> list[FieldError]:
+def selector_change_errors(spec: Obj, before: Obj) -> list[FieldError]:
     """The selector stays as it is: other pods would be the object's otherwise."""
     new, old = spec.get("selector"), before.get("selector")
     return [] if same(new, old) else [invalid("spec.selector", shown_selector(new), IMMUTABLE)]
 
 
-def _template_faults(template: Obj, labels: Obj, ctx: Context) -> list[FieldError]:
+def _template_errors(template: Obj, labels: Obj, ctx: Context) -> list[FieldError]:
     meta, inner = mapping(template.get("metadata")), mapping(template.get("spec"))
-    found = labels_faults(labels, f"{_PATH}.labels")
-    found += annotation_faults(meta, f"{_PATH}.annotations")
+    found = labels_errors(labels, f"{_PATH}.labels")
+    found += annotation_errors(meta, f"{_PATH}.annotations")
     annotations = mapping(meta.get("annotations"))
-    found += pod_spec.annotation_faults(annotations, inner, f"{_PATH}.annotations")
-    found += pod_spec.spec_faults(inner, f"{_PATH}.spec", ctx, is_pod=False)
+    found += pod_spec.annotation_errors(annotations, inner, f"{_PATH}.annotations")
+    found += pod_spec.spec_errors(inner, f"{_PATH}.spec", ctx, is_pod=False)
     if sequence(inner.get("ephemeralContainers")):
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{_PATH}.spec.ephemeralContainers", detail))

@@ -7,7 +7,7 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import Fault, FieldError, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, invalid
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.apps import podtemplate as template
@@ -26,13 +26,13 @@ RULES = (
         ("metadata.generation", Effect.SET, "one more where spec changes"),
         ("status", Effect.KEPT, "only the status subresource changes it"),
         ("spec", Effect.KEPT, "the status subresource does not change it"),
-        ("spec.replicas", Fault.INVALID, "not negative"),
-        ("spec.minReadySeconds", Fault.INVALID, "not negative"),
-        ("status.replicas", Fault.INVALID, "not negative; all counts of the status"),
-        ("status.fullyLabeledReplicas", Fault.INVALID, "at most replicas"),
-        ("status.readyReplicas", Fault.INVALID, "at most replicas"),
-        ("status.availableReplicas", Fault.INVALID, "at most replicas"),
-        ("status.availableReplicas#ready", Fault.INVALID, "at most readyReplicas"),
+        ("spec.replicas", ErrorType.INVALID, "not negative"),
+        ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
+        ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
+        ("status.fullyLabeledReplicas", ErrorType.INVALID, "at most replicas"),
+        ("status.readyReplicas", ErrorType.INVALID, "at most replicas"),
+        ("status.availableReplicas", ErrorType.INVALID, "at most replicas"),
+        ("status.availableReplicas#ready", ErrorType.INVALID, "at most readyReplicas"),
     ),
 )
 
@@ -61,28 +61,28 @@ class ReplicaSetStrategy(KindStrategy):
         template.drop_gated_fields(spec, before, ctx)
         count_generation(new, old, not same(spec, before))
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""
         spec = mapping(obj.get("spec"))
         found = not_negative("spec", spec, "replicas") + not_negative("spec", spec, "minReadySeconds")
-        return found + template.selector_and_template_faults(spec, ctx)
+        return found + template.selector_and_template_errors(spec, ctx)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again, with the same selector."""
         specs = (mapping(each.get("spec")) for each in (new, old))
         ctx = template.tolerating_interceptors(ctx, old)
-        return step + self.faults(new, ctx) + template.selector_change_faults(*specs)
+        return step + self.field_errors(new, ctx) + template.selector_change_errors(*specs)
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Counts that fit together."""
         status = mapping(new.get("status"))
         found = list(step)
         for key in _COUNTS:
             found += not_negative("status", status, key)
-        return found + count_faults(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"))
+        return found + count_errors(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"))
 
 
-def count_faults(status: Obj, parts: tuple[str, ...]) -> list[FieldError]:
+def count_errors(status: Obj, parts: tuple[str, ...]) -> list[FieldError]:
     """No part is greater than the whole, and nothing is available that is not ready."""
     whole = integer(status.get("replicas"))
     detail = "cannot be greater than status.replicas"

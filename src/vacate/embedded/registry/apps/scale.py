@@ -6,13 +6,13 @@ from vacate.admission import metadata as meta
 from vacate.admission.checks import not_negative, readable_selector
 from vacate.admission.nameformats import name_is_subdomain
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError
+from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, dig, metadata
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
-RULES = table("Scale", ("spec.replicas", Fault.INVALID, "not negative"))
+RULES = table("Scale", ("spec.replicas", ErrorType.INVALID, "not negative"))
 
 
 def scale_of(obj: Obj) -> Obj:
@@ -32,10 +32,10 @@ def scale_of(obj: Obj) -> Obj:
     }
 
 
-def scale_faults(scale: Obj) -> list[FieldError]:
+def scale_errors(scale: Obj) -> list[FieldError]:
     """Every rule that the Scale breaks; the server reports them about kind Scale of group autoscaling."""
-    found = meta.name_faults(metadata(scale), name_is_subdomain)
-    found += meta.content_faults(metadata(scale), namespaced=True)
+    found = meta.name_errors(metadata(scale), name_is_subdomain)
+    found += meta.content_errors(metadata(scale), namespaced=True)
     return found + not_negative("spec", mapping(scale.get("spec")), "replicas")
 
 

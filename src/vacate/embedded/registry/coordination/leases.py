@@ -6,7 +6,7 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, invalid
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 
@@ -18,8 +18,8 @@ RULES = table(
     "Lease",
     ("spec.strategy", Effect.DROPPED, "unless the old one has it"),
     ("spec.preferredHolder", Effect.DROPPED, "unless the old one has it"),
-    ("spec.leaseDurationSeconds", Fault.INVALID, "greater than 0"),
-    ("spec.leaseTransitions", Fault.INVALID, "not negative"),
+    ("spec.leaseDurationSeconds", ErrorType.INVALID, "greater than 0"),
+    ("spec.leaseTransitions", ErrorType.INVALID, "not negative"),
 )
 
 
@@ -46,7 +46,7 @@ class LeaseStrategy(KindStrategy):
             if before.get(key) is None:
                 keep(mapping(new.get("spec")), before, key)
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Numbers that make sense."""
         spec = mapping(obj.get("spec"))
         found: list[FieldError] = []
@@ -58,6 +58,6 @@ class LeaseStrategy(KindStrategy):
             found.append(invalid("spec.leaseTransitions", transitions, detail))
         return found
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The spec again."""
-        return step + self.faults(new, ctx)
+        return step + self.field_errors(new, ctx)

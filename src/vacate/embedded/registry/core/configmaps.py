@@ -8,7 +8,7 @@ from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, too_long
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, too_long
 from vacate.api.lenient import mapping, text
 from vacate.api.names import config_key
 from vacate.api.objects import Obj
@@ -18,13 +18,13 @@ _FROZEN = "field is immutable when `immutable` is set"
 
 RULES = table(
     "ConfigMap",
-    ("data[]", Fault.INVALID, "keys of letters, digits, -, _ and ."),
-    ("data[]#twice", Fault.INVALID, "no key of binaryData"),
-    ("binaryData[]", Fault.INVALID, "keys as in data"),
-    ("#size", Fault.TOO_LONG, "all values together at most 1 MiB"),
-    ("immutable", Fault.FORBIDDEN, "not unset once set"),
-    ("data", Fault.FORBIDDEN, "not changed once immutable"),
-    ("binaryData", Fault.FORBIDDEN, "not changed once immutable"),
+    ("data[]", ErrorType.INVALID, "keys of letters, digits, -, _ and ."),
+    ("data[]#twice", ErrorType.INVALID, "no key of binaryData"),
+    ("binaryData[]", ErrorType.INVALID, "keys as in data"),
+    ("#size", ErrorType.TOO_LONG, "all values together at most 1 MiB"),
+    ("immutable", ErrorType.FORBIDDEN, "not unset once set"),
+    ("data", ErrorType.FORBIDDEN, "not changed once immutable"),
+    ("binaryData", ErrorType.FORBIDDEN, "not changed once immutable"),
 )
 
 
@@ -33,7 +33,7 @@ class ConfigMapStrategy(KindStrategy):
 
     rules = RULES
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Keys and size."""
         data, binary = mapping(obj.get("data")), mapping(obj.get("binaryData"))
         found: list[FieldError] = []
@@ -47,7 +47,7 @@ class ConfigMapStrategy(KindStrategy):
             found.append(too_long("", _LIMIT))
         return found
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """What is immutable stays; then the whole again."""
         found = list(step)
         if old.get("immutable") is True:
@@ -58,7 +58,7 @@ class ConfigMapStrategy(KindStrategy):
                 for key in ("data", "binaryData")
                 if not same(new.get(key), old.get(key))
             ]
-        return found + self.metadata_faults(new) + self.faults(new, ctx)
+        return found + self.metadata_errors(new) + self.field_errors(new, ctx)
 
 
 def _size(data: Obj, binary: Obj) -> int:

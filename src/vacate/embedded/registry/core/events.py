@@ -6,7 +6,7 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import label_key
 from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.lenient import mapping, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, namespace_of
@@ -17,17 +17,17 @@ _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 10
 
 RULES = table(
     "Event",
-    ("involvedObject.namespace", Fault.INVALID, "the event's namespace; empty only in default"),
-    ("reportingComponent", Fault.REQUIRED, "with eventTime"),
-    ("reportingComponent", Fault.INVALID, "with eventTime: a qualified name"),
-    ("reportingInstance", Fault.REQUIRED, "with eventTime"),
-    ("reportingInstance", Fault.INVALID, "with eventTime: at most 128 characters"),
-    ("action", Fault.REQUIRED, "with eventTime"),
-    ("action", Fault.INVALID, "with eventTime: at most 128 characters"),
-    ("reason", Fault.REQUIRED, "with eventTime"),
-    ("reason", Fault.INVALID, "with eventTime: at most 128 characters"),
-    ("message", Fault.INVALID, "with eventTime: at most 1024 characters"),
-    ("namespace", Fault.INVALID, "a DNS subdomain"),
+    ("involvedObject.namespace", ErrorType.INVALID, "the event's namespace; empty only in default"),
+    ("reportingComponent", ErrorType.REQUIRED, "with eventTime"),
+    ("reportingComponent", ErrorType.INVALID, "with eventTime: a qualified name"),
+    ("reportingInstance", ErrorType.REQUIRED, "with eventTime"),
+    ("reportingInstance", ErrorType.INVALID, "with eventTime: at most 128 characters"),
+    ("action", ErrorType.REQUIRED, "with eventTime"),
+    ("action", ErrorType.INVALID, "with eventTime: at most 128 characters"),
+    ("reason", ErrorType.REQUIRED, "with eventTime"),
+    ("reason", ErrorType.INVALID, "with eventTime: at most 128 characters"),
+    ("message", ErrorType.INVALID, "with eventTime: at most 1024 characters"),
+    ("namespace", ErrorType.INVALID, "a DNS subdomain"),
 )
 
 
@@ -43,7 +43,7 @@ class EventStrategy(KindStrategy):
         """Events may be created by PUT and have no dependants."""
         return _TRAITS
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Old events name their object's namespace; new ones, with an eventTime, say more."""
         namespace = namespace_of(obj)
         involved = text(mapping(obj.get("involvedObject")).get("namespace"))
@@ -51,12 +51,12 @@ class EventStrategy(KindStrategy):
         if _mismatch(namespace, involved, new_style=bool(obj.get("eventTime"))):
             found.append(invalid("involvedObject.namespace", involved, _MISMATCH))
         if obj.get("eventTime"):
-            found += _new_style_faults(obj)
+            found += _new_style_errors(obj)
         return found + complaints("namespace", namespace, dns1123_subdomain(namespace))
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """As on create."""
-        return self.faults(new, ctx)
+        return self.field_errors(new, ctx)
 
 
 def _mismatch(namespace: str, involved: str, *, new_style: bool) -> bool:
@@ -65,7 +65,7 @@ def _mismatch(namespace: str, involved: str, *, new_style: bool) -> bool:
     return namespace != involved if involved else namespace not in ("", "default")
 
 
-def _new_style_faults(event: Obj) -> list[FieldError]:
+def _new_style_errors(event: Obj) -> list[FieldError]:
     reporter = text(event.get("reportingComponent"))
     found = [] if reporter else [required("reportingComponent")]
     found += complaints("reportingComponent", reporter, label_key(reporter))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.context import Context
-from vacate.admission.metadata import keep, standard_finalizer_faults, texts
+from vacate.admission.metadata import keep, standard_finalizer_errors, texts
 from vacate.admission.nameformats import label_key, name_is_label
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, complaints, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid
 from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata
 
@@ -25,10 +25,10 @@ RULES = table(
     ("spec.finalizers", Effect.KEPT, "only the finalize subresource changes them"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("spec.finalizers", Fault.INVALID, "qualified names or standard finalizers"),
-    ("spec.finalizers[]", Fault.INVALID, "the same for the finalize subresource"),
-    ("status.Phase#active", Fault.INVALID, "only Active before deletion"),
-    ("status.Phase#terminating", Fault.INVALID, "only Terminating during deletion"),
+    ("spec.finalizers", ErrorType.INVALID, "qualified names or standard finalizers"),
+    ("spec.finalizers[]", ErrorType.INVALID, "the same for the finalize subresource"),
+    ("status.Phase#active", ErrorType.INVALID, "only Active before deletion"),
+    ("status.Phase#terminating", ErrorType.INVALID, "only Terminating during deletion"),
 )
 
 
@@ -63,23 +63,23 @@ class NamespaceStrategy(KindStrategy):
         if ctx.subresource != "finalize":
             keep(child(new, "spec"), mapping(old.get("spec")), "finalizers")
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec's finalizers."""
         found: list[FieldError] = []
         for name in texts(mapping(obj.get("spec")), "finalizers"):
-            found += _finalizer_faults(name, "spec.finalizers")
+            found += _finalizer_errors(name, "spec.finalizers")
         return found
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, or the finalizers alone for the finalize subresource."""
         if ctx.subresource != "finalize":
-            return self.metadata_faults(new) + self.faults(new, ctx) + step
+            return self.metadata_errors(new) + self.field_errors(new, ctx) + step
         found = list(step)
         for index, name in enumerate(texts(mapping(new.get("spec")), "finalizers")):
-            found += _finalizer_faults(name, f"spec.finalizers[{index}]")
+            found += _finalizer_errors(name, f"spec.finalizers[{index}]")
         return found
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The phase says whether deletion has begun."""
         phase = text(dig(new, "status", "phase"))
         if not metadata(new).get("deletionTimestamp"):
@@ -95,7 +95,10 @@ def _label(obj: Obj) -> None:
         child(metadata(obj), "labels")[NAME_LABEL] = name
 
 
-def _finalizer_faults(name: str, path: str) -> list[FieldError]:
+def _finalizer_errors(name: str, path: str) -> list[FieldError]:
     found = complaints(path, name, label_key(name))
-    found += [invalid(path, fault.value, fault.detail) for fault in standard_finalizer_faults([name], path)]
+    found += [
+        invalid(path, field_error.value, field_error.detail)
+        for field_error in standard_finalizer_errors([name], path)
+    ]
     return found

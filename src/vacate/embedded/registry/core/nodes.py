@@ -10,11 +10,11 @@ from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, label_value
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.podcidrs import range_faults, settle_ranges
-from vacate.embedded.registry.core.quantities import canonical_list, count_faults
+from vacate.embedded.registry.core.podcidrs import range_errors, settle_ranges
+from vacate.embedded.registry.core.quantities import canonical_list, count_errors
 
 NOT_READY = "node.kubernetes.io/not-ready"
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -30,20 +30,20 @@ RULES = table(
     ("spec.taints", Effect.SET, "on create not-ready:NoSchedule, which goes once the node is ready"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
     ("spec", Effect.KEPT, "the status subresource does not change it"),
-    ("metadata.taints[].key", Fault.INVALID, "a qualified name (the path is the real server's)"),
-    ("metadata.taints[].value", Fault.INVALID, "a label value"),
-    ("metadata.taints[].effect", Fault.REQUIRED, "not empty"),
-    ("metadata.taints[].effect", Fault.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
-    ("metadata.taints[]", Fault.DUPLICATE, "unique by key and effect"),
-    ("status.capacity.{}#sign", Fault.INVALID, "not negative"),
-    ("status.capacity.{}#whole", Fault.INVALID, "whole numbers for pods and extended resources"),
-    ("status.allocatable.{}", Fault.INVALID, "as capacity"),
-    ("spec.podCIDRs[]", Fault.INVALID, "a range of addresses"),
-    ("spec.podCIDRs", Fault.INVALID, "one range of each family of addresses"),
-    ("status.addresses[]", Fault.DUPLICATE, "unique"),
-    ("spec.podCIDRs", Fault.FORBIDDEN, "not changed once set"),
-    ("spec.providerID", Fault.FORBIDDEN, "not changed once set"),
-    ("spec.externalID", Fault.FORBIDDEN, "not changed"),
+    ("metadata.taints[].key", ErrorType.INVALID, "a qualified name (the path is the real server's)"),
+    ("metadata.taints[].value", ErrorType.INVALID, "a label value"),
+    ("metadata.taints[].effect", ErrorType.REQUIRED, "not empty"),
+    ("metadata.taints[].effect", ErrorType.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
+    ("metadata.taints[]", ErrorType.DUPLICATE, "unique by key and effect"),
+    ("status.capacity.{}#sign", ErrorType.INVALID, "not negative"),
+    ("status.capacity.{}#whole", ErrorType.INVALID, "whole numbers for pods and extended resources"),
+    ("status.allocatable.{}", ErrorType.INVALID, "as capacity"),
+    ("spec.podCIDRs[]", ErrorType.INVALID, "a range of addresses"),
+    ("spec.podCIDRs", ErrorType.INVALID, "one range of each family of addresses"),
+    ("status.addresses[]", ErrorType.DUPLICATE, "unique"),
+    ("spec.podCIDRs", ErrorType.FORBIDDEN, "not changed once set"),
+    ("spec.providerID", ErrorType.FORBIDDEN, "not changed once set"),
+    ("spec.externalID", ErrorType.FORBIDDEN, "not changed"),
 )
 
 
@@ -76,22 +76,22 @@ class NodeStrategy(KindStrategy):
         keep(new, old, "status")
         _drop_configuration(new)
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Taints and amounts."""
         spec = mapping(obj.get("spec"))
-        return taint_faults(spec.get("taints")) + _amount_faults(obj) + range_faults(spec)
+        return taint_errors(spec.get("taints")) + _amount_errors(obj) + range_errors(spec)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, then the step."""
-        found = self.metadata_faults(new) + self.faults(new, ctx)
-        return found + self.status_faults(new, old, step, ctx)
+        found = self.metadata_errors(new) + self.field_errors(new, ctx)
+        return found + self.status_errors(new, old, step, ctx)
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """What the real server checks on any update of a node, through whichever door."""
         spec = mapping(new.get("spec"))
-        found = step + _amount_faults(new) + _address_faults(new)
-        found += _settled_faults(spec, mapping(old.get("spec")))
-        found += taint_faults(spec.get("taints"))
+        found = step + _amount_errors(new) + _address_errors(new)
+        found += _settled_errors(spec, mapping(old.get("spec")))
+        found += taint_errors(spec.get("taints"))
         if text(spec.get("externalID")) != text(mapping(old.get("spec")).get("externalID")):
             found.append(forbidden("spec.externalID", "may not be updated"))
         return found
@@ -106,33 +106,33 @@ def _is_not_ready(taint: Obj) -> bool:
     return (taint.get("key"), taint.get("effect")) == (NOT_READY, "NoSchedule")
 
 
-def taint_faults(taints: Any) -> list[FieldError]:
+def taint_errors(taints: Any) -> list[FieldError]:
     """Faults of a node's taints."""
     found: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(maps(taints)):
         path = f"{_TAINTS}[{index}]"
         key, effect = text(taint.get("key")), text(taint.get("effect"))
-        found += _one_taint_faults(taint, path)
+        found += _one_taint_errors(taint, path)
         if (effect, key) in seen:
             detail = "taints must be unique by key and effect pair"
-            found.append(FieldError(path, Fault.DUPLICATE, detail, _shown_taint(taint)))
+            found.append(FieldError(path, ErrorType.DUPLICATE, detail, _shown_taint(taint)))
         seen.add((effect, key))
     return found
 
 
-def effect_faults(effect: str, path: str) -> list[FieldError]:
+def effect_errors(effect: str, path: str) -> list[FieldError]:
     """The effect of a taint or of a toleration that names one."""
     return [] if effect in TAINT_EFFECTS else [unsupported(path, effect, TAINT_EFFECTS)]
 
 
-def _one_taint_faults(taint: Obj, path: str) -> list[FieldError]:
+def _one_taint_errors(taint: Obj, path: str) -> list[FieldError]:
     key, value, effect = (text(taint.get(part)) for part in ("key", "value", "effect"))
     found = complaints(f"{path}.key", key, label_key(key))
     if wrong := label_value(value):
         found.append(invalid(f"{path}.value", value, ";".join(wrong)))
     where = f"{path}.effect"
-    return found + (effect_faults(effect, where) if effect else [required(where)])
+    return found + (effect_errors(effect, where) if effect else [required(where)])
 
 
 def _shown_taint(taint: Obj) -> Obj:
@@ -144,28 +144,28 @@ def _shown_taint(taint: Obj) -> Obj:
     }
 
 
-def _amount_faults(node: Obj) -> list[FieldError]:
+def _amount_errors(node: Obj) -> list[FieldError]:
     status = mapping(node.get("status"))
     found: list[FieldError] = []
     for key in ("capacity", "allocatable"):
         for resource, amount in mapping(status.get(key)).items():
-            found += count_faults(resource, amount, f"status.{key}.{resource}")
+            found += count_errors(resource, amount, f"status.{key}.{resource}")
     return found
 
 
-def _address_faults(node: Obj) -> list[FieldError]:
+def _address_errors(node: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, address in enumerate(maps(mapping(node.get("status")).get("addresses"))):
         pair = (text(address.get("type")), text(address.get("address")))
         if pair in seen:
             shown = {"Type": pair[0], "Address": pair[1]}
-            found.append(FieldError(f"status.addresses[{index}]", Fault.DUPLICATE, "", shown))
+            found.append(FieldError(f"status.addresses[{index}]", ErrorType.DUPLICATE, "", shown))
         seen.add(pair)
     return found
 
 
-def _settled_faults(spec: Obj, before: Obj) -> list[FieldError]:
+def _settled_errors(spec: Obj, before: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     old_ranges, ranges = sequence(before.get("podCIDRs")), sequence(spec.get("podCIDRs"))
     if old_ranges and old_ranges != ranges:

@@ -22,7 +22,7 @@ def settle_ranges(spec: Obj) -> None:
         spec["podCIDR"] = ranges[0]
 
 
-def range_faults(spec: Obj) -> list[FieldError]:
+def range_errors(spec: Obj) -> list[FieldError]:
     """Each must be a range, and they must be of different families."""
     ranges = [text(one) for one in sequence(spec.get("podCIDRs"))]
     found = [

@@ -27,8 +27,10 @@ def canonical_list(amounts: Any, kind: Kind) -> None:
     for name, written in amounts.items():
         try:
             amounts[name] = _canonical(written)
-        except ValueError as fault:
-            said = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {fault}'
+        except ValueError as field_error:
+            said = (
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {field_error}'
+            )
             raise BadRequest(said) from None
 
 
@@ -63,7 +65,7 @@ def quantity_of(written: Any) -> Quantity:
         return ZERO
 
 
-def count_faults(resource: str, amount: Any, path: str) -> list[FieldError]:
+def count_errors(resource: str, amount: Any, path: str) -> list[FieldError]:
     """Not negative, and whole for what is counted in pieces."""
     quantity = quantity_of(amount)
     found = [invalid(path, str(quantity), NEGATIVE)] if quantity.sign < 0 else []

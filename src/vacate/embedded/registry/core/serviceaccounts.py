@@ -25,9 +25,9 @@ class ServiceAccountStrategy(KindStrategy):
         """Clean the references to secrets."""
         _clean(new)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Metadata once more."""
-        return step + self.metadata_faults(new)
+        return step + self.metadata_errors(new)
 
 
 def _clean(account: Obj) -> None:

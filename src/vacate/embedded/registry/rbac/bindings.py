@@ -9,7 +9,7 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role, name_is_subdomain
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
 
@@ -21,17 +21,17 @@ RULES = table(
     "RoleBinding and ClusterRoleBinding",
     ("roleRef.apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io"),
     ("subjects[].apiGroup", Effect.DEFAULT, "rbac.authorization.k8s.io for users and groups"),
-    ("roleRef.apiGroup", Fault.NOT_SUPPORTED, "rbac.authorization.k8s.io"),
-    ("roleRef.kind", Fault.NOT_SUPPORTED, "ClusterRole, and for RoleBindings Role"),
-    ("roleRef.name", Fault.REQUIRED, "not empty"),
-    ("roleRef.name", Fault.INVALID, "a path segment"),
-    ("roleRef", Fault.INVALID, "an update never changes it"),
-    ("subjects[].name", Fault.REQUIRED, "not empty"),
-    ("subjects[].name", Fault.INVALID, "a DNS subdomain for service accounts"),
-    ("subjects[].apiGroup#account", Fault.NOT_SUPPORTED, "empty for service accounts"),
-    ("subjects[].namespace", Fault.REQUIRED, "for service accounts in a ClusterRoleBinding"),
-    ("subjects[].apiGroup#user", Fault.NOT_SUPPORTED, "rbac.authorization.k8s.io for users and groups"),
-    ("subjects[].kind", Fault.NOT_SUPPORTED, "ServiceAccount, User or Group"),
+    ("roleRef.apiGroup", ErrorType.NOT_SUPPORTED, "rbac.authorization.k8s.io"),
+    ("roleRef.kind", ErrorType.NOT_SUPPORTED, "ClusterRole, and for RoleBindings Role"),
+    ("roleRef.name", ErrorType.REQUIRED, "not empty"),
+    ("roleRef.name", ErrorType.INVALID, "a path segment"),
+    ("roleRef", ErrorType.INVALID, "an update never changes it"),
+    ("subjects[].name", ErrorType.REQUIRED, "not empty"),
+    ("subjects[].name", ErrorType.INVALID, "a DNS subdomain for service accounts"),
+    ("subjects[].apiGroup#account", ErrorType.NOT_SUPPORTED, "empty for service accounts"),
+    ("subjects[].namespace", ErrorType.REQUIRED, "for service accounts in a ClusterRoleBinding"),
+    ("subjects[].apiGroup#user", ErrorType.NOT_SUPPORTED, "rbac.authorization.k8s.io for users and groups"),
+    ("subjects[].kind", ErrorType.NOT_SUPPORTED, "ServiceAccount, User or Group"),
 )
 
 
@@ -58,24 +58,24 @@ class BindingStrategy(KindStrategy):
             if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
                 subject["apiGroup"] = _GROUP
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The role, then the subjects."""
         kinds = ("Role", "ClusterRole") if self.kind.namespaced else ("ClusterRole",)
-        found = _role_faults(mapping(obj.get("roleRef")), kinds)
+        found = _role_errors(mapping(obj.get("roleRef")), kinds)
         for index, subject in enumerate(maps(obj.get("subjects"))):
-            found += _subject_faults(subject, f"subjects[{index}]", self.kind.namespaced)
+            found += _subject_errors(subject, f"subjects[{index}]", self.kind.namespaced)
         return found
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, and the same role."""
-        found = self.metadata_faults(new) + self.faults(new, ctx) + step
+        found = self.metadata_errors(new) + self.field_errors(new, ctx) + step
         role = _shown(mapping(new.get("roleRef")))
         if role != _shown(mapping(old.get("roleRef"))):
             found.append(invalid("roleRef", role, "cannot change roleRef"))
         return found
 
 
-def _role_faults(role: Obj, kinds: tuple[str, ...]) -> list[FieldError]:
+def _role_errors(role: Obj, kinds: tuple[str, ...]) -> list[FieldError]:
     found: list[FieldError] = []
     group, kind, name = (text(role.get(key)) for key in ("apiGroup", "kind", "name"))
     if group != _GROUP:
@@ -87,7 +87,7 @@ def _role_faults(role: Obj, kinds: tuple[str, ...]) -> list[FieldError]:
     return found + complaints("roleRef.name", name, name_is_role(name, False))
 
 
-def _subject_faults(subject: Obj, path: str, namespaced: bool) -> list[FieldError]:
+def _subject_errors(subject: Obj, path: str, namespaced: bool) -> list[FieldError]:
     kind, name, group = (text(subject.get(key)) for key in ("kind", "name", "apiGroup"))
     found = [] if name else [required(f"{path}.name")]
     if kind == "ServiceAccount":

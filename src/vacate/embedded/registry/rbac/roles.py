@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.admission.checks import readable_selector, selector_faults
+from vacate.admission.checks import readable_selector, selector_errors
 from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role
 from vacate.admission.rules import table
 from vacate.admission.strategy import KindStrategy
-from vacate.api.fielderrors import Fault, FieldError, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
 from vacate.api.lenient import mapping, maps, sequence
 from vacate.api.objects import Obj
 
@@ -18,14 +18,14 @@ _SELECTORS = "aggregationRule.clusterRoleSelectors"
 
 RULES = table(
     "Role and ClusterRole",
-    ("rules[].verbs", Fault.REQUIRED, "at least one"),
-    ("rules[].nonResourceURLs", Fault.INVALID, "none in a Role"),
-    ("rules[].nonResourceURLs#both", Fault.INVALID, "none beside resources"),
-    ("rules[].apiGroups", Fault.REQUIRED, "at least one beside resources"),
-    ("rules[].resources", Fault.REQUIRED, "at least one where there are no nonResourceURLs"),
-    ("aggregationRule.clusterRoleSelectors", Fault.REQUIRED, "at least one"),
-    ("aggregationRule.clusterRoleSelectors[].matchLabels", Fault.INVALID, "a valid selector"),
-    ("aggregationRule.clusterRoleSelectors[]", Fault.INVALID, "a selector that can be understood"),
+    ("rules[].verbs", ErrorType.REQUIRED, "at least one"),
+    ("rules[].nonResourceURLs", ErrorType.INVALID, "none in a Role"),
+    ("rules[].nonResourceURLs#both", ErrorType.INVALID, "none beside resources"),
+    ("rules[].apiGroups", ErrorType.REQUIRED, "at least one beside resources"),
+    ("rules[].resources", ErrorType.REQUIRED, "at least one where there are no nonResourceURLs"),
+    ("aggregationRule.clusterRoleSelectors", ErrorType.REQUIRED, "at least one"),
+    ("aggregationRule.clusterRoleSelectors[].matchLabels", ErrorType.INVALID, "a valid selector"),
+    ("aggregationRule.clusterRoleSelectors[]", ErrorType.INVALID, "a selector that can be understood"),
 )
 
 
@@ -43,25 +43,25 @@ class RoleStrategy(KindStrategy):
         """A path segment."""
         return name_is_role(name, prefix)
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Rules, and the selectors of those that gather other roles' rules."""
-        return self._faults(obj, lenient_values=False)
+        return self._errors(obj, lenient_values=False)
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again; selector values that were wrong before may stay."""
-        lenient = bool(_aggregation_faults(old, lenient_values=False))
-        return self.metadata_faults(new) + self._faults(new, lenient_values=lenient) + step
+        lenient = bool(_aggregation_errors(old, lenient_values=False))
+        return self.metadata_errors(new) + self._errors(new, lenient_values=lenient) + step
 
-    def _faults(self, obj: Obj, *, lenient_values: bool) -> list[FieldError]:
+    def _errors(self, obj: Obj, *, lenient_values: bool) -> list[FieldError]:
         found: list[FieldError] = []
         for index, rule in enumerate(maps(obj.get("rules"))):
-            found += _rule_faults(rule, f"rules[{index}]", self.kind.namespaced)
+            found += _rule_errors(rule, f"rules[{index}]", self.kind.namespaced)
         if not self.kind.namespaced and obj.get("aggregationRule") is not None:
-            found += _aggregation_faults(obj, lenient_values=lenient_values)
+            found += _aggregation_errors(obj, lenient_values=lenient_values)
         return found
 
 
-def _rule_faults(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
+def _rule_errors(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
     found: list[FieldError] = []
     if not sequence(rule.get("verbs")):
         found.append(required(f"{path}.verbs", "verbs must contain at least one value"))
@@ -79,7 +79,7 @@ def _rule_faults(rule: Obj, path: str, namespaced: bool) -> list[FieldError]:
     return found
 
 
-def _aggregation_faults(role: Obj, *, lenient_values: bool) -> list[FieldError]:
+def _aggregation_errors(role: Obj, *, lenient_values: bool) -> list[FieldError]:
     selectors = sequence(mapping(role.get("aggregationRule")).get("clusterRoleSelectors"))
     found: list[FieldError] = []
     if not selectors:
@@ -87,7 +87,7 @@ def _aggregation_faults(role: Obj, *, lenient_values: bool) -> list[FieldError]:
         found.append(required(_SELECTORS, detail))
     for index, selector in enumerate(selectors):
         path = f"{_SELECTORS}[{index}]"
-        found += selector_faults(selector, path, lenient_values=lenient_values)
+        found += selector_errors(selector, path, lenient_values=lenient_values)
         if readable_selector(selector) is None:
             found.append(invalid(path, None, "invalid label selector."))
     return found

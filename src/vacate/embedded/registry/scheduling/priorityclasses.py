@@ -7,7 +7,7 @@ from vacate.admission.context import Context
 from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy
 from vacate.api import status
-from vacate.api.fielderrors import Fault, FieldError, forbidden, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, required
 from vacate.api.lenient import fill, integer, text
 from vacate.api.objects import Obj, name_of
 
@@ -19,12 +19,12 @@ RULES = table(
     "PriorityClass",
     ("preemptionPolicy", Effect.DEFAULT, "PreemptLowerPriority"),
     ("globalDefault", Effect.REFUSED, "403 where another class is the default already"),
-    ("metadata.name", Fault.FORBIDDEN, "names that begin with system- are those of Kubernetes"),
-    ("value", Fault.FORBIDDEN, "at most 1000000000"),
-    ("preemptionPolicy", Fault.REQUIRED, "not empty"),
-    ("preemptionPolicy", Fault.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
-    ("value#fixed", Fault.FORBIDDEN, "an update never changes it"),
-    ("preemptionPolicy", Fault.INVALID, "an update never changes it"),
+    ("metadata.name", ErrorType.FORBIDDEN, "names that begin with system- are those of Kubernetes"),
+    ("value", ErrorType.FORBIDDEN, "at most 1000000000"),
+    ("preemptionPolicy", ErrorType.REQUIRED, "not empty"),
+    ("preemptionPolicy", ErrorType.NOT_SUPPORTED, "PreemptLowerPriority or Never"),
+    ("value#fixed", ErrorType.FORBIDDEN, "an update never changes it"),
+    ("preemptionPolicy", ErrorType.INVALID, "an update never changes it"),
 )
 
 
@@ -47,7 +47,7 @@ class PriorityClassStrategy(KindStrategy):
         """Refuse a second global default."""
         self._refuse_second_default(new, ctx, name_of(new))
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Names, values and policy."""
         name, value = name_of(obj), integer(obj.get("value"))
         found: list[FieldError] = []
@@ -60,9 +60,9 @@ class PriorityClassStrategy(KindStrategy):
         elif value > HIGHEST_USER_PRIORITY:
             detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
             found.append(forbidden("value", detail))
-        return found + preemption_faults(obj, "")
+        return found + preemption_errors(obj, "")
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """Value and policy stay as they are."""
         found = list(step)
         if integer(new.get("value")) != integer(old.get("value")):
@@ -79,7 +79,7 @@ class PriorityClassStrategy(KindStrategy):
             raise status.forbidden(self.kind, name_of(obj), why)
 
 
-def preemption_faults(owner: Obj, prefix: str) -> list[FieldError]:
+def preemption_errors(owner: Obj, prefix: str) -> list[FieldError]:
     """The preemption policy of a class or of a pod."""
     policy = owner.get("preemptionPolicy")
     if policy is None or policy in _POLICIES:

@@ -13,7 +13,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.api.types.meta import OwnerReference, condition
-from vacate.eviction.model import Departure, Presence, Process, Stage, Target
+from vacate.eviction.model import Presence, Process, Stage, Target, Termination
 
 MIRROR = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
@@ -119,7 +119,7 @@ def unevictable(pod: Pod) -> str:
     return ""
 
 
-def _departure(pod: Pod) -> Departure | None:
+def _departure(pod: Pod) -> Termination | None:
     if pod.metadata.deletion_timestamp is None:
         return None
-    return Departure(pod.metadata.deletion_timestamp, tuple(pod.metadata.finalizers), pod.spec.node_name)
+    return Termination(pod.metadata.deletion_timestamp, tuple(pod.metadata.finalizers), pod.spec.node_name)

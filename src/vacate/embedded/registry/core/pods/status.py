@@ -8,7 +8,7 @@ from vacate.admission.checks import unchanged
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, name_is_subdomain
 from vacate.admission.rules import Effect, table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid
 from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig, metadata
 
@@ -26,14 +26,15 @@ RULES = table(
     ("metadata.ownerReferences", Effect.KEPT, "the status subresource does not change them"),
     ("status.qosClass", Effect.KEPT, "where the new status has none"),
     ("status.observedGeneration", Effect.KEPT, "where the new status has none; conditions too"),
-    ("status.conditions[].observedGeneration", Fault.INVALID, "not negative"),
-    ("status.conditions[].Type", Fault.INVALID, "a qualified name (the path is the real server's)"),
-    ("status.nominatedNodeName", Fault.INVALID, "a DNS subdomain"),
-    ("status.nominatedNodeName", Fault.FORBIDDEN, "not set on pods that have a node"),
-    ("status.observedGeneration", Fault.INVALID, "not negative"),
-    ("status.qosClass", Fault.INVALID, "never changes"),
-    ("status.containerStatuses[].state", Fault.FORBIDDEN, "ended ones stay ended, unless they restart"),
-    ("status.initContainerStatuses[].state", Fault.FORBIDDEN, "ended ones stay ended, unless they restart"),
+    ("status.conditions[].observedGeneration", ErrorType.INVALID, "not negative"),
+    ("status.conditions[].Type", ErrorType.INVALID, "a qualified name (the path is the real server's)"),
+    ("status.nominatedNodeName", ErrorType.INVALID, "a DNS subdomain"),
+    ("status.nominatedNodeName", ErrorType.FORBIDDEN, "not set on pods that have a node"),
+    ("status.observedGeneration", ErrorType.INVALID, "not negative"),
+    ("status.qosClass", ErrorType.INVALID, "never changes"),
+    ("status.containerStatuses[].state", ErrorType.FORBIDDEN, "ended ones stay ended, unless they restart"),
+    ("status.initContainerStatuses[].state", ErrorType.FORBIDDEN,
+     "ended ones stay ended, unless they restart"),
 )  # fmt: skip
 
 
@@ -51,18 +52,18 @@ def prepare_status(new: Obj, old: Obj) -> None:
     _keep_generations(status, before)
 
 
-def status_faults(new: Obj, old: Obj) -> list[FieldError]:
+def status_errors(new: Obj, old: Obj) -> list[FieldError]:
     """Every rule that the new status, or the step to it, breaks."""
     status, before = mapping(new.get("status")), mapping(old.get("status"))
-    found = _condition_faults(status)
-    found += _nomination_faults(status, before, text(dig(old, "spec", "nodeName")))
+    found = _condition_errors(status)
+    found += _nomination_errors(status, before, text(dig(old, "spec", "nodeName")))
     if (generation := integer(status.get("observedGeneration"))) < 0:
         detail = "must be a non-negative integer"
         found.append(invalid("status.observedGeneration", generation, detail))
     found += unchanged("status.qosClass", text(status.get("qosClass")), text(before.get("qosClass")))
     spec = mapping(old.get("spec"))
     for key, listed in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
-        found += _return_faults(maps(status.get(key)), maps(before.get(key)), f"status.{key}", spec, listed)
+        found += _return_errors(maps(status.get(key)), maps(before.get(key)), f"status.{key}", spec, listed)
     return found
 
 
@@ -79,7 +80,7 @@ def _keep_generations(status: Obj, before: Obj) -> None:
             condition["observedGeneration"] = generation
 
 
-def _condition_faults(status: Obj) -> list[FieldError]:
+def _condition_errors(status: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     for index, condition in enumerate(maps(status.get("conditions"))):
         where, sort = f"status.conditions[{index}]", text(condition.get("type"))
@@ -91,7 +92,7 @@ def _condition_faults(status: Obj) -> list[FieldError]:
     return found
 
 
-def _nomination_faults(status: Obj, before: Obj, node: str) -> list[FieldError]:
+def _nomination_errors(status: Obj, before: Obj, node: str) -> list[FieldError]:
     path, nominated = "status.nominatedNodeName", text(status.get("nominatedNodeName"))
     if not nominated or nominated == before.get("nominatedNodeName"):
         return []
@@ -101,7 +102,7 @@ def _nomination_faults(status: Obj, before: Obj, node: str) -> list[FieldError]:
     return found
 
 
-def _return_faults(new: list[Obj], old: list[Obj], path: str, spec: Obj, listed: str) -> list[FieldError]:
+def _return_errors(new: list[Obj], old: list[Obj], path: str, spec: Obj, listed: str) -> list[FieldError]:
     found: list[FieldError] = []
     for index, was in enumerate(old):
         ended = dig(was, "state", "terminated")

@@ -9,7 +9,7 @@ from vacate.admission.pods import annotations as interceptor_annotations
 from vacate.admission.pods import interceptors
 from vacate.admission.rules import Effect, Rule, table
 from vacate.admission.strategy import KindStrategy, count_generation
-from vacate.api.fielderrors import Fault, FieldError, forbidden
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden
 from vacate.api.lenient import child, mapping, sequence
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
@@ -43,16 +43,17 @@ _OWN_RULES = table(
     ("status.conditions", Effect.SET, "PodScheduled False, SchedulingGated, on create with scheduling gates"),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.KEPT, "only the status subresource changes it"),
-    ("spec.ephemeralContainers", Fault.FORBIDDEN, "not settable on create"),
-    ("spec.nodeName", Fault.FORBIDDEN, "not settable while there are scheduling gates"),
-    ("metadata.annotations[kubernetes.io/config.mirror]", Fault.FORBIDDEN, "an update never changes it"),
+    ("spec.ephemeralContainers", ErrorType.FORBIDDEN, "not settable on create"),
+    ("spec.nodeName", ErrorType.FORBIDDEN, "not settable while there are scheduling gates"),
+    ("metadata.annotations[kubernetes.io/config.mirror]", ErrorType.FORBIDDEN, "an update never changes it"),
 )
 RULES: tuple[Rule, ...] = (
     *defaults.RULES, *volume.RULES, *container.RULES, *admissionplugins.RULES, *_OWN_RULES,
     *volumes.RULES, *volumesources.RULES, *mounts.RULES, *containers.RULES, *restarts.RULES,
     *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
     *security.RULES, *spec.RULES,
-    *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES, *interceptor_annotations.RULES,
+    *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES,
+    *interceptor_annotations.RULES,
     *update.RULES, *status.RULES,
 )  # fmt: skip
 
@@ -92,11 +93,11 @@ class PodStrategy(KindStrategy):
         """Spec and owners stay."""
         status.prepare_status(new, old)
 
-    def faults(self, obj: Obj, ctx: Context) -> list[FieldError]:
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The whole pod, and what only holds for new ones."""
         pod_spec = mapping(obj.get("spec"))
         found = self._content(obj, pod_spec, ctx)
-        found += interceptor_annotations.registration_faults(obj, None, ctx)
+        found += interceptor_annotations.registration_errors(obj, None, ctx)
         if sequence(pod_spec.get("ephemeralContainers")):
             found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
         if pod_spec.get("nodeName") and sequence(pod_spec.get("schedulingGates")):
@@ -104,30 +105,30 @@ class PodStrategy(KindStrategy):
             found.append(forbidden("spec.nodeName", detail))
         return found
 
-    def update_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole pod again, then the step."""
         pod_spec = mapping(new.get("spec"))
         ctx = interceptors.tolerating(ctx, mapping(old.get("spec")))
-        found = step + self.metadata_faults(new) + self._content(new, pod_spec, ctx)
-        found += interceptor_annotations.registration_faults(new, old, ctx)
+        found = step + self.metadata_errors(new) + self._content(new, pod_spec, ctx)
+        found += interceptor_annotations.registration_errors(new, old, ctx)
         found += self._annotation_step(new, old, pod_spec)
-        return found + update.change_of_spec_faults(pod_spec, mapping(old.get("spec")))
+        return found + update.change_of_spec_errors(pod_spec, mapping(old.get("spec")))
 
-    def status_faults(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The status; the spec is the old one."""
         found = step + self._annotation_step(new, old, mapping(new.get("spec")))
-        return found + status.status_faults(new, old)
+        return found + status.status_errors(new, old)
 
     def _content(self, obj: Obj, pod_spec: Obj, ctx: Context) -> list[FieldError]:
         annotations = mapping(metadata(obj).get("annotations"))
-        found = spec.annotation_faults(annotations, pod_spec, "metadata.annotations") if annotations else []
-        found += spec.spec_faults(pod_spec, "spec", ctx, is_pod=True)
-        return found + containers.white_space_faults(pod_spec, "spec")
+        found = spec.annotation_errors(annotations, pod_spec, "metadata.annotations") if annotations else []
+        found += spec.spec_errors(pod_spec, "spec", ctx, is_pod=True)
+        return found + containers.white_space_errors(pod_spec, "spec")
 
     def _annotation_step(self, new: Obj, old: Obj, pod_spec: Obj) -> list[FieldError]:
         after, before = (mapping(metadata(each).get("annotations")) for each in (new, old))
-        found = spec.annotation_change_faults(after, before, "metadata.annotations")
-        return found + spec.annotation_faults(after, pod_spec, "metadata.annotations")
+        found = spec.annotation_change_errors(after, before, "metadata.annotations")
+        return found + spec.annotation_errors(after, pod_spec, "metadata.annotations")
 
 
 def _gated_condition(ctx: Context) -> Obj:

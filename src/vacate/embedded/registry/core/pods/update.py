@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.checks import same, sorted_map
-from vacate.admission.pods.interceptors import FIELD, change_faults
+from vacate.admission.pods.interceptors import FIELD, change_errors
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.core.pods.updatediff import difference
-from vacate.embedded.registry.core.pods.validation.placement import toleration_faults
+from vacate.embedded.registry.core.pods.validation.placement import toleration_errors
 
 _INT32 = 2**31 - 1
 _UPDATABLE = (
@@ -28,41 +28,44 @@ _REQUIRED_NODES = "requiredDuringSchedulingIgnoredDuringExecution"
 
 RULES = table(
     "Pod",
-    ("spec.containers", Fault.FORBIDDEN, "none added or removed by an update; initContainers too"),
-    ("spec.containers[].image#update", Fault.REQUIRED, "an update may change it, not remove it"),
-    ("spec.activeDeadlineSeconds#range", Fault.INVALID, "an update sets 0 to 2147483647"),
-    ("spec.activeDeadlineSeconds#longer", Fault.INVALID, "an update never lengthens it"),
-    ("spec.activeDeadlineSeconds#unset", Fault.INVALID, "an update never unsets it"),
-    ("spec.tolerations", Fault.FORBIDDEN, "an update only adds, and may change tolerationSeconds"),
-    ("spec.schedulingGates[].name", Fault.FORBIDDEN, "an update only removes"),
-    ("spec.nodeSelector#gated", Fault.INVALID, "an update of a gated pod only adds"),
-    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms", Fault.INVALID, "gated: as many"),
-    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms[]", Fault.INVALID, "gated: only more"),
-    ("spec", Fault.FORBIDDEN, "nothing else changes by an update"),
+    ("spec.containers", ErrorType.FORBIDDEN, "none added or removed by an update; initContainers too"),
+    ("spec.containers[].image#update", ErrorType.REQUIRED, "an update may change it, not remove it"),
+    ("spec.activeDeadlineSeconds#range", ErrorType.INVALID, "an update sets 0 to 2147483647"),
+    ("spec.activeDeadlineSeconds#longer", ErrorType.INVALID, "an update never lengthens it"),
+    ("spec.activeDeadlineSeconds#unset", ErrorType.INVALID, "an update never unsets it"),
+    ("spec.tolerations", ErrorType.FORBIDDEN, "an update only adds, and may change tolerationSeconds"),
+    ("spec.schedulingGates[].name", ErrorType.FORBIDDEN, "an update only removes"),
+    ("spec.nodeSelector#gated", ErrorType.INVALID, "an update of a gated pod only adds"),
+    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms", ErrorType.INVALID, "gated: as many"),
+    (f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms[]", ErrorType.INVALID,
+     "gated: only more"),
+    ("spec", ErrorType.FORBIDDEN, "nothing else changes by an update"),
 )  # fmt: skip
 
 
-def change_of_spec_faults(spec: Obj, before: Obj) -> list[FieldError]:
-    """Every fault of the step from one spec to the next; some of them end the search, as in the original."""
+def change_of_spec_errors(spec: Obj, before: Obj) -> list[FieldError]:
+    """Every error of the step from one spec to the next; some of them end the search, as in the original."""
     found: list[FieldError] = []
     for key in ("containers", "initContainers"):
-        faults, stop = _container_faults(maps(spec.get(key)), maps(before.get(key)), f"spec.{key}")
-        found += faults
+        field_errors, stop = _container_errors(maps(spec.get(key)), maps(before.get(key)), f"spec.{key}")
+        found += field_errors
         if stop:
             return found
-    faults, stop = _deadline_faults(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
-    found += faults
+    field_errors, stop = _deadline_errors(
+        spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
+    )
+    found += field_errors
     if stop:
         return found
-    found += _toleration_faults(spec, before)
-    found += _gate_faults(maps(spec.get("schedulingGates")), maps(before.get("schedulingGates")))
-    found += change_faults(spec, before, "spec")
+    found += _toleration_errors(spec, before)
+    found += _gate_errors(maps(spec.get("schedulingGates")), maps(before.get("schedulingGates")))
+    found += change_errors(spec, before, "spec")
     if same(spec, before):
         return found
-    return found + _rest_faults(spec, before)
+    return found + _rest_errors(spec, before)
 
 
-def _container_faults(new: list[Obj], old: list[Obj], path: str) -> tuple[list[FieldError], bool]:
+def _container_errors(new: list[Obj], old: list[Obj], path: str) -> tuple[list[FieldError], bool]:
     if len(new) != len(old):
         return [forbidden(path, "pod updates may not add or remove containers")], True
     found: list[FieldError] = []
@@ -75,7 +78,7 @@ def _container_faults(new: list[Obj], old: list[Obj], path: str) -> tuple[list[F
     return found, False
 
 
-def _deadline_faults(new: Any, old: Any) -> tuple[list[FieldError], bool]:
+def _deadline_errors(new: Any, old: Any) -> tuple[list[FieldError], bool]:
     path = "spec.activeDeadlineSeconds"
     if new is None:
         detail = "must not update from a positive integer to nil value"
@@ -87,19 +90,19 @@ def _deadline_faults(new: Any, old: Any) -> tuple[list[FieldError], bool]:
     return [], False
 
 
-def _toleration_faults(spec: Obj, before: Obj) -> list[FieldError]:
+def _toleration_errors(spec: Obj, before: Obj) -> list[FieldError]:
     new = [_without_seconds(entry) for entry in maps(spec.get("tolerations"))]
     if any(_without_seconds(entry) not in new for entry in maps(before.get("tolerations"))):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         return [forbidden("spec.tolerations", detail)]
-    return toleration_faults(spec.get("tolerations"), "spec.tolerations")
+    return toleration_errors(spec.get("tolerations"), "spec.tolerations")
 
 
 def _without_seconds(toleration: Obj) -> Obj:
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value != ""}
 
 
-def _gate_faults(new: list[Obj], old: list[Obj]) -> list[FieldError]:
+def _gate_errors(new: list[Obj], old: list[Obj]) -> list[FieldError]:
     before = [gate.get("name") for gate in old]
     last_places = {gate.get("name"): index for index, gate in enumerate(new)}
     return [
@@ -112,7 +115,7 @@ def _gate_faults(new: list[Obj], old: list[Obj]) -> list[FieldError]:
     ]
 
 
-def _rest_faults(spec: Obj, before: Obj) -> list[FieldError]:
+def _rest_errors(spec: Obj, before: Obj) -> list[FieldError]:
     munged = dict(spec)
     for key in ("containers", "initContainers"):
         if key in spec:
@@ -126,7 +129,7 @@ def _rest_faults(spec: Obj, before: Obj) -> list[FieldError]:
         munged["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
     found: list[FieldError] = []
     if sequence(before.get("schedulingGates")):
-        found = _gated_faults(munged, before)
+        found = _gated_errors(munged, before)
     if not same(munged, before):
         found.append(forbidden("spec", f"{FORBIDDEN}\n{difference(before, munged)}"))
     return found
@@ -136,7 +139,7 @@ def _with_old_images(new: list[Obj], old: list[Obj]) -> list[Obj]:
     return [{**now, "image": then.get("image")} for now, then in zip(new, old, strict=True)]
 
 
-def _gated_faults(munged: Obj, before: Obj) -> list[FieldError]:
+def _gated_errors(munged: Obj, before: Obj) -> list[FieldError]:
     """While gates hold a pod back its place may still be narrowed down."""
     found: list[FieldError] = []
     selector, old_selector = mapping(munged.get("nodeSelector")), mapping(before.get("nodeSelector"))
@@ -147,7 +150,7 @@ def _gated_faults(munged: Obj, before: Obj) -> list[FieldError]:
         munged["nodeSelector"] = before.get("nodeSelector")
     new_nodes, old_nodes = dig(munged, "affinity", "nodeAffinity"), dig(before, "affinity", "nodeAffinity")
     if not same(new_nodes, old_nodes):
-        found += _narrowing_faults(new_nodes, old_nodes)
+        found += _narrowing_errors(new_nodes, old_nodes)
         munged["affinity"] = _with_old_nodes(munged.get("affinity"), before.get("affinity"), old_nodes)
     return found
 
@@ -160,7 +163,7 @@ def _with_old_nodes(affinity: Obj | None, before: Obj | None, old_nodes: Obj | N
     return None if before is None and not others else others
 
 
-def _narrowing_faults(new: Any, old: Any) -> list[FieldError]:
+def _narrowing_errors(new: Any, old: Any) -> list[FieldError]:
     if dig(old, _REQUIRED_NODES) is None:
         return []
     path = f"spec.affinity.nodeAffinity.{_REQUIRED_NODES}.nodeSelectorTerms"

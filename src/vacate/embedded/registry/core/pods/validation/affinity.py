@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.checks import selector_faults
+from vacate.admission.checks import selector_errors
 from vacate.admission.nameformats import dns_label, label_key, label_value, name_is_subdomain
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_faults
+from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_errors
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -19,35 +19,39 @@ _POD_TERMS = f"spec.affinity.podAntiAffinity.{_REQUIRED}"
 
 RULES = table(
     "Pod",
-    (_NODE_TERMS, Fault.REQUIRED, "at least one"),
-    (f"{_NODE_TERMS}[].matchExpressions[].values", Fault.REQUIRED, "with In and NotIn; one with Gt and Lt"),
-    (f"{_NODE_TERMS}[].matchExpressions[].values", Fault.FORBIDDEN, "with Exists and DoesNotExist"),
-    (f"{_NODE_TERMS}[].matchExpressions[].operator", Fault.INVALID, "a known operator; matchFields too"),
-    (f"{_NODE_TERMS}[].matchExpressions[].key", Fault.INVALID, "a qualified name"),
-    (f"{_NODE_TERMS}[].matchExpressions[].values[]", Fault.INVALID, "a label value"),
-    (f"{_NODE_TERMS}[].matchFields[].values", Fault.REQUIRED, "exactly one"),
-    (f"{_NODE_TERMS}[].matchFields[].key", Fault.INVALID, "metadata.name"),
-    (f"spec.affinity.nodeAffinity.{_PREFERRED}[].weight", Fault.INVALID, "1 to 100; pod affinity too"),
-    (f"{_POD_TERMS}[].labelSelector.matchLabels", Fault.INVALID, "a valid selector; podAffinity too"),
-    (f"{_POD_TERMS}[].namespace", Fault.INVALID, "namespaces are DNS labels; podAffinity too"),
-    (f"{_POD_TERMS}[].topologyKey", Fault.REQUIRED, "not empty; podAffinity too"),
-    (f"{_POD_TERMS}[].topologyKey", Fault.INVALID, "a qualified name; podAffinity too"),
+    (_NODE_TERMS, ErrorType.REQUIRED, "at least one"),
+    (
+        f"{_NODE_TERMS}[].matchExpressions[].values",
+        ErrorType.REQUIRED,
+        "with In and NotIn; one with Gt and Lt",
+    ),
+    (f"{_NODE_TERMS}[].matchExpressions[].values", ErrorType.FORBIDDEN, "with Exists and DoesNotExist"),
+    (f"{_NODE_TERMS}[].matchExpressions[].operator", ErrorType.INVALID, "a known operator; matchFields too"),
+    (f"{_NODE_TERMS}[].matchExpressions[].key", ErrorType.INVALID, "a qualified name"),
+    (f"{_NODE_TERMS}[].matchExpressions[].values[]", ErrorType.INVALID, "a label value"),
+    (f"{_NODE_TERMS}[].matchFields[].values", ErrorType.REQUIRED, "exactly one"),
+    (f"{_NODE_TERMS}[].matchFields[].key", ErrorType.INVALID, "metadata.name"),
+    (f"spec.affinity.nodeAffinity.{_PREFERRED}[].weight", ErrorType.INVALID, "1 to 100; pod affinity too"),
+    (f"{_POD_TERMS}[].labelSelector.matchLabels", ErrorType.INVALID, "a valid selector; podAffinity too"),
+    (f"{_POD_TERMS}[].namespace", ErrorType.INVALID, "namespaces are DNS labels; podAffinity too"),
+    (f"{_POD_TERMS}[].topologyKey", ErrorType.REQUIRED, "not empty; podAffinity too"),
+    (f"{_POD_TERMS}[].topologyKey", ErrorType.INVALID, "a qualified name; podAffinity too"),
 )
 
 
-def affinity_faults(affinity: Any, path: str) -> list[FieldError]:
+def affinity_errors(affinity: Any, path: str) -> list[FieldError]:
     """Faults of all three sorts."""
     parts = mapping(affinity)
     found: list[FieldError] = []
     if type(nodes := parts.get("nodeAffinity")) is dict:
-        found += _node_faults(nodes, f"{path}.nodeAffinity")
+        found += _node_errors(nodes, f"{path}.nodeAffinity")
     for key in ("podAffinity", "podAntiAffinity"):
         if type(pods := parts.get(key)) is dict:
-            found += _pod_faults(pods, f"{path}.{key}")
+            found += _pod_errors(pods, f"{path}.{key}")
     return found
 
 
-def _node_faults(affinity: Obj, path: str) -> list[FieldError]:
+def _node_errors(affinity: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if type(needed := affinity.get(_REQUIRED)) is dict:
         where = f"{path}.{_REQUIRED}.nodeSelectorTerms"
@@ -55,55 +59,55 @@ def _node_faults(affinity: Obj, path: str) -> list[FieldError]:
         if not terms:
             found.append(required(where, "must have at least one node selector term"))
         for index, term in enumerate(terms):
-            found += _term_faults(term, f"{where}[{index}]", lenient_values=False)
+            found += _term_errors(term, f"{where}[{index}]", lenient_values=False)
     for index, entry in enumerate(maps(affinity.get(_PREFERRED))):
         where = f"{path}.{_PREFERRED}[{index}]"
-        found += _weight_faults(entry, where)
+        found += _weight_errors(entry, where)
         preference = mapping(entry.get("preference"))
-        found += _term_faults(preference, f"{where}.preference", lenient_values=True)
+        found += _term_errors(preference, f"{where}.preference", lenient_values=True)
     return found
 
 
-def _pod_faults(affinity: Obj, path: str) -> list[FieldError]:
+def _pod_errors(affinity: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for index, term in enumerate(maps(affinity.get(_REQUIRED))):
-        found += _pod_term_faults(term, f"{path}.{_REQUIRED}[{index}]")
+        found += _pod_term_errors(term, f"{path}.{_REQUIRED}[{index}]")
     for index, entry in enumerate(maps(affinity.get(_PREFERRED))):
         where = f"{path}.{_PREFERRED}[{index}]"
-        found += _weight_faults(entry, where)
-        found += _pod_term_faults(mapping(entry.get("podAffinityTerm")), f"{where}.podAffinityTerm")
+        found += _weight_errors(entry, where)
+        found += _pod_term_errors(mapping(entry.get("podAffinityTerm")), f"{where}.podAffinityTerm")
     return found
 
 
-def _pod_term_faults(term: Obj, path: str) -> list[FieldError]:
-    found = selector_faults(term.get("labelSelector"), f"{path}.labelSelector")
-    found += selector_faults(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+def _pod_term_errors(term: Obj, path: str) -> list[FieldError]:
+    found = selector_errors(term.get("labelSelector"), f"{path}.labelSelector")
+    found += selector_errors(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for namespace in sequence(term.get("namespaces")):
         found += complaints(f"{path}.namespace", namespace, dns_label(text(namespace)))
-    found += label_key_faults(term, path)
+    found += label_key_errors(term, path)
     key = text(term.get("topologyKey"))
     if not key:
         found.append(required(f"{path}.topologyKey", "can not be empty"))
     return found + complaints(f"{path}.topologyKey", key, label_key(key))
 
 
-def _weight_faults(entry: Obj, path: str) -> list[FieldError]:
+def _weight_errors(entry: Obj, path: str) -> list[FieldError]:
     weight = integer(entry.get("weight"))
     return [] if 0 < weight <= 100 else [invalid(f"{path}.weight", weight, "must be in the range 1-100")]
 
 
-def _term_faults(term: Obj, path: str, *, lenient_values: bool) -> list[FieldError]:
+def _term_errors(term: Obj, path: str, *, lenient_values: bool) -> list[FieldError]:
     found: list[FieldError] = []
     for index, entry in enumerate(maps(term.get("matchExpressions"))):
-        found += _expression_faults(entry, f"{path}.matchExpressions[{index}]", lenient_values)
+        found += _expression_errors(entry, f"{path}.matchExpressions[{index}]", lenient_values)
     for index, entry in enumerate(maps(term.get("matchFields"))):
-        found += _field_faults(entry, f"{path}.matchFields[{index}]")
+        found += _field_errors(entry, f"{path}.matchFields[{index}]")
     return found
 
 
-def _expression_faults(entry: Obj, path: str, lenient_values: bool) -> list[FieldError]:
+def _expression_errors(entry: Obj, path: str, lenient_values: bool) -> list[FieldError]:
     operator, values, key = text(entry.get("operator")), sequence(entry.get("values")), text(entry.get("key"))
-    found = _operand_faults(operator, values, path)
+    found = _operand_errors(operator, values, path)
     found += complaints(f"{path}.key", key, label_key(key))
     if not lenient_values:
         for index, value in enumerate(values):
@@ -111,7 +115,7 @@ def _expression_faults(entry: Obj, path: str, lenient_values: bool) -> list[Fiel
     return found
 
 
-def _operand_faults(operator: str, values: list[Any], path: str) -> list[FieldError]:
+def _operand_errors(operator: str, values: list[Any], path: str) -> list[FieldError]:
     where = f"{path}.values"
     if operator in ("In", "NotIn"):
         return [] if values else [required(where, "must be specified when `operator` is 'In' or 'NotIn'")]
@@ -124,7 +128,7 @@ def _operand_faults(operator: str, values: list[Any], path: str) -> list[FieldEr
     return [invalid(f"{path}.operator", operator, "not a valid selector operator")]
 
 
-def _field_faults(entry: Obj, path: str) -> list[FieldError]:
+def _field_errors(entry: Obj, path: str) -> list[FieldError]:
     operator, values, key = text(entry.get("operator")), sequence(entry.get("values")), text(entry.get("key"))
     found: list[FieldError] = []
     if operator not in ("In", "NotIn"):

@@ -7,21 +7,21 @@ from typing import Any
 from vacate.admission.checks import unsupported
 from vacate.admission.nameformats import dns_label
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, duplicate, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.pods.validation.environment import environment_faults
-from vacate.embedded.registry.core.pods.validation.mounts import device_faults, mount_faults
-from vacate.embedded.registry.core.pods.validation.ports import host_port_faults, port_faults
-from vacate.embedded.registry.core.pods.validation.probes import hook_faults, probe_faults
-from vacate.embedded.registry.core.pods.validation.resources import resource_faults
+from vacate.embedded.registry.core.pods.validation.environment import environment_errors
+from vacate.embedded.registry.core.pods.validation.mounts import device_errors, mount_errors
+from vacate.embedded.registry.core.pods.validation.ports import host_port_errors, port_errors
+from vacate.embedded.registry.core.pods.validation.probes import hook_errors, probe_errors
+from vacate.embedded.registry.core.pods.validation.resources import resource_errors
 from vacate.embedded.registry.core.pods.validation.restarts import (
-    init_resize_faults,
-    init_restart_faults,
-    resize_faults,
-    restart_faults,
+    init_resize_errors,
+    init_restart_errors,
+    resize_errors,
+    restart_errors,
 )
-from vacate.embedded.registry.core.pods.validation.security import context_faults
+from vacate.embedded.registry.core.pods.validation.security import context_errors
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
@@ -29,23 +29,23 @@ _ONLY_FOR_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupPr
 
 RULES = table(
     "Pod",
-    ("spec.containers", Fault.REQUIRED, "at least one"),
-    ("spec.containers[].name", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].name", Fault.INVALID, "a DNS label"),
-    ("spec.containers[].name", Fault.DUPLICATE, "unique"),
-    ("spec.containers[].image", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].image", Fault.INVALID, "no white space around it (pods, not templates)"),
-    ("spec.containers[].terminationMessagePolicy", Fault.NOT_SUPPORTED, "File or FallbackToLogsOnError"),
-    ("spec.containers[].imagePullPolicy", Fault.NOT_SUPPORTED, "Always, IfNotPresent or Never"),
-    ("spec.initContainers[].name", Fault.DUPLICATE, "unique among both sorts"),
-    ("spec.initContainers[].lifecycle", Fault.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].livenessProbe", Fault.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].readinessProbe", Fault.FORBIDDEN, "only with restartPolicy Always"),
-    ("spec.initContainers[].startupProbe", Fault.FORBIDDEN, "only with restartPolicy Always"),
+    ("spec.containers", ErrorType.REQUIRED, "at least one"),
+    ("spec.containers[].name", ErrorType.REQUIRED, "not empty"),
+    ("spec.containers[].name", ErrorType.INVALID, "a DNS label"),
+    ("spec.containers[].name", ErrorType.DUPLICATE, "unique"),
+    ("spec.containers[].image", ErrorType.REQUIRED, "not empty"),
+    ("spec.containers[].image", ErrorType.INVALID, "no white space around it (pods, not templates)"),
+    ("spec.containers[].terminationMessagePolicy", ErrorType.NOT_SUPPORTED, "File or FallbackToLogsOnError"),
+    ("spec.containers[].imagePullPolicy", ErrorType.NOT_SUPPORTED, "Always, IfNotPresent or Never"),
+    ("spec.initContainers[].name", ErrorType.DUPLICATE, "unique among both sorts"),
+    ("spec.initContainers[].lifecycle", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
+    ("spec.initContainers[].livenessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
+    ("spec.initContainers[].readinessProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
+    ("spec.initContainers[].startupProbe", ErrorType.FORBIDDEN, "only with restartPolicy Always"),
 )
 
 
-def container_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
+def container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
     """Faults of the regular containers."""
     containers = maps(spec.get("containers"))
     if not containers:
@@ -55,17 +55,17 @@ def container_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
     grace = spec.get("terminationGracePeriodSeconds")
     for index, container in enumerate(containers):
         where = f"{path}.containers[{index}]"
-        found += common_faults(container, where, volumes, spec)
+        found += common_errors(container, where, volumes, spec)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
         names.add(name)
-        found += _running_faults(container, where, grace)
-        found += restart_faults(container, where)
-    return found + host_port_faults(containers, f"{path}.containers")
+        found += _running_errors(container, where, grace)
+        found += restart_errors(container, where)
+    return found + host_port_errors(containers, f"{path}.containers")
 
 
-def init_container_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
+def init_container_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
     """Faults of the init containers, those that go on running as sidecars among them."""
     containers = maps(spec.get("initContainers"))
     if not containers:
@@ -74,31 +74,31 @@ def init_container_faults(spec: Obj, path: str, volumes: set[str]) -> list[Field
     names = {text(container.get("name")) for container in maps(spec.get("containers"))}
     for index, container in enumerate(containers):
         where = f"{path}.initContainers[{index}]"
-        found += common_faults(container, where, volumes, spec)
-        found += init_restart_faults(container, where)
+        found += common_errors(container, where, volumes, spec)
+        found += init_restart_errors(container, where)
         name = text(container.get("name"))
         if name in names:
             found.append(duplicate(f"{where}.name", name))
         elif name:
             names.add(name)
         # One after the other they run, so that their ports meet only their own; the path names the list.
-        found += host_port_faults([container], f"{path}.initContainers")
-        found += _init_only_faults(container, where, spec.get("terminationGracePeriodSeconds"))
-        found += init_resize_faults(container, where)
+        found += host_port_errors([container], f"{path}.initContainers")
+        found += _init_only_errors(container, where, spec.get("terminationGracePeriodSeconds"))
+        found += init_resize_errors(container, where)
     return found
 
 
-def white_space_faults(spec: Obj, path: str) -> list[FieldError]:
+def white_space_errors(spec: Obj, path: str) -> list[FieldError]:
     """Images of pods that run; templates have always been let through."""
     return [
-        fault
+        field_error
         for key in ("containers", "initContainers")
         for index, container in enumerate(maps(spec.get(key)))
-        for fault in white_space_fault(container, f"{path}.{key}[{index}]")
+        for field_error in white_space_error(container, f"{path}.{key}[{index}]")
     ]
 
 
-def white_space_fault(container: Obj, path: str) -> list[FieldError]:
+def white_space_error(container: Obj, path: str) -> list[FieldError]:
     """The image of one container."""
     image = text(container.get("image"))
     if image == image.strip():
@@ -106,7 +106,7 @@ def white_space_fault(container: Obj, path: str) -> list[FieldError]:
     return [invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
 
 
-def common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
+def common_errors(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
     """What holds for containers of every sort."""
     found: list[FieldError] = []
     if name := text(container.get("name")):
@@ -115,46 +115,46 @@ def common_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> li
         found.append(required(f"{path}.name"))
     if not text(container.get("image")):
         found.append(required(f"{path}.image"))
-    found += _choice_faults(container, "terminationMessagePolicy", path, _MESSAGE_POLICIES)
+    found += _choice_errors(container, "terminationMessagePolicy", path, _MESSAGE_POLICIES)
     if "ports" in container:
-        found += port_faults(maps(container["ports"]), f"{path}.ports")
+        found += port_errors(maps(container["ports"]), f"{path}.ports")
     if "env" in container or "envFrom" in container:
-        found += environment_faults(container, path)
+        found += environment_errors(container, path)
     if "volumeMounts" in container:
-        found += mount_faults(container, f"{path}.volumeMounts", volumes)
+        found += mount_errors(container, f"{path}.volumeMounts", volumes)
     if "volumeDevices" in container:
-        found += device_faults(container, f"{path}.volumeDevices", volumes, spec)
-    found += _choice_faults(container, "imagePullPolicy", path, _PULL_POLICIES)
+        found += device_errors(container, f"{path}.volumeDevices", volumes, spec)
+    found += _choice_errors(container, "imagePullPolicy", path, _PULL_POLICIES)
     if resources := container.get("resources"):
-        found += resource_faults(resources, f"{path}.resources")
+        found += resource_errors(resources, f"{path}.resources")
     if "resizePolicy" in container:
         policies = container["resizePolicy"]
-        found += resize_faults(policies, f"{path}.resizePolicy", spec.get("restartPolicy"))
+        found += resize_errors(policies, f"{path}.resizePolicy", spec.get("restartPolicy"))
     if "securityContext" in container:
-        found += context_faults(container["securityContext"], f"{path}.securityContext")
+        found += context_errors(container["securityContext"], f"{path}.securityContext")
     return found
 
 
-def _choice_faults(owner: Obj, key: str, path: str, known: tuple[str, ...]) -> list[FieldError]:
+def _choice_errors(owner: Obj, key: str, path: str, known: tuple[str, ...]) -> list[FieldError]:
     chosen = owner.get(key)
     if chosen in known:
         return []
     return [unsupported(f"{path}.{key}", text(chosen), known) if chosen else required(f"{path}.{key}")]
 
 
-def _running_faults(container: Obj, path: str, grace: Any) -> list[FieldError]:
+def _running_errors(container: Obj, path: str, grace: Any) -> list[FieldError]:
     found: list[FieldError] = []
     if type(lifecycle := container.get("lifecycle")) is dict:
-        found += hook_faults(lifecycle, f"{path}.lifecycle", grace)
+        found += hook_errors(lifecycle, f"{path}.lifecycle", grace)
     for key in ("livenessProbe", "readinessProbe", "startupProbe"):
         if type(probe := container.get(key)) is dict:
-            found += probe_faults(probe, f"{path}.{key}", readiness=key == "readinessProbe")
+            found += probe_errors(probe, f"{path}.{key}", readiness=key == "readinessProbe")
     return found
 
 
-def _init_only_faults(container: Obj, path: str, grace: Any) -> list[FieldError]:
+def _init_only_errors(container: Obj, path: str, grace: Any) -> list[FieldError]:
     if container.get("restartPolicy") == "Always":
-        return _running_faults(container, path, grace)
+        return _running_errors(container, path, grace)
     detail = "may not be set for init containers without restartPolicy=Always"
     return [
         forbidden(f"{path}.{key}", detail) for key in _ONLY_FOR_SIDECARS if container.get(key) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.lenient import maps, text
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
@@ -16,18 +16,18 @@ _TOO_MANY = "may not have more than one field specified at a time"
 
 RULES = table(
     "Pod",
-    ("spec.containers[].env[].name", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].env[].name", Fault.INVALID, "printable ASCII without ="),
-    ("spec.containers[].env[].valueFrom#none", Fault.INVALID, "has a source"),
-    ("spec.containers[].env[].valueFrom#value", Fault.INVALID, "not beside a value"),
-    ("spec.containers[].env[].valueFrom#many", Fault.INVALID, "has one source"),
-    ("spec.containers[].envFrom[].prefix", Fault.INVALID, "printable ASCII without ="),
-    ("spec.containers[].envFrom#none", Fault.INVALID, "each has a source"),
-    ("spec.containers[].envFrom#many", Fault.INVALID, "each has one source"),
+    ("spec.containers[].env[].name", ErrorType.REQUIRED, "not empty"),
+    ("spec.containers[].env[].name", ErrorType.INVALID, "printable ASCII without ="),
+    ("spec.containers[].env[].valueFrom#none", ErrorType.INVALID, "has a source"),
+    ("spec.containers[].env[].valueFrom#value", ErrorType.INVALID, "not beside a value"),
+    ("spec.containers[].env[].valueFrom#many", ErrorType.INVALID, "has one source"),
+    ("spec.containers[].envFrom[].prefix", ErrorType.INVALID, "printable ASCII without ="),
+    ("spec.containers[].envFrom#none", ErrorType.INVALID, "each has a source"),
+    ("spec.containers[].envFrom#many", ErrorType.INVALID, "each has one source"),
 )
 
 
-def environment_faults(container: Obj, path: str) -> list[FieldError]:
+def environment_errors(container: Obj, path: str) -> list[FieldError]:
     """Faults of single variables, then of those that come by the dozen."""
     found: list[FieldError] = []
     for index, variable in enumerate(maps(container.get("env"))):
@@ -37,13 +37,13 @@ def environment_faults(container: Obj, path: str) -> list[FieldError]:
         else:
             found.append(required(f"{where}.name"))
         if type(source := variable.get("valueFrom")) is dict:
-            found += _source_faults(source, text(variable.get("value")), f"{where}.valueFrom")
+            found += _source_errors(source, text(variable.get("value")), f"{where}.valueFrom")
     for index, source in enumerate(maps(container.get("envFrom"))):
-        found += _bulk_faults(source, f"{path}.envFrom", index)
+        found += _bulk_errors(source, f"{path}.envFrom", index)
     return found
 
 
-def _source_faults(source: Obj, value: str, path: str) -> list[FieldError]:
+def _source_errors(source: Obj, value: str, path: str) -> list[FieldError]:
     count = sum(source.get(key) is not None for key in _SOURCES)
     if count == 0:
         return [invalid(path, "", _ONE_OF)]
@@ -52,7 +52,7 @@ def _source_faults(source: Obj, value: str, path: str) -> list[FieldError]:
     return [invalid(path, "", _TOO_MANY)] if count > 1 else []
 
 
-def _bulk_faults(source: Obj, path: str, index: int) -> list[FieldError]:
+def _bulk_errors(source: Obj, path: str, index: int) -> list[FieldError]:
     prefix = text(source.get("prefix"))
     found = complaints(f"{path}[{index}].prefix", prefix, env_name(prefix)) if prefix else []
     count = sum(source.get(key) is not None for key in ("configMapRef", "secretRef"))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, duplicate, forbidden, not_found
+from vacate.api.fielderrors import ErrorType, FieldError, duplicate, forbidden, not_found
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.pods.validation.containers import common_faults, white_space_fault
+from vacate.embedded.registry.core.pods.validation.containers import common_errors, white_space_error
 
 _NOT_FOR_THEM = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe",
@@ -18,16 +18,20 @@ RULES = table(
     "Pod",
     (
         "spec.ephemeralContainers[].name",
-        Fault.DUPLICATE,
+        ErrorType.DUPLICATE,
         "unique among all containers; other rules as theirs",
     ),
-    ("spec.ephemeralContainers[].targetContainerName", Fault.NOT_FOUND, "names a container"),
-    ("spec.ephemeralContainers[].ports", Fault.FORBIDDEN, "as resources, probes, hooks and what restarts"),
-    ("spec.ephemeralContainers[].volumeMounts[].subPath", Fault.FORBIDDEN, "as subPathExpr"),
+    ("spec.ephemeralContainers[].targetContainerName", ErrorType.NOT_FOUND, "names a container"),
+    (
+        "spec.ephemeralContainers[].ports",
+        ErrorType.FORBIDDEN,
+        "as resources, probes, hooks and what restarts",
+    ),
+    ("spec.ephemeralContainers[].volumeMounts[].subPath", ErrorType.FORBIDDEN, "as subPathExpr"),
 )
 
 
-def ephemeral_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
+def ephemeral_errors(spec: Obj, path: str, volumes: set[str]) -> list[FieldError]:
     """Faults of the ephemeral containers."""
     found: list[FieldError] = []
     others = [
@@ -36,7 +40,7 @@ def ephemeral_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
     names = set(others)
     for index, container in enumerate(maps(spec.get("ephemeralContainers"))):
         where, name = f"{path}.ephemeralContainers[{index}]", text(container.get("name"))
-        found += common_faults(container, where, volumes, spec) + white_space_fault(container, where)
+        found += common_errors(container, where, volumes, spec) + white_space_error(container, where)
         if name in names:
             found.append(duplicate(f"{where}.name", name))
         names.add(name)
@@ -44,7 +48,7 @@ def ephemeral_faults(spec: Obj, path: str, volumes: set[str]) -> list[FieldError
         if target and target not in others:
             found.append(not_found(f"{where}.targetContainerName", target))
         found += [forbidden(f"{where}.{key}", _DETAIL) for key in _NOT_FOR_THEM if _is_set(container, key)]
-        found += _mount_faults(container, f"{where}.volumeMounts")
+        found += _mount_errors(container, f"{where}.volumeMounts")
     return found
 
 
@@ -57,7 +61,7 @@ def _is_set(container: Obj, key: str) -> bool:
     )
 
 
-def _mount_faults(container: Obj, path: str) -> list[FieldError]:
+def _mount_errors(container: Obj, path: str) -> list[FieldError]:
     return [
         forbidden(f"{path}[{index}].{key}", _DETAIL)
         for index, mount in enumerate(maps(container.get("volumeMounts")))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vacate.admission.checks import unsupported
-from vacate.admission.pods.paths import descending_faults
+from vacate.admission.pods.paths import descending_errors
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, not_found, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, not_found, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj, dig
 
@@ -16,28 +16,28 @@ _DEVICES = "spec.containers[].volumeDevices[]"
 
 RULES = table(
     "Pod",
-    (f"{_MOUNTS}[].name", Fault.REQUIRED, "not empty"),
-    (f"{_MOUNTS}[].name", Fault.NOT_FOUND, "names a volume of the pod"),
-    (f"{_MOUNTS}[].name", Fault.INVALID, "not also a device"),
-    (f"{_MOUNTS}[].mountPath", Fault.REQUIRED, "not empty"),
-    (f"{_MOUNTS}[].mountPath", Fault.INVALID, "unique in the container"),
-    (f"{_MOUNTS}[].mountPath#device", Fault.INVALID, "not also that of a device"),
-    (f"{_MOUNTS}.subPath", Fault.INVALID, "relative and without .."),
-    (f"{_MOUNTS}[].subPathExpr", Fault.INVALID, "not beside subPath"),
-    (f"{_MOUNTS}.subPathExpr", Fault.INVALID, "relative and without .."),
-    (f"{_MOUNTS}.mountPropagation", Fault.NOT_SUPPORTED, "Bidirectional, HostToContainer or None"),
-    (f"{_MOUNTS}.mountPropagation", Fault.FORBIDDEN, "Bidirectional only for privileged containers"),
-    (f"{_MOUNTS}.recursiveReadOnly", Fault.NOT_SUPPORTED, "Disabled, Enabled or IfPossible"),
-    (f"{_MOUNTS}.recursiveReadOnly", Fault.FORBIDDEN, "only with readOnly and without propagation"),
-    (f"{_DEVICES}.name", Fault.REQUIRED, "not empty"),
-    (f"{_DEVICES}.name", Fault.NOT_FOUND, "names a volume of the pod"),
-    (f"{_DEVICES}.name", Fault.INVALID, "unique, a claim, and not also mounted"),
-    (f"{_DEVICES}.devicePath", Fault.REQUIRED, "not empty"),
-    (f"{_DEVICES}.devicePath", Fault.INVALID, "unique, without .., and no mount's path"),
+    (f"{_MOUNTS}[].name", ErrorType.REQUIRED, "not empty"),
+    (f"{_MOUNTS}[].name", ErrorType.NOT_FOUND, "names a volume of the pod"),
+    (f"{_MOUNTS}[].name", ErrorType.INVALID, "not also a device"),
+    (f"{_MOUNTS}[].mountPath", ErrorType.REQUIRED, "not empty"),
+    (f"{_MOUNTS}[].mountPath", ErrorType.INVALID, "unique in the container"),
+    (f"{_MOUNTS}[].mountPath#device", ErrorType.INVALID, "not also that of a device"),
+    (f"{_MOUNTS}.subPath", ErrorType.INVALID, "relative and without .."),
+    (f"{_MOUNTS}[].subPathExpr", ErrorType.INVALID, "not beside subPath"),
+    (f"{_MOUNTS}.subPathExpr", ErrorType.INVALID, "relative and without .."),
+    (f"{_MOUNTS}.mountPropagation", ErrorType.NOT_SUPPORTED, "Bidirectional, HostToContainer or None"),
+    (f"{_MOUNTS}.mountPropagation", ErrorType.FORBIDDEN, "Bidirectional only for privileged containers"),
+    (f"{_MOUNTS}.recursiveReadOnly", ErrorType.NOT_SUPPORTED, "Disabled, Enabled or IfPossible"),
+    (f"{_MOUNTS}.recursiveReadOnly", ErrorType.FORBIDDEN, "only with readOnly and without propagation"),
+    (f"{_DEVICES}.name", ErrorType.REQUIRED, "not empty"),
+    (f"{_DEVICES}.name", ErrorType.NOT_FOUND, "names a volume of the pod"),
+    (f"{_DEVICES}.name", ErrorType.INVALID, "unique, a claim, and not also mounted"),
+    (f"{_DEVICES}.devicePath", ErrorType.REQUIRED, "not empty"),
+    (f"{_DEVICES}.devicePath", ErrorType.INVALID, "unique, without .., and no mount's path"),
 )  # fmt: skip
 
 
-def mount_faults(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:
+def mount_errors(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:
     """Faults of one container's mounts."""
     found: list[FieldError] = []
     taken: set[str] = set()
@@ -58,20 +58,20 @@ def mount_faults(container: Obj, path: str, volumes: set[str]) -> list[FieldErro
         if place in devices.values():
             detail = "must not already exist as a path in volumeDevices"
             found.append(invalid(f"{where}.mountPath", place, detail))
-        found += _sub_path_faults(mount, path, where) + _mode_faults(mount, container, path)
+        found += _sub_path_errors(mount, path, where) + _mode_errors(mount, container, path)
     return found
 
 
-def _sub_path_faults(mount: Obj, path: str, where: str) -> list[FieldError]:
+def _sub_path_errors(mount: Obj, path: str, where: str) -> list[FieldError]:
     below, expression = text(mount.get("subPath")), text(mount.get("subPathExpr"))
-    found = descending_faults(below, f"{path}.subPath") if below else []
+    found = descending_errors(below, f"{path}.subPath") if below else []
     if expression and below:
         detail = "subPathExpr and subPath are mutually exclusive"
         found.append(invalid(f"{where}.subPathExpr", expression, detail))
-    return found + (descending_faults(expression, f"{path}.subPathExpr") if expression else [])
+    return found + (descending_errors(expression, f"{path}.subPathExpr") if expression else [])
 
 
-def _mode_faults(mount: Obj, container: Obj, path: str) -> list[FieldError]:
+def _mode_errors(mount: Obj, container: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     propagation, read_only = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
     if propagation is not None and propagation not in _PROPAGATIONS:
@@ -91,7 +91,7 @@ def _mode_faults(mount: Obj, container: Obj, path: str) -> list[FieldError]:
     return found
 
 
-def device_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
+def device_errors(container: Obj, path: str, volumes: set[str], spec: Obj) -> list[FieldError]:
     """Faults of one container's devices."""
     found: list[FieldError] = []
     names: set[str] = set()
@@ -99,8 +99,8 @@ def device_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> li
     mounts = _paths(container, "volumeMounts", "mountPath")
     for index, device in enumerate(maps(container.get("volumeDevices"))):
         where, name, place = f"{path}[{index}]", text(device.get("name")), text(device.get("devicePath"))
-        found += _device_name_faults(name, f"{where}.name", volumes, names, spec)
-        found += _device_path_faults(place, f"{where}.devicePath", places)
+        found += _device_name_errors(name, f"{where}.name", volumes, names, spec)
+        found += _device_path_errors(place, f"{where}.devicePath", places)
         if name in mounts:
             found.append(invalid(f"{where}.name", name, "must not already exist in volumeMounts"))
         if place in mounts.values():
@@ -110,7 +110,7 @@ def device_faults(container: Obj, path: str, volumes: set[str], spec: Obj) -> li
     return found
 
 
-def _device_name_faults(
+def _device_name_errors(
     name: str, where: str, volumes: set[str], names: set[str], spec: Obj
 ) -> list[FieldError]:
     found = [] if name else [required(where)]
@@ -124,7 +124,7 @@ def _device_name_faults(
     return found
 
 
-def _device_path_faults(place: str, where: str, places: set[str]) -> list[FieldError]:
+def _device_path_errors(place: str, where: str, places: set[str]) -> list[FieldError]:
     found = [] if place else [required(where)]
     if place in places:
         found.append(invalid(where, place, "must be unique"))

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required, too_long
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required, too_long
 from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
@@ -27,24 +27,24 @@ _LEADING_ZEROES = re.compile(r"(^|\.)0+(?=[0-9])")
 
 RULES = table(
     "Pod",
-    ("spec.dnsConfig", Fault.REQUIRED, "with dnsPolicy None"),
-    ("spec.dnsConfig.nameservers", Fault.REQUIRED, "at least one with dnsPolicy None"),
-    ("spec.dnsConfig.nameservers", Fault.INVALID, "at most 3"),
-    ("spec.dnsConfig.nameservers[]", Fault.INVALID, "an IP address"),
-    ("spec.dnsConfig.searches", Fault.INVALID, "at most 32, and at most 2048 characters"),
-    ("spec.dnsConfig.searches[]", Fault.INVALID, "a DNS subdomain, underscores allowed"),
-    ("spec.dnsConfig.options[]", Fault.REQUIRED, "has a name"),
-    ("spec.hostAliases[].ip", Fault.INVALID, "an IP address"),
-    ("spec.hostAliases[].ip#zeroes", Fault.INVALID, "without leading zeroes"),
-    ("spec.hostAliases[].ip#mapped", Fault.INVALID, "not IPv4 in IPv6"),
-    ("spec.hostAliases[].hostnames[]", Fault.INVALID, "a DNS subdomain"),
-    ("spec.hostnameOverride", Fault.FORBIDDEN, "not with setHostnameAsFQDN or hostNetwork"),
-    ("spec.hostnameOverride", Fault.TOO_LONG, "at most 64 characters"),
-    ("spec.hostnameOverride", Fault.INVALID, "a DNS subdomain"),
+    ("spec.dnsConfig", ErrorType.REQUIRED, "with dnsPolicy None"),
+    ("spec.dnsConfig.nameservers", ErrorType.REQUIRED, "at least one with dnsPolicy None"),
+    ("spec.dnsConfig.nameservers", ErrorType.INVALID, "at most 3"),
+    ("spec.dnsConfig.nameservers[]", ErrorType.INVALID, "an IP address"),
+    ("spec.dnsConfig.searches", ErrorType.INVALID, "at most 32, and at most 2048 characters"),
+    ("spec.dnsConfig.searches[]", ErrorType.INVALID, "a DNS subdomain, underscores allowed"),
+    ("spec.dnsConfig.options[]", ErrorType.REQUIRED, "has a name"),
+    ("spec.hostAliases[].ip", ErrorType.INVALID, "an IP address"),
+    ("spec.hostAliases[].ip#zeroes", ErrorType.INVALID, "without leading zeroes"),
+    ("spec.hostAliases[].ip#mapped", ErrorType.INVALID, "not IPv4 in IPv6"),
+    ("spec.hostAliases[].hostnames[]", ErrorType.INVALID, "a DNS subdomain"),
+    ("spec.hostnameOverride", ErrorType.FORBIDDEN, "not with setHostnameAsFQDN or hostNetwork"),
+    ("spec.hostnameOverride", ErrorType.TOO_LONG, "at most 64 characters"),
+    ("spec.hostnameOverride", ErrorType.INVALID, "a DNS subdomain"),
 )
 
 
-def dns_faults(spec: Obj, path: str) -> list[FieldError]:
+def dns_errors(spec: Obj, path: str) -> list[FieldError]:
     """What the pod's resolver is told."""
     config, where = spec.get("dnsConfig"), f"{path}.dnsConfig"
     if config is None and spec.get("dnsPolicy") != "None":
@@ -61,8 +61,8 @@ def dns_faults(spec: Obj, path: str) -> list[FieldError]:
         detail = f"must not have more than {_NAMESERVERS} nameservers"
         found.append(invalid(f"{where}.nameservers", servers, detail))
     for index, server in enumerate(servers):
-        found += address_faults(text(server), f"{where}.nameservers[{index}]")
-    found += _search_faults(mapping(config).get("searches"), f"{where}.searches")
+        found += address_errors(text(server), f"{where}.nameservers[{index}]")
+    found += _search_errors(mapping(config).get("searches"), f"{where}.searches")
     return found + [
         required(f"{where}.options[{index}]", "must not be empty")
         for index, option in enumerate(maps(mapping(config).get("options")))
@@ -70,7 +70,7 @@ def dns_faults(spec: Obj, path: str) -> list[FieldError]:
     ]
 
 
-def _search_faults(listed: Any, path: str) -> list[FieldError]:
+def _search_errors(listed: Any, path: str) -> list[FieldError]:
     searches = [text(item) for item in sequence(listed)]
     found: list[FieldError] = []
     if len(searches) > _SEARCHES:
@@ -92,7 +92,7 @@ def _search_complaints(search: str) -> list[str]:
     return found if _SEARCH_FORMAT.fullmatch(search) else [*found, _SEARCH_TEXT]
 
 
-def address_faults(address: str, path: str) -> list[FieldError]:
+def address_errors(address: str, path: str) -> list[FieldError]:
     """An IP address in its usual form."""
     try:
         found = ipaddress.ip_address(_LEADING_ZEROES.sub(r"\1", address) if ":" not in address else address)
@@ -107,18 +107,18 @@ def address_faults(address: str, path: str) -> list[FieldError]:
     return []
 
 
-def alias_faults(aliases: Any, path: str) -> list[FieldError]:
+def alias_errors(aliases: Any, path: str) -> list[FieldError]:
     """Entries for the pod's hosts file."""
     found: list[FieldError] = []
     for index, alias in enumerate(maps(aliases)):
-        found += address_faults(text(alias.get("ip")), f"{path}[{index}].ip")
+        found += address_errors(text(alias.get("ip")), f"{path}[{index}].ip")
         for number, name in enumerate(sequence(alias.get("hostnames"))):
             where = f"{path}[{index}].hostnames[{number}]"
             found += complaints(where, name, dns1123_subdomain(text(name)))
     return found
 
 
-def hostname_override_faults(spec: Obj, path: str) -> list[FieldError]:
+def hostname_override_errors(spec: Obj, path: str) -> list[FieldError]:
     """A host name in place of the pod's own."""
     name = spec.get("hostnameOverride")
     if name is None:

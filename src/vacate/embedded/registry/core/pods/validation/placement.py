@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from vacate.admission.checks import selector_faults, unsupported
+from vacate.admission.checks import selector_errors, unsupported
 from vacate.admission.nameformats import label_key, label_value
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, duplicate, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.nodes import effect_faults
-from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_faults
+from vacate.embedded.registry.core.nodes import effect_errors
+from vacate.embedded.registry.core.pods.matchlabelkeys import label_key_errors
 
 _POSITIVE = "must be greater than zero"
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
@@ -20,36 +20,37 @@ _MATCH_ALL = 'operator must be Exists when `key` is empty, which means "match al
 
 RULES = table(
     "Pod",
-    ("spec.tolerations[].key", Fault.INVALID, "a qualified name"),
-    ("spec.tolerations[].operator#all", Fault.INVALID, "Exists where the key is empty"),
-    ("spec.tolerations[].effect", Fault.INVALID, "NoExecute where tolerationSeconds is set"),
-    ("spec.tolerations[].operator#value", Fault.INVALID, "a label value with Equal"),
-    ("spec.tolerations[].operator#exists", Fault.INVALID, "no value with Exists"),
-    ("spec.tolerations[].operator", Fault.NOT_SUPPORTED, "Equal or Exists"),
-    ("spec.tolerations[].effect", Fault.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
-    ("spec.schedulingGates[]", Fault.INVALID, "a qualified name"),
-    ("spec.schedulingGates[]", Fault.DUPLICATE, "unique"),
-    ("spec.readinessGates[].conditionType", Fault.INVALID, "a qualified name"),
-    ("spec.topologySpreadConstraints[].maxSkew", Fault.INVALID, "greater than 0"),
-    ("spec.topologySpreadConstraints[].topologyKey", Fault.REQUIRED, "not empty"),
-    ("spec.topologySpreadConstraints[].whenUnsatisfiable", Fault.NOT_SUPPORTED, "one of two"),
-    ("spec.topologySpreadConstraints[].{topologyKey, whenUnsatisfiable}", Fault.DUPLICATE, "unique pairs"),
-    ("spec.topologySpreadConstraints[].minDomains", Fault.INVALID, "greater than 0"),
-    ("spec.topologySpreadConstraints[].minDomains#action", Fault.INVALID, "only with DoNotSchedule"),
-    ("spec.topologySpreadConstraints[].nodeAffinityPolicy", Fault.NOT_SUPPORTED, "Honor, Ignore"),
-    ("spec.topologySpreadConstraints[].labelSelector.matchLabels", Fault.INVALID, "a valid selector"),
+    ("spec.tolerations[].key", ErrorType.INVALID, "a qualified name"),
+    ("spec.tolerations[].operator#all", ErrorType.INVALID, "Exists where the key is empty"),
+    ("spec.tolerations[].effect", ErrorType.INVALID, "NoExecute where tolerationSeconds is set"),
+    ("spec.tolerations[].operator#value", ErrorType.INVALID, "a label value with Equal"),
+    ("spec.tolerations[].operator#exists", ErrorType.INVALID, "no value with Exists"),
+    ("spec.tolerations[].operator", ErrorType.NOT_SUPPORTED, "Equal or Exists"),
+    ("spec.tolerations[].effect", ErrorType.NOT_SUPPORTED, "NoSchedule, PreferNoSchedule or NoExecute"),
+    ("spec.schedulingGates[]", ErrorType.INVALID, "a qualified name"),
+    ("spec.schedulingGates[]", ErrorType.DUPLICATE, "unique"),
+    ("spec.readinessGates[].conditionType", ErrorType.INVALID, "a qualified name"),
+    ("spec.topologySpreadConstraints[].maxSkew", ErrorType.INVALID, "greater than 0"),
+    ("spec.topologySpreadConstraints[].topologyKey", ErrorType.REQUIRED, "not empty"),
+    ("spec.topologySpreadConstraints[].whenUnsatisfiable", ErrorType.NOT_SUPPORTED, "one of two"),
+    ("spec.topologySpreadConstraints[].{topologyKey, whenUnsatisfiable}", ErrorType.DUPLICATE,
+     "unique pairs"),
+    ("spec.topologySpreadConstraints[].minDomains", ErrorType.INVALID, "greater than 0"),
+    ("spec.topologySpreadConstraints[].minDomains#action", ErrorType.INVALID, "only with DoNotSchedule"),
+    ("spec.topologySpreadConstraints[].nodeAffinityPolicy", ErrorType.NOT_SUPPORTED, "Honor, Ignore"),
+    ("spec.topologySpreadConstraints[].labelSelector.matchLabels", ErrorType.INVALID, "a valid selector"),
 )  # fmt: skip
 
 
-def toleration_faults(tolerations: Any, path: str) -> list[FieldError]:
+def toleration_errors(tolerations: Any, path: str) -> list[FieldError]:
     """Faults of tolerations."""
     found: list[FieldError] = []
     for index, toleration in enumerate(maps(tolerations)):
-        found += _one_toleration_faults(toleration, f"{path}[{index}]")
+        found += _one_toleration_errors(toleration, f"{path}[{index}]")
     return found
 
 
-def gate_faults(spec: Obj, path: str) -> list[FieldError]:
+def gate_errors(spec: Obj, path: str) -> list[FieldError]:
     """Faults of what keeps a pod from counting as ready, and of what keeps it from being scheduled."""
     found: list[FieldError] = []
     for index, gate in enumerate(maps(spec.get("readinessGates"))):
@@ -65,7 +66,7 @@ def gate_faults(spec: Obj, path: str) -> list[FieldError]:
     return found
 
 
-def spread_faults(constraints: Any, path: str) -> list[FieldError]:
+def spread_errors(constraints: Any, path: str) -> list[FieldError]:
     """Faults of topology spread constraints."""
     listed = maps(constraints)
     pairs = [(text(one.get("topologyKey")), text(one.get("whenUnsatisfiable"))) for one in listed]
@@ -81,11 +82,11 @@ def spread_faults(constraints: Any, path: str) -> list[FieldError]:
         if pairs[index] in pairs[index + 1 :]:
             pair = "{topologyKey, whenUnsatisfiable}"
             found.append(duplicate(f"{where}.{pair}", f"{{{key}, {action}}}"))
-        found += _constraint_detail_faults(constraint, where, action)
+        found += _constraint_detail_errors(constraint, where, action)
     return found
 
 
-def _one_toleration_faults(toleration: Obj, path: str) -> list[FieldError]:
+def _one_toleration_errors(toleration: Obj, path: str) -> list[FieldError]:
     key, operator, effect = (text(toleration.get(part)) for part in ("key", "operator", "effect"))
     found = complaints(f"{path}.key", key, label_key(key)) if key else []
     if not key and operator != "Exists":
@@ -93,11 +94,11 @@ def _one_toleration_faults(toleration: Obj, path: str) -> list[FieldError]:
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         found.append(invalid(f"{path}.effect", effect, detail))
-    found += _operator_faults(operator, text(toleration.get("value")), f"{path}.operator")
-    return found + (effect_faults(effect, f"{path}.effect") if effect else [])
+    found += _operator_errors(operator, text(toleration.get("value")), f"{path}.operator")
+    return found + (effect_errors(effect, f"{path}.effect") if effect else [])
 
 
-def _operator_faults(operator: str, value: str, path: str) -> list[FieldError]:
+def _operator_errors(operator: str, value: str, path: str) -> list[FieldError]:
     if operator in ("", "Equal"):
         wrong = label_value(value)
         return [invalid(path, value, ";".join(wrong))] if wrong else []
@@ -108,7 +109,7 @@ def _operator_faults(operator: str, value: str, path: str) -> list[FieldError]:
     return [unsupported(path, operator, known)]
 
 
-def _constraint_detail_faults(constraint: Obj, path: str, action: str) -> list[FieldError]:
+def _constraint_detail_errors(constraint: Obj, path: str, action: str) -> list[FieldError]:
     found: list[FieldError] = []
     if (domains := constraint.get("minDomains")) is not None:
         where = f"{path}.minDomains"
@@ -120,5 +121,5 @@ def _constraint_detail_faults(constraint: Obj, path: str, action: str) -> list[F
     for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if (policy := constraint.get(key)) is not None and policy not in _POLICIES:
             found.append(unsupported(f"{path}.{key}", policy, _POLICIES))
-    found += label_key_faults(constraint, path)
-    return found + selector_faults(constraint.get("labelSelector"), f"{path}.labelSelector")
+    found += label_key_errors(constraint, path)
+    return found + selector_errors(constraint.get("labelSelector"), f"{path}.labelSelector")

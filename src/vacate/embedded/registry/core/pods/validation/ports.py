@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.admission.checks import unsupported
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, duplicate, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
@@ -13,18 +13,22 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 RULES = table(
     "Pod",
-    ("spec.containers[].ports[].name", Fault.INVALID, "an IANA service name"),
-    ("spec.containers[].ports[].name", Fault.DUPLICATE, "unique in the container"),
-    ("spec.containers[].ports[].containerPort", Fault.REQUIRED, "not 0"),
-    ("spec.containers[].ports[].containerPort", Fault.INVALID, "1 to 65535"),
-    ("spec.containers[].ports[].hostPort", Fault.INVALID, "1 to 65535"),
-    ("spec.containers[].ports[].protocol", Fault.NOT_SUPPORTED, "SCTP, TCP or UDP"),
-    ("spec.containers[].ports[].hostPort", Fault.DUPLICATE, "unique with protocol and address in the pod"),
-    ("spec.containers[].ports[].hostPort#network", Fault.INVALID, "containerPort with hostNetwork"),
+    ("spec.containers[].ports[].name", ErrorType.INVALID, "an IANA service name"),
+    ("spec.containers[].ports[].name", ErrorType.DUPLICATE, "unique in the container"),
+    ("spec.containers[].ports[].containerPort", ErrorType.REQUIRED, "not 0"),
+    ("spec.containers[].ports[].containerPort", ErrorType.INVALID, "1 to 65535"),
+    ("spec.containers[].ports[].hostPort", ErrorType.INVALID, "1 to 65535"),
+    ("spec.containers[].ports[].protocol", ErrorType.NOT_SUPPORTED, "SCTP, TCP or UDP"),
+    (
+        "spec.containers[].ports[].hostPort",
+        ErrorType.DUPLICATE,
+        "unique with protocol and address in the pod",
+    ),
+    ("spec.containers[].ports[].hostPort#network", ErrorType.INVALID, "containerPort with hostNetwork"),
 )
 
 
-def port_faults(ports: list[Obj], path: str) -> list[FieldError]:
+def port_errors(ports: list[Obj], path: str) -> list[FieldError]:
     """Faults of one container's ports."""
     found: list[FieldError] = []
     names: set[str] = set()
@@ -36,14 +40,14 @@ def port_faults(ports: list[Obj], path: str) -> list[FieldError]:
             elif name in names:
                 found.append(duplicate(f"{where}.name", name))
             names.add(name)
-        found += _number_faults(port, where)
+        found += _number_errors(port, where)
         protocol = text(port.get("protocol"))
         if protocol not in _PROTOCOLS:
             found.append(unsupported(f"{where}.protocol", protocol, _PROTOCOLS))
     return found
 
 
-def host_port_faults(containers: list[Obj], path: str) -> list[FieldError]:
+def host_port_errors(containers: list[Obj], path: str) -> list[FieldError]:
     """A host's port can be opened once for each protocol and address."""
     found: list[FieldError] = []
     taken: set[str] = set()
@@ -59,7 +63,7 @@ def host_port_faults(containers: list[Obj], path: str) -> list[FieldError]:
     return found
 
 
-def host_network_faults(spec: Obj, path: str, *, is_pod: bool) -> list[FieldError]:
+def host_network_errors(spec: Obj, path: str, *, is_pod: bool) -> list[FieldError]:
     """On the host's network a container's port is the host's; templates may leave it open."""
     if spec.get("hostNetwork") is not True:
         return []
@@ -73,7 +77,7 @@ def host_network_faults(spec: Obj, path: str, *, is_pod: bool) -> list[FieldErro
     ]
 
 
-def _number_faults(port: Obj, path: str) -> list[FieldError]:
+def _number_errors(port: Obj, path: str) -> list[FieldError]:
     inside, outside = integer(port.get("containerPort")), integer(port.get("hostPort"))
     if inside:
         found = complaints(f"{path}.containerPort", inside, port_number(inside))

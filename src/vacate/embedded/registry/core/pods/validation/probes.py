@@ -6,7 +6,7 @@ from typing import Any
 
 from vacate.admission.checks import not_negative, unsupported
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
@@ -18,26 +18,28 @@ _SCHEMES = ("HTTP", "HTTPS")
 
 RULES = table(
     "Pod",
-    ("spec.containers[].livenessProbe", Fault.REQUIRED, "has a handler; all probes and hooks"),
-    ("spec.containers[].livenessProbe.httpGet", Fault.FORBIDDEN, "only one handler; all probes and hooks"),
-    ("spec.containers[].livenessProbe.exec.command", Fault.REQUIRED, "not empty"),
-    ("spec.containers[].livenessProbe.httpGet.port", Fault.INVALID, "number or name; tcpSocket, grpc too"),
-    ("spec.containers[].livenessProbe.httpGet.scheme", Fault.NOT_SUPPORTED, "HTTP or HTTPS"),
-    ("spec.containers[].livenessProbe.initialDelaySeconds", Fault.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.timeoutSeconds", Fault.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.periodSeconds", Fault.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.failureThreshold", Fault.INVALID, "not negative"),
-    ("spec.containers[].livenessProbe.terminationGracePeriodSeconds", Fault.INVALID, "greater than 0"),
-    ("spec.containers[].livenessProbe.successThreshold", Fault.INVALID, "1 for liveness and startup"),
-    ("spec.containers[].readinessProbe.terminationGracePeriodSeconds", Fault.INVALID, "not set"),
-    ("spec.containers[].lifecycle.preStop", Fault.REQUIRED, "has a handler"),
-    ("spec.containers[].lifecycle.preStop.sleep", Fault.INVALID, "no longer than the pod's grace period"),
+    ("spec.containers[].livenessProbe", ErrorType.REQUIRED, "has a handler; all probes and hooks"),
+    ("spec.containers[].livenessProbe.httpGet", ErrorType.FORBIDDEN,
+     "only one handler; all probes and hooks"),
+    ("spec.containers[].livenessProbe.exec.command", ErrorType.REQUIRED, "not empty"),
+    ("spec.containers[].livenessProbe.httpGet.port", ErrorType.INVALID,
+     "number or name; tcpSocket, grpc too"),
+    ("spec.containers[].livenessProbe.httpGet.scheme", ErrorType.NOT_SUPPORTED, "HTTP or HTTPS"),
+    ("spec.containers[].livenessProbe.initialDelaySeconds", ErrorType.INVALID, "not negative"),
+    ("spec.containers[].livenessProbe.timeoutSeconds", ErrorType.INVALID, "not negative"),
+    ("spec.containers[].livenessProbe.periodSeconds", ErrorType.INVALID, "not negative"),
+    ("spec.containers[].livenessProbe.failureThreshold", ErrorType.INVALID, "not negative"),
+    ("spec.containers[].livenessProbe.terminationGracePeriodSeconds", ErrorType.INVALID, "greater than 0"),
+    ("spec.containers[].livenessProbe.successThreshold", ErrorType.INVALID, "1 for liveness and startup"),
+    ("spec.containers[].readinessProbe.terminationGracePeriodSeconds", ErrorType.INVALID, "not set"),
+    ("spec.containers[].lifecycle.preStop", ErrorType.REQUIRED, "has a handler"),
+    ("spec.containers[].lifecycle.preStop.sleep", ErrorType.INVALID, "no longer than the pod's grace period"),
 )  # fmt: skip
 
 
-def probe_faults(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:
+def probe_errors(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:
     """Faults of a probe; readiness alone may ask for several successes."""
-    found = _handler_faults(probe, path, _PROBE_HANDLERS, None)
+    found = _handler_errors(probe, path, _PROBE_HANDLERS, None)
     for key in _NUMBERS:
         found += not_negative(path, probe, key)
     where, grace = f"{path}.terminationGracePeriodSeconds", probe.get("terminationGracePeriodSeconds")
@@ -51,44 +53,44 @@ def probe_faults(probe: Obj, path: str, *, readiness: bool) -> list[FieldError]:
     return found
 
 
-def hook_faults(lifecycle: Obj, path: str, grace: Any) -> list[FieldError]:
+def hook_errors(lifecycle: Obj, path: str, grace: Any) -> list[FieldError]:
     """Faults of what runs after the start and before the stop."""
     found: list[FieldError] = []
     for key in ("postStart", "preStop"):
         if type(handler := lifecycle.get(key)) is dict:
-            found += _handler_faults(handler, f"{path}.{key}", _HOOK_HANDLERS, grace)
+            found += _handler_errors(handler, f"{path}.{key}", _HOOK_HANDLERS, grace)
     return found
 
 
-def _handler_faults(owner: Obj, path: str, known: tuple[str, ...], grace: Any) -> list[FieldError]:
+def _handler_errors(owner: Obj, path: str, known: tuple[str, ...], grace: Any) -> list[FieldError]:
     given = [key for key in known if owner.get(key) is not None]
     if not given:
         return [required(path, "must specify a handler type")]
-    found = _action_faults(given[0], mapping(owner[given[0]]), f"{path}.{given[0]}", grace)
+    found = _action_errors(given[0], mapping(owner[given[0]]), f"{path}.{given[0]}", grace)
     detail = "may not specify more than 1 handler type"
     return found + [forbidden(f"{path}.{key}", detail) for key in given[1:]]
 
 
-def _action_faults(sort: str, action: Obj, path: str, grace: Any) -> list[FieldError]:
+def _action_errors(sort: str, action: Obj, path: str, grace: Any) -> list[FieldError]:
     if sort == "exec":
         return [] if sequence(action.get("command")) else [required(f"{path}.command")]
     if sort == "sleep":
-        return _sleep_faults(integer(action.get("seconds")), path, grace)
+        return _sleep_errors(integer(action.get("seconds")), path, grace)
     found = [required(f"{path}.path")] if sort == "httpGet" and not text(action.get("path")) else []
-    found += _port_faults(action.get("port"), f"{path}.port")
+    found += _port_errors(action.get("port"), f"{path}.port")
     if sort == "httpGet" and action.get("scheme") not in _SCHEMES:
         found.append(unsupported(f"{path}.scheme", text(action.get("scheme")), _SCHEMES))
     return found
 
 
-def _port_faults(port: Any, path: str) -> list[FieldError]:
+def _port_errors(port: Any, path: str) -> list[FieldError]:
     if type(port) is str:
         return complaints(path, port, port_name(port))
     number = integer(port)
     return complaints(path, number, port_number(number))
 
 
-def _sleep_faults(seconds: int, path: str, grace: Any) -> list[FieldError]:
+def _sleep_errors(seconds: int, path: str, grace: Any) -> list[FieldError]:
     if type(grace) is not int or 0 <= seconds <= grace:
         return []
     detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"

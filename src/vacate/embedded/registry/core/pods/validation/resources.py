@@ -6,11 +6,11 @@ from typing import Any
 
 from vacate.admission.nameformats import label_key
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.quantities import (
-    count_faults,
+    count_errors,
     is_extended,
     is_huge_pages,
     is_native,
@@ -27,44 +27,45 @@ _STANDARD = frozenset({
 
 RULES = table(
     "Pod",
-    ("spec.containers[].resources.limits[]", Fault.INVALID, "a qualified name; requests too"),
-    ("spec.containers[].resources.limits[]#standard", Fault.INVALID, "standard or fully qualified"),
-    ("spec.containers[].resources.limits[]#container", Fault.INVALID, "a resource that containers have"),
-    ("spec.containers[].resources.limits[]#extended", Fault.INVALID, "no prefix requests."),
-    ("spec.containers[].resources.limits[]#sign", Fault.INVALID, "not negative; requests too"),
-    ("spec.containers[].resources.requests[]#whole", Fault.INVALID, "whole numbers of extended resources"),
-    ("spec.containers[].resources.requests#more", Fault.INVALID, "at most the limit"),
-    ("spec.containers[].resources.requests#equal", Fault.INVALID, "the limit, if not to overcommit"),
-    ("spec.containers[].resources.limits", Fault.REQUIRED, "where a request cannot be overcommitted"),
-    ("spec.containers[].resources", Fault.FORBIDDEN, "huge pages only beside cpu or memory"),
+    ("spec.containers[].resources.limits[]", ErrorType.INVALID, "a qualified name; requests too"),
+    ("spec.containers[].resources.limits[]#standard", ErrorType.INVALID, "standard or fully qualified"),
+    ("spec.containers[].resources.limits[]#container", ErrorType.INVALID, "a resource that containers have"),
+    ("spec.containers[].resources.limits[]#extended", ErrorType.INVALID, "no prefix requests."),
+    ("spec.containers[].resources.limits[]#sign", ErrorType.INVALID, "not negative; requests too"),
+    ("spec.containers[].resources.requests[]#whole", ErrorType.INVALID,
+     "whole numbers of extended resources"),
+    ("spec.containers[].resources.requests#more", ErrorType.INVALID, "at most the limit"),
+    ("spec.containers[].resources.requests#equal", ErrorType.INVALID, "the limit, if not to overcommit"),
+    ("spec.containers[].resources.limits", ErrorType.REQUIRED, "where a request cannot be overcommitted"),
+    ("spec.containers[].resources", ErrorType.FORBIDDEN, "huge pages only beside cpu or memory"),
 )  # fmt: skip
 
 
-def resource_faults(resources: Any, path: str) -> list[FieldError]:
+def resource_errors(resources: Any, path: str) -> list[FieldError]:
     """Faults of one container's requests and limits."""
     limits, requests = (mapping(mapping(resources).get(key)) for key in ("limits", "requests"))
     found: list[FieldError] = []
     for name, amount in limits.items():
-        found += _amount_faults(name, amount, f"{path}.limits[{name}]")
+        found += _amount_errors(name, amount, f"{path}.limits[{name}]")
     for name, amount in requests.items():
-        found += _amount_faults(name, amount, f"{path}.requests[{name}]")
-        found += _limit_faults(name, amount, limits, path)
-    return found + _huge_page_faults({**limits, **requests}, path)
+        found += _amount_errors(name, amount, f"{path}.requests[{name}]")
+        found += _limit_errors(name, amount, limits, path)
+    return found + _huge_page_errors({**limits, **requests}, path)
 
 
-def _amount_faults(name: str, amount: Any, path: str) -> list[FieldError]:
+def _amount_errors(name: str, amount: Any, path: str) -> list[FieldError]:
     if name in _OF_CONTAINERS:
-        return count_faults(name, amount, path)
-    found = _name_faults(name, path)
+        return count_errors(name, amount, path)
+    found = _name_errors(name, path)
     if "/" not in name:
         if not is_huge_pages(name):
             found.append(invalid(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         found.append(invalid(path, name, "doesn't follow extended resource name standard"))
-    return found + count_faults(name, amount, path)
+    return found + count_errors(name, amount, path)
 
 
-def _name_faults(name: str, path: str) -> list[FieldError]:
+def _name_errors(name: str, path: str) -> list[FieldError]:
     if found := complaints(path, name, label_key(name)):
         return found
     if "/" in name or name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-")):
@@ -72,7 +73,7 @@ def _name_faults(name: str, path: str) -> list[FieldError]:
     return [invalid(path, name, "must be a standard resource type or fully qualified")]
 
 
-def _limit_faults(name: str, amount: Any, limits: Obj, path: str) -> list[FieldError]:
+def _limit_errors(name: str, amount: Any, limits: Obj, path: str) -> list[FieldError]:
     overcommitted = is_native(name) and not is_huge_pages(name)
     if name not in limits:
         detail = "Limit must be set for non overcommitable resources"
@@ -88,7 +89,7 @@ def _limit_faults(name: str, amount: Any, limits: Obj, path: str) -> list[FieldE
     return []
 
 
-def _huge_page_faults(amounts: Obj, path: str) -> list[FieldError]:
+def _huge_page_errors(amounts: Obj, path: str) -> list[FieldError]:
     if "cpu" in amounts or "memory" in amounts or not any(map(is_huge_pages, amounts)):
         return []
     return [forbidden(path, "HugePages require cpu or memory")]

@@ -6,7 +6,7 @@ from typing import Any
 
 from vacate.admission.checks import unsupported
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, invalid, required, too_many
+from vacate.api.fielderrors import ErrorType, FieldError, invalid, required, too_many
 from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj
 
@@ -19,22 +19,30 @@ _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 RULES = table(
     "Pod",
-    ("spec.containers[].restartPolicy", Fault.NOT_SUPPORTED, "Always, Never or OnFailure; init ones too"),
-    ("spec.containers[].restartPolicy", Fault.REQUIRED, "beside restartPolicyRules"),
-    ("spec.containers[].restartPolicyRules", Fault.TOO_MANY, "at most 20"),
-    ("spec.containers[].restartPolicyRules[].action", Fault.NOT_SUPPORTED, "Restart, RestartAllContainers"),
-    ("spec.containers[].restartPolicyRules[].exitCodes", Fault.REQUIRED, "in every rule"),
-    ("spec.containers[].restartPolicyRules[].exitCodes.operator", Fault.NOT_SUPPORTED, "In or NotIn"),
-    ("spec.containers[].restartPolicyRules[].exitCodes.values", Fault.TOO_MANY, "at most 255"),
-    ("spec.containers[].resizePolicy[]", Fault.DUPLICATE, "one for a resource"),
-    ("spec.containers[].resizePolicy", Fault.REQUIRED, "resourceName and restartPolicy"),
-    ("spec.containers[].resizePolicy", Fault.NOT_SUPPORTED, "cpu or memory; NotRequired, RestartContainer"),
-    ("spec.containers[].resizePolicy", Fault.INVALID, "NotRequired where the pod never restarts"),
-    ("spec.initContainers[].resizePolicy[].restartPolicy", Fault.INVALID, "NotRequired but for sidecars"),
+    ("spec.containers[].restartPolicy", ErrorType.NOT_SUPPORTED, "Always, Never or OnFailure; init ones too"),
+    ("spec.containers[].restartPolicy", ErrorType.REQUIRED, "beside restartPolicyRules"),
+    ("spec.containers[].restartPolicyRules", ErrorType.TOO_MANY, "at most 20"),
+    (
+        "spec.containers[].restartPolicyRules[].action",
+        ErrorType.NOT_SUPPORTED,
+        "Restart, RestartAllContainers",
+    ),
+    ("spec.containers[].restartPolicyRules[].exitCodes", ErrorType.REQUIRED, "in every rule"),
+    ("spec.containers[].restartPolicyRules[].exitCodes.operator", ErrorType.NOT_SUPPORTED, "In or NotIn"),
+    ("spec.containers[].restartPolicyRules[].exitCodes.values", ErrorType.TOO_MANY, "at most 255"),
+    ("spec.containers[].resizePolicy[]", ErrorType.DUPLICATE, "one for a resource"),
+    ("spec.containers[].resizePolicy", ErrorType.REQUIRED, "resourceName and restartPolicy"),
+    (
+        "spec.containers[].resizePolicy",
+        ErrorType.NOT_SUPPORTED,
+        "cpu or memory; NotRequired, RestartContainer",
+    ),
+    ("spec.containers[].resizePolicy", ErrorType.INVALID, "NotRequired where the pod never restarts"),
+    ("spec.initContainers[].resizePolicy[].restartPolicy", ErrorType.INVALID, "NotRequired but for sidecars"),
 )
 
 
-def restart_faults(container: Obj, path: str) -> list[FieldError]:
+def restart_errors(container: Obj, path: str) -> list[FieldError]:
     """The policy of a container, and the rules that refine it."""
     policy, rules = container.get("restartPolicy"), maps(container.get("restartPolicyRules"))
     if policy is None and not rules:
@@ -45,17 +53,17 @@ def restart_faults(container: Obj, path: str) -> list[FieldError]:
         found.append(required(where, "must specify restartPolicy when restart rules are used"))
     elif policy is not None and policy not in _POLICIES:
         found.append(unsupported(where, text(policy), _POLICIES))
-    return found + _rules_faults(rules, f"{path}.restartPolicyRules")
+    return found + _rules_errors(rules, f"{path}.restartPolicyRules")
 
 
-def init_restart_faults(container: Obj, path: str) -> list[FieldError]:
+def init_restart_errors(container: Obj, path: str) -> list[FieldError]:
     """The same for an init container; without a policy its rules are not looked at."""
     if container.get("restartPolicy") is None:
-        return restart_faults(container, path)[:1]
-    return restart_faults(container, path)
+        return restart_errors(container, path)[:1]
+    return restart_errors(container, path)
 
 
-def _rules_faults(rules: list[Obj], path: str) -> list[FieldError]:
+def _rules_errors(rules: list[Obj], path: str) -> list[FieldError]:
     found = [too_many(path, len(rules), _MOST_RULES)] if len(rules) > _MOST_RULES else []
     for index, rule in enumerate(rules):
         where, codes = f"{path}[{index}]", rule.get("exitCodes")
@@ -64,11 +72,11 @@ def _rules_faults(rules: list[Obj], path: str) -> list[FieldError]:
         if codes is None:
             found.append(required(f"{where}.exitCodes", "must be specified"))
         else:
-            found += _code_faults(mapping(codes), f"{where}.exitCodes")
+            found += _code_errors(mapping(codes), f"{where}.exitCodes")
     return found
 
 
-def _code_faults(codes: Obj, path: str) -> list[FieldError]:
+def _code_errors(codes: Obj, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     if codes.get("operator") not in _OPERATORS:
         found.append(unsupported(f"{path}.operator", text(codes.get("operator")), _OPERATORS))
@@ -77,14 +85,14 @@ def _code_faults(codes: Obj, path: str) -> list[FieldError]:
     return found
 
 
-def resize_faults(policies: Any, path: str, pod_policy: Any) -> list[FieldError]:
+def resize_errors(policies: Any, path: str, pod_policy: Any) -> list[FieldError]:
     """What happens to a container whose resources change."""
     found: list[FieldError] = []
     seen: set[str] = set()
     for index, policy in enumerate(maps(policies)):
         resource, restart = text(policy.get("resourceName")), text(policy.get("restartPolicy"))
         if resource in seen:
-            found.append(FieldError(f"{path}[{index}]", Fault.DUPLICATE, "", resource))
+            found.append(FieldError(f"{path}[{index}]", ErrorType.DUPLICATE, "", resource))
         seen.add(resource)
         for value, known in ((resource, _RESIZED), (restart, _RESIZE_POLICIES)):
             if value not in known:
@@ -95,7 +103,7 @@ def resize_faults(policies: Any, path: str, pod_policy: Any) -> list[FieldError]
     return found
 
 
-def init_resize_faults(container: Obj, path: str) -> list[FieldError]:
+def init_resize_errors(container: Obj, path: str) -> list[FieldError]:
     """Init containers that end cannot be restarted for it."""
     if container.get("restartPolicy") == "Always":
         return []

@@ -6,19 +6,19 @@ from typing import Any
 
 from vacate.admission.nameformats import in_range
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints
+from vacate.api.fielderrors import ErrorType, FieldError, complaints
 from vacate.api.lenient import integer, mapping
 
 _MAX_ID = 2**31 - 1
 
 RULES = table(
     "Pod",
-    ("spec.securityContext.runAsUser", Fault.INVALID, "0 to 2147483647; runAsGroup too"),
-    ("spec.containers[].securityContext.runAsUser", Fault.INVALID, "0 to 2147483647; runAsGroup too"),
+    ("spec.securityContext.runAsUser", ErrorType.INVALID, "0 to 2147483647; runAsGroup too"),
+    ("spec.containers[].securityContext.runAsUser", ErrorType.INVALID, "0 to 2147483647; runAsGroup too"),
 )  # fmt: skip
 
 
-def context_faults(context: Any, path: str) -> list[FieldError]:
+def context_errors(context: Any, path: str) -> list[FieldError]:
     """The security context of a pod or of a container."""
     found: list[FieldError] = []
     for key in ("runAsUser", "runAsGroup"):

@@ -6,27 +6,27 @@ from typing import Any
 
 from vacate.admission.nameformats import dns_label
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, complaints, duplicate, forbidden, required
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, required
 from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
-from vacate.embedded.registry.core.pods.validation.volumesources import SOURCES, source_faults
+from vacate.embedded.registry.core.pods.validation.volumesources import SOURCES, source_errors
 
 RULES = table(
     "Pod",
-    ("spec.volumes[].hostPath", Fault.FORBIDDEN, "one source for each volume"),
-    ("spec.volumes[].name", Fault.REQUIRED, "not empty"),
-    ("spec.volumes[].name", Fault.INVALID, "a DNS label"),
-    ("spec.volumes[].name", Fault.DUPLICATE, "unique"),
+    ("spec.volumes[].hostPath", ErrorType.FORBIDDEN, "one source for each volume"),
+    ("spec.volumes[].name", ErrorType.REQUIRED, "not empty"),
+    ("spec.volumes[].name", ErrorType.INVALID, "a DNS label"),
+    ("spec.volumes[].name", ErrorType.DUPLICATE, "unique"),
 )  # fmt: skip
 
 
-def volume_faults(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:
-    """The names of the volumes that are sound, and the faults of the others."""
+def volume_errors(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:
+    """The names of the volumes that are sound, and the errors of the others."""
     names: set[str] = set()
     found: list[FieldError] = []
     for index, volume in enumerate(maps(volumes)):
         where, name = f"{path}[{index}]", text(volume.get("name"))
-        own = _source_faults(volume, where)
+        own = _source_errors(volume, where)
         own += complaints(f"{where}.name", name, dns_label(name)) if name else [required(f"{where}.name")]
         if name in names:
             own.append(duplicate(f"{where}.name", name))
@@ -36,11 +36,11 @@ def volume_faults(volumes: Any, path: str) -> tuple[set[str], list[FieldError]]:
     return names, found
 
 
-def _source_faults(volume: Obj, path: str) -> list[FieldError]:
+def _source_errors(volume: Obj, path: str) -> list[FieldError]:
     given = [key for key in SOURCES if type(volume.get(key)) is dict]
     if not given:
         return [required(path, "must specify a volume type")]
     first = given[0]
     detail = "may not specify more than 1 volume type"
     found = [forbidden(f"{path}.{SOURCES[key]}", detail) for key in given[1:]]
-    return source_faults(first, volume[first], path) + found
+    return source_errors(first, volume[first], path) + found

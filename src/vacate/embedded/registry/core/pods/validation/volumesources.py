@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from vacate.admission.checks import unsupported
-from vacate.admission.pods.paths import descending_faults
+from vacate.admission.pods.paths import descending_errors
 from vacate.admission.rules import table
-from vacate.api.fielderrors import Fault, FieldError, forbidden, invalid, required
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
 from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.quantities import quantity_of
@@ -37,18 +37,19 @@ _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 RULES = table(
     "Pod",
-    ("spec.volumes[].configMap.name", Fault.REQUIRED, "not empty; secret and persistentVolumeClaim too"),
-    ("spec.volumes[].emptyDir.sizeLimit", Fault.FORBIDDEN, "not negative"),
-    ("spec.volumes[].hostPath.path", Fault.INVALID, "without .."),
-    ("spec.volumes[].hostPath.type", Fault.NOT_SUPPORTED, "a known type, or none"),
-    ("spec.volumes[].secret.defaultMode", Fault.INVALID, "0 to 0777; configMap too"),
-    ("spec.volumes[].secret.items[].path", Fault.REQUIRED, "as key; configMap too"),
-    ("spec.volumes[].secret.items[].path", Fault.INVALID, "relative, not beginning with ..; configMap too"),
-    ("spec.volumes[].secret.items[].mode", Fault.INVALID, "0 to 0777; configMap too"),
+    ("spec.volumes[].configMap.name", ErrorType.REQUIRED, "not empty; secret and persistentVolumeClaim too"),
+    ("spec.volumes[].emptyDir.sizeLimit", ErrorType.FORBIDDEN, "not negative"),
+    ("spec.volumes[].hostPath.path", ErrorType.INVALID, "without .."),
+    ("spec.volumes[].hostPath.type", ErrorType.NOT_SUPPORTED, "a known type, or none"),
+    ("spec.volumes[].secret.defaultMode", ErrorType.INVALID, "0 to 0777; configMap too"),
+    ("spec.volumes[].secret.items[].path", ErrorType.REQUIRED, "as key; configMap too"),
+    ("spec.volumes[].secret.items[].path", ErrorType.INVALID,
+     "relative, not beginning with ..; configMap too"),
+    ("spec.volumes[].secret.items[].mode", ErrorType.INVALID, "0 to 0777; configMap too"),
 )  # fmt: skip
 
 
-def source_faults(sort: str, source: Obj, path: str) -> list[FieldError]:
+def source_errors(sort: str, source: Obj, path: str) -> list[FieldError]:
     """Faults of one source; `path` is that of the volume."""
     where = f"{path}.{sort}"
     found = [required(f"{where}.{key}") for key in _NEEDED.get(sort, ()) if not source.get(key)]
@@ -77,7 +78,7 @@ def _keys(source: Obj, path: str) -> list[FieldError]:
     for index, item in enumerate(maps(source.get("items"))):
         where = f"{path}.items[{index}]"
         found += [required(f"{where}.{key}") for key in ("key", "path") if not item.get(key)]
-        found += local_path_faults(text(item.get("path")), f"{where}.path")
+        found += local_path_errors(text(item.get("path")), f"{where}.path")
         found += _mode(item.get("mode"), f"{where}.mode")
     return found
 
@@ -86,9 +87,9 @@ def _mode(mode: Any, path: str) -> list[FieldError]:
     return [] if mode is None or 0 <= integer(mode) <= 0o777 else [invalid(path, mode, _MODE)]
 
 
-def local_path_faults(place: str, path: str) -> list[FieldError]:
+def local_path_errors(place: str, path: str) -> list[FieldError]:
     """A path below a volume, away from the names that Kubernetes keeps for itself."""
-    found = descending_faults(place, path)
+    found = descending_errors(place, path)
     if place.startswith("..") and not place.startswith("../"):
         found.append(invalid(path, place, "must not start with '..'"))
     return found
