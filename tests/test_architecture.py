@@ -1,9 +1,11 @@
-"""Walls: imports point only towards lower ranks, and only clock and entropy read time and randomness."""
+"""The layers: imports point downwards, pure packages do no I/O, the product never loads the imitation."""
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,24 +17,26 @@ import vacate
 pytestmark = pytest.mark.unit
 
 ROOT = Path(vacate.__file__).parent
-RANKS: dict[str, float] = {
-    "errors": -1,  # below everything
-    "clock": 0, "entropy": 0, "metrics": 0, "features": 0,
-    "api": 1, "wire": 1,
-    "decide": 2,
-    "admission": 3, "store": 3, "client": 3, "views": 3,
-    "crds": 3.5,
-    "cache": 4, "queue": 4, "apiserver": 4,
-    "runtime": 5,
-    "sdk": 6,
-    "controllers": 7, "interceptors": 7, "nodeagent": 7, "workloads": 7, "node": 7,
-    "webhook": 8, "dashboard": 8,
-    "wiring": 9,
-    "install": 9.5,
-    "sim": 10,
-    "cli": 11,
-}  # fmt: skip
-PURE = tuple(name for name in ("decide", "admission", "crds", "views") if (ROOT / name).is_dir())
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("clock", "entropy", "metrics", "features"),
+    ("api", "wire"),
+    ("kube", "client", "pki"),
+    ("eviction", "httpserver", "cache", "queue"),
+    ("admission", "views", "runtime"),
+    ("crds", "maintenance", "sdk"),
+    ("controllers", "interceptors", "nodeagent"),
+    ("webhook", "dashboard"),
+    ("wiring",),
+    ("install",),
+    ("embedded",),
+    ("sim",),
+    ("cli", "testing"),
+)
+"""Lowest first. Packages of one layer do not import each other; ARCHITECTURE.md says what each is."""
+
+LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+PURE = ("kube", "eviction", "admission", "views", "crds", "maintenance")
 IMPURE_MODULES = {"time", "random", "os", "asyncio", "logging", "uuid", "secrets", "socket", "threading"}
 # The two readers of time and randomness, and those that must speak to real time beside them.
 TIME_READERS = {
@@ -44,13 +48,28 @@ TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"
     r"|\buuid\.?uuid[14]\b|\brandom\.(?!Random\b)\w+\("
 )
+PRODUCT_ENTRY_POINTS = (
+    "vacate.wiring.manager",
+    "vacate.wiring.webhook",
+    "vacate.install.objects",
+    "vacate.sdk",
+    "vacate.nodeagent",
+    "vacate.cli.manager",
+    "vacate.cli.webhook",
+    "vacate.cli.install.command",
+    "vacate.cli.evict.command",
+    "vacate.cli.status.command",
+    "vacate.cli.cancel.command",
+    "vacate.cli.explain.command",
+)
+"""What runs on a cluster of others, or speaks to one: none of it needs the embedded cluster."""
 
 
 def sources() -> list[Path]:
     return sorted(ROOT.rglob("*.py"))
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     first = path.relative_to(ROOT).parts[0]
     return first.removesuffix(".py")
 
@@ -68,49 +87,59 @@ def _imports_of(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_room_has_a_rank() -> None:
-    rooms = {room_of(path) for path in sources()} - {"__init__", "__main__", "testing"}
-    assert rooms <= set(RANKS)
+def test_every_package_has_a_layer() -> None:
+    packages = {package_of(path) for path in sources()} - {"__init__", "__main__"}
+    assert packages <= set(LAYER_OF)
 
 
-def test_imports_point_only_towards_lower_ranks() -> None:
+def test_imports_point_only_towards_lower_layers() -> None:
     breaches = []
     for path in sources():
-        room = room_of(path)
-        if room not in RANKS:
+        package = package_of(path)
+        if package not in LAYER_OF:
             continue
         for target in imports_of(path):
             parts = target.split(".")
-            if parts[0] != "vacate" or len(parts) < 2 or parts[1] not in RANKS:
+            if parts[0] != "vacate" or len(parts) < 2 or parts[1] not in LAYER_OF:
                 continue
-            if parts[1] != room and RANKS[parts[1]] >= RANKS[room]:
-                breaches.append(f"{path.relative_to(ROOT)} (rank {RANKS[room]}) imports {target}")
+            if parts[1] != package and LAYER_OF[parts[1]] >= LAYER_OF[package]:
+                breaches.append(f"{path.relative_to(ROOT)} (layer {LAYER_OF[package]}) imports {target}")
     assert not breaches, "\n".join(breaches)
 
 
-def test_product_rooms_never_import_the_testing_kit() -> None:
-    breaches = [
-        str(path.relative_to(ROOT))
-        for path in sources()
-        if room_of(path) != "testing" and any(t.startswith("vacate.testing") for t in imports_of(path))
-    ]
-    assert not breaches
+@pytest.mark.parametrize("module", PRODUCT_ENTRY_POINTS)
+def test_the_product_never_loads_the_embedded_cluster(module: str) -> None:
+    """In a fresh interpreter: an import inside a function, or by name, would escape a look at the sources."""
+    program = (
+        f"import importlib, sys; importlib.import_module({module!r});"
+        "print([name for name in sys.modules if name.startswith('vacate.embedded')])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("room", PURE)
-def test_pure_rooms_import_nothing_impure(room: str) -> None:
+@pytest.mark.parametrize("package", PURE)
+def test_pure_packages_say_so(package: str) -> None:
+    said = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
+    assert said is not None
+    assert said.startswith("PURE.")
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_pure_packages_import_nothing_impure(package: str) -> None:
     breaches = [
         f"{path.relative_to(ROOT)} imports {target}"
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for path in sorted((ROOT / package).rglob("*.py"))
         for target in imports_of(path)
-        if target.split(".")[0] in IMPURE_MODULES or target.startswith(("vacate.clock", "vacate.entropy"))
+        if target.split(".")[0] in IMPURE_MODULES
+        or target.startswith(("vacate.clock", "vacate.entropy", "vacate.client"))
     ]
     assert not breaches
 
 
-def test_pure_rooms_never_await() -> None:
-    for room in PURE:
-        for path in sorted((ROOT / room).rglob("*.py")):
+def test_pure_packages_never_await() -> None:
+    for package in PURE:
+        for path in sorted((ROOT / package).rglob("*.py")):
             tree = ast.parse(path.read_text())
             assert not any(isinstance(n, ast.Await | ast.AsyncFunctionDef) for n in ast.walk(tree)), path
 
@@ -135,3 +164,12 @@ def test_files_stay_small() -> None:
         and path.relative_to(ROOT).as_posix() not in tables
     ]
     assert not long, "cut these along a seam:\n" + "\n".join(long)
+
+
+def test_folders_stay_small() -> None:
+    full = [
+        f"{folder.relative_to(ROOT)}: {count} files"
+        for folder in sorted({path.parent for path in sources()})
+        if (count := len(list(folder.glob("*.py")))) > 24
+    ]
+    assert not full, "give these sub-folders:\n" + "\n".join(full)
