@@ -150,9 +150,7 @@ def interceptor(name: str, **options: Any) -> Callable[[SyncHandler], Intercepto
 
     def make(handler: SyncHandler) -> Interceptor:
         if async_function(f"interceptor {name}: the handler", handler):
-            raise ConfigError(
-                f"interceptor {name}: use vacate.sdk.interceptor for async functions"
-            )
+            raise ConfigError(f"interceptor {name}: use vacate.sdk.interceptor for async functions")
         return Interceptor(name, threaded(handler), **options)
 
     return make
