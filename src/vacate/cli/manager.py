@@ -18,11 +18,11 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
+from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
 from vacate.runtime.ratelimit import Pace
 from vacate.wiring.components import Environment
-from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 

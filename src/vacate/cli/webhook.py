@@ -28,9 +28,9 @@ from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.features import FeatureGates
+from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.wiring.components import Environment
-from vacate.wiring.health import HealthServer
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 

@@ -19,28 +19,31 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class HealthServer:
     """Answers whoever can reach the address: nothing in it is secret, and nothing can be changed."""
 
-    def __init__(self, metrics: Metrics, not_ready: Check, name: str = "manager") -> None:
+    def __init__(
+        self, metrics: Metrics, not_ready: Check, name: str = "manager", option: str = "--metrics-port"
+    ) -> None:
+        self._option = option  # what its user would change when the port is taken
         self._metrics = metrics
         self._health = Health({"ping": lambda: ""}, {name: not_ready})
-        self._edge = HttpListener(self.handle, None)
+        self._listener = HttpListener(self.handle, None)
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        return self._edge.port
+        return self._listener.port
 
     async def start(self, host: str, port: int) -> None:
         """Listen, or say what is in the way."""
         try:
-            await self._edge.start(host, port)
+            await self._listener.start(host, port)
         except OSError as error:
             taken = error.errno == errno.EADDRINUSE
             why = "is taken by another program; choose another, or 0 for any free one" if taken else error
-            raise ConfigError(f"--metrics-port: {host}:{port}: {why}") from error
+            raise ConfigError(f"{self._option}: {host}:{port}: {why}") from error
 
     async def stop(self) -> None:
         """End what is under way and stop listening."""
-        await self._edge.stop()
+        await self._listener.stop()
 
     async def handle(self, request: Request) -> Response:
         """Answer one request."""
