@@ -14,7 +14,7 @@ from support.arms import Arm
 from support.arms_kube import REAL
 from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
 from support.arms_scene import Scene
-from support.arms_servers import arm_names, open_arm
+from support.arms_servers import ALL_ARMS, arm_names, arms_left_out, open_arm
 from vacate.entropy import system_entropy
 
 # Nothing here is about disks: where there is memory that looks like one, files lie there.
@@ -40,6 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if REAL in arm_names():
         terminalreporter.write_line(f"known deviations from Kubernetes: {len(known_deviations(DEVIATIONS))}")
+    if missing := arms_left_out():
+        terminalreporter.write_line(
+            f"conformance ran on {', '.join(arm_names())}; {ALL_ARMS}=all adds {', '.join(missing)}"
+        )
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -35,11 +35,21 @@ from vacate.pki.tls import server_ssl_context
 
 HOST = "127.0.0.1"
 EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")
+USUAL = ("memory", "https-sqlite")
+"""The two that are farthest apart: in process without a disk, and over HTTPS with one."""
+ALL_ARMS = "VACATE_ARMS"
+"""Set to `all`, every arm runs, as in `.ci/run`."""
 
 
 def arm_names() -> tuple[str, ...]:
     """Every arm of this run."""
-    return (*EMBEDDED, REAL) if os.environ.get(KUBECONFIG) else EMBEDDED
+    embedded = EMBEDDED if os.environ.get(ALL_ARMS) == "all" else USUAL
+    return (*embedded, REAL) if os.environ.get(KUBECONFIG) else embedded
+
+
+def arms_left_out() -> tuple[str, ...]:
+    """The arms of the embedded server that do not run this time."""
+    return tuple(name for name in EMBEDDED if name not in arm_names())
 
 
 def why_missing(name: str) -> str:
