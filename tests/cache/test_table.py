@@ -84,25 +84,25 @@ def _id(p: Pod) -> tuple[str, str, str]:
 def test_a_relist_reports_what_changed_meanwhile_and_nothing_else() -> None:
     written, reader = table()
     a, b, c = pod("a", 1), pod("b", 2), pod("c", 3)
-    assert written.replace([b, a, c], "3") == [(None, a), (None, b), (None, c)]
+    assert written.replace([b, a, c], "3")[0] == [(None, a), (None, b), (None, c)]
     b2, reborn, d = pod("b", 5), pod("c", 6, uid="other"), pod("d", 7)
-    changes = written.replace([b2, reborn, d], "7")
+    changes, _ = written.replace([b2, reborn, d], "7")
     assert changes == [(a, None), (b, b2), (c, None), (None, reborn), (None, d)]
-    assert written.replace([b2, reborn, d], "9") == []
+    assert written.replace([b2, reborn, d], "9") == ([], [])
     assert (reader.resource_version, reader.synced) == ("9", True)
 
 
 def test_events() -> None:
     written, reader = table()
     a = pod("a", 1, "n1")
-    assert written.apply(a, deleted=False) == [(None, a)]
-    assert written.apply(a, deleted=False) == []
+    assert written.apply(a, deleted=False) == ([(None, a)], [])
+    assert written.apply(a, deleted=False) == ([], [])
     moved = pod("a", 2, "n2")
-    assert written.apply(moved, deleted=False) == [(a, moved)]
+    assert written.apply(moved, deleted=False) == ([(a, moved)], [])
     assert (reader.by_index("node", "n1"), reader.by_index("node", "n2")) == ([], [moved])
     last = pod("a", 3, "n2")
-    assert written.apply(last, deleted=True) == [(last, None)]
-    assert written.apply(last, deleted=True) == []
+    assert written.apply(last, deleted=True) == ([(last, None)], [])
+    assert written.apply(last, deleted=True) == ([], [])
     assert reader.index_values("node") == []
     assert not reader.synced
 
@@ -110,5 +110,5 @@ def test_events() -> None:
 def test_whole_objects_as_dicts() -> None:
     written: Table[dict[str, object]] = Table({})
     obj: dict[str, object] = {"metadata": {"name": "a", "namespace": "d", "uid": "u", "resourceVersion": "1"}}
-    assert written.replace([obj], "1") == [(None, obj)]
+    assert written.replace([obj], "1") == ([(None, obj)], [])
     assert Reader(written).get("d", "a") is obj

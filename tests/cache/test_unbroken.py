@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import ObjectMeta, Pod
-from vacate.cache.informer import Informer, Projection, Tuning
+from vacate.cache.informer import Informer, Tuning
+from vacate.cache.tablewriter import Projection
 from vacate.client.client import Client
 from vacate.clock import LoopClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport

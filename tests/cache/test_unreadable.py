@@ -26,9 +26,19 @@ BAD: dict[str, Any] = {"status": {"phase": 7}}
 BAD_TIME: dict[str, Any] = {"status": {"startTime": "9999-12-31T23:59:59.9999999Z"}}
 
 
-def informer(sim: Sim, server: TinyServer) -> Informer[Pod]:
+def informer(sim: Sim, server: TinyServer, **more: Any) -> Informer[Pod]:
     client = Client(InProcessTransport(server))
-    return Informer(client, PODS, Pod, clock=sim.clock, entropy=sim.entropy)
+    return Informer(client, PODS, Pod, clock=sim.clock, entropy=sim.entropy, **more)
+
+
+def refuse_odd_pods(pod: Pod) -> Pod:
+    if pod.spec.node_name == "odd":
+        raise KeyError(pod.spec.node_name)
+    return pod
+
+
+def index_without_odd_pods(pod: Pod) -> list[str]:
+    return [refuse_odd_pods(pod).spec.node_name]
 
 
 @asynccontextmanager
@@ -128,6 +138,48 @@ def test_a_relist_keeps_the_last_state_and_says_nothing_twice(stream_lists: bool
 
     simulate(main)
     assert [one.levelno for one in caplog.records if "skipped" in one.message] == [logging.WARNING] * 2
+
+
+@pytest.mark.parametrize("stream_lists", [True, False])
+@pytest.mark.parametrize(
+    "functions",
+    [{"project": refuse_odd_pods}, {"indexes": {"node": index_without_odd_pods}}],
+    ids=["projection", "index"],
+)
+def test_an_object_that_projection_or_index_cannot_take_is_unreadable(
+    stream_lists: bool, functions: dict[str, Any], caplog: Any
+) -> None:
+    """In a listing, in an event, after a relist and in a deletion: the informer and its neighbours go on."""
+    odd: dict[str, Any] = {"spec": {"nodeName": "odd"}}
+
+    async def main(sim: Sim) -> None:
+        server = TinyServer(stream_lists=stream_lists)
+        server.put(PODS, "a")
+        server.put(PODS, "bad", **odd)
+        one = informer(sim, server, **functions)
+        async with running(one) as task:
+            await sim.clock.sleep(1)
+            assert (names(one), unreadable(one)) == (["a"], ["bad"])
+            server.put(PODS, "a", **odd)
+            server.put(PODS, "c")
+            await sim.clock.sleep(1)
+            assert (names(one), unreadable(one)) == (["a", "c"], ["a", "bad"])
+            server.compact()
+            for stream in list(server.streams):
+                stream.end()
+            await sim.clock.sleep(60)
+            assert (names(one), unreadable(one)) == (["a", "c"], ["a", "bad"])
+            server.remove(PODS, "a")
+            server.put(PODS, "bad")
+            await sim.clock.sleep(1)
+            assert (names(one), unreadable(one)) == (["bad", "c"], [])
+            assert not task.done()
+
+    simulate(main)
+    skipped = [one.message for one in caplog.records if "skipped" in one.message]
+    assert len(skipped) == 2
+    assert "default/bad cannot be" in skipped[0]
+    assert "KeyError" in skipped[0]
 
 
 def test_an_object_read_by_name_names_itself_and_the_field() -> None:

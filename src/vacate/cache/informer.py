@@ -5,37 +5,25 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from vacate.api.kinds import Kind
-from vacate.api.objectidentity import Unreadable
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect, Input, Position, Step, step
-from vacate.cache.orderedmap import CacheKey
 from vacate.cache.reader import Reader
-from vacate.cache.store import Change, IndexFunction, Table, is_another, key_of, place_of
+from vacate.cache.store import IndexFunction, Table
+from vacate.cache.tablewriter import Handler, Projection, TableWriter, UnreadableHandler
 from vacate.client.client import Client
-from vacate.client.codec import WatchEvent
 from vacate.client.watch import Watch
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, TransportError, VacateError
-from vacate.wire.framing import DELETED
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-Handler = Callable[[T | None, T | None], None]
-"""Called as fn(old, new) after the readers see the change; None where there is no object."""
-
-UnreadableHandler = Callable[[Unreadable], None]
-"""Called for each state of an object that cannot be decoded."""
-
-Projection = Callable[[T], T]
-"""Cuts an object down to what those who share the informer look at, before it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +40,9 @@ class Informer(Generic[T]):
     """A live copy of one collection.
 
     At rest it waits on one open watch: no polling and no listing. Handlers are called in the order of the
-    changes, and must neither block nor raise: an error in one ends `run`. An object that cannot be decoded is
-    skipped, logged once for each of its states, and listed by the reader as unreadable until it changes or
-    goes.
+    changes, and must neither block nor raise: an error in one ends `run`. An object that cannot be decoded,
+    projected or indexed is skipped, logged once for each of its states, and listed by the reader as
+    unreadable until it changes or goes.
     """
 
     def __init__(
@@ -82,11 +70,7 @@ class Informer(Generic[T]):
         self._namespace = namespace
         self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
         self._table: Table[T] = Table(indexes or {})
-        self._aside: dict[CacheKey, T] = {}  # a listing that is not whole yet
-        self._aside_unreadable: dict[CacheKey, Unreadable] = {}  # what of it cannot be decoded
-        self._handlers: list[Handler[T]] = []
-        self._unreadable_handlers: list[UnreadableHandler] = []
-        self._synced = asyncio.Event()
+        self._writer = TableWriter(kind, self._table, project)
         self._started = False
         self._position = Position()
         self._unbroken_since: dt.datetime | None = None
@@ -132,19 +116,19 @@ class Informer(Generic[T]):
 
     def subscribe(self, handler: Handler[T]) -> None:
         """Call the handler for every change from now on, and at once for what is already known."""
-        self._handlers.append(handler)
+        self._writer.handlers.append(handler)
         for obj in self.reader.list():
             handler(None, obj)
 
     def subscribe_unreadable(self, handler: UnreadableHandler) -> None:
         """Call the handler for every state that cannot be decoded from now on, and for those known."""
-        self._unreadable_handlers.append(handler)
+        self._writer.unreadable_handlers.append(handler)
         for one in self.reader.list_unreadable():
             handler(one)
 
     async def wait_synced(self) -> None:
         """Return when the first whole listing is there."""
-        await self._synced.wait()
+        await self._writer.synced.wait()
 
     async def run(self) -> None:
         """Follow the collection until cancelled."""
@@ -157,7 +141,7 @@ class Informer(Generic[T]):
 
     async def _turn(self, position: Position, effects: Sequence[Effect]) -> Step:
         """Do what a step asks for and make the next step of the outcome."""
-        self._perform(effects)
+        self._writer.perform(effects)
         match effects[-1]:
             case machine.FetchPage() as fetch:
                 return step(position, await self._fetch(fetch))
@@ -232,86 +216,8 @@ class Informer(Generic[T]):
         self._listening()
         while (events := await watch.read()) is not None:
             self._position, effects = step(self._position, machine.Events(events))
-            self._perform(effects)
+            self._writer.perform(effects)
             self._listening()
-
-    def _perform(self, effects: Sequence[Effect]) -> None:
-        """Do all that takes no time; the last effect is for the caller."""
-        for effect in effects[:-1]:
-            match effect:
-                case machine.Apply(events, version):
-                    self._apply(events, version)
-                case machine.Forget():
-                    self._aside, self._aside_unreadable = {}, {}
-                case machine.Collect(items, unreadable):
-                    self._collect(items, unreadable)
-                case machine.Amend(events):
-                    self._amend(events)
-                case machine.Swap(version):
-                    self._swap(version)
-
-    def _trimmed(self, obj: Any) -> T:
-        return cast(T, obj) if self.project is None else self.project(obj)
-
-    def _collect(self, items: Sequence[T], unreadable: Sequence[Unreadable] = ()) -> None:
-        for item in map(self._trimmed, items):
-            key = key_of(item)
-            self._aside[key] = item
-            self._aside_unreadable.pop(key, None)
-        for one in unreadable:
-            key = place_of(one.identity)
-            self._aside_unreadable[key] = one
-            self._aside.pop(key, None)
-
-    def _apply(self, events: Sequence[WatchEvent[Any]], version: str) -> None:
-        for event in events:
-            deleted = event.type == DELETED
-            if event.unreadable is not None:
-                self._report(event.unreadable, deleted=deleted)
-                changes = self._table.apply_unreadable(event.unreadable, deleted=deleted)
-            else:
-                changes = self._table.apply(self._trimmed(event.object), deleted=deleted)
-            self._table.resource_version = event.resource_version
-            self._tell(changes)
-        self._table.resource_version = version
-
-    def _amend(self, events: Sequence[WatchEvent[Any]]) -> None:
-        for event in events:
-            if event.type == DELETED:
-                gone = place_of(event.unreadable.identity) if event.unreadable else key_of(event.object)
-                self._aside.pop(gone, None)
-                self._aside_unreadable.pop(gone, None)
-            elif event.unreadable is not None:
-                self._collect((), (event.unreadable,))
-            elif event.object is not None:
-                self._collect((event.object,))
-
-    def _swap(self, version: str) -> None:
-        items, self._aside = self._aside, {}
-        unreadable, self._aside_unreadable = self._aside_unreadable, {}
-        for key, one in unreadable.items():
-            self._report(one)
-            known = self._table.objects.get(key)
-            if known is not None and not is_another(one, known):
-                items[key] = known  # the last state that could be decoded
-        self._table.unreadable = unreadable
-        changes = self._table.replace(items.values(), version)
-        self._synced.set()
-        self._tell(changes)
-
-    def _report(self, one: Unreadable, *, deleted: bool = False) -> None:
-        """Say once for each state of an object that it cannot be decoded."""
-        known = self._table.unreadable.get(place_of(one.identity))
-        if deleted or (known is not None and known.identity == one.identity):
-            return
-        log.warning("%s: skipped until it changes: %s", self.kind.resource, one.reason)
-        for handler in self._unreadable_handlers:
-            handler(one)
-
-    def _tell(self, changes: Sequence[Change[T]]) -> None:
-        for old, new in changes:
-            for handler in self._handlers:
-                handler(old, new)
 
     def _pause_seconds(self, pause: machine.Pause) -> float:
         """Doubling from the first pause up to the longest, plus up to as much again by chance."""

@@ -20,8 +20,15 @@ Change = tuple[T | None, T | None]
 """Before and after; None where there is no object."""
 
 
+Outcome = tuple[list[Change[T]], list[Unreadable]]
+"""What a write changed, and of which objects a state turned out that cannot be read and was not known."""
+
+
 class Table(Generic[T]):
-    """The objects and their indexes. One writer; every method says what it changed."""
+    """The objects and their indexes. One writer; every method says what it changed.
+
+    An index function that raises makes its object unreadable and leaves every other object as it is.
+    """
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
         self.functions = dict(indexes)
@@ -30,61 +37,91 @@ class Table(Generic[T]):
         self.indexed: dict[str, dict[str, Bucket[T]]] = {name: {} for name in indexes}  # likewise
         self.resource_version = ""  # every change of the server up to here is in the table
         self.synced = False  # whether a whole listing has arrived
-        self.unreadable: dict[CacheKey, Unreadable] = {}  # whose newest state cannot be decoded
+        self.unreadable: dict[CacheKey, Unreadable] = {}  # whose newest state cannot be read
 
-    def replace(self, items: Iterable[T], resource_version: str) -> list[Change[T]]:
-        """Swap in a whole listing and say what that changed, deletions first, in key order."""
+    def replace(
+        self, items: Iterable[T], resource_version: str, unreadable: Iterable[Unreadable] = ()
+    ) -> Outcome[T]:
+        """Swap in a whole listing and say what that changed, deletions first, in key order.
+
+        Of an object whose newest state cannot be read, the last one that could be stays.
+        """
         fresh: dict[CacheKey, T] = {key_of(item): item for item in items}
-        gone = [key for key in self.objects.ordered_keys() if key not in fresh]
+        before, self.unreadable = self.unreadable, {}
+        odd = {place_of(one.identity): one for one in unreadable}
+        kept = {key for key, one in odd.items() if self._stays(key, one)}
+        gone = [key for key in self.objects.ordered_keys() if key not in fresh and key not in kept]
         changes: list[Change[T]] = [(self._remove(key), None) for key in gone]
         for key in sorted(fresh):
-            changes += self._put(key, fresh[key])
+            put, why = self._put(key, fresh[key])
+            changes += put
+            odd |= {key: why} if why is not None else {}
+        self.unreadable = odd
         self.resource_version, self.synced = resource_version, True
-        return changes
+        return changes, [odd[key] for key in sorted(odd) if not _same_state(before.get(key), odd[key])]
 
-    def apply(self, obj: Any, *, deleted: bool) -> list[Change[T]]:
+    def apply(self, obj: Any, *, deleted: bool) -> Outcome[T]:
         """Take in one event."""
         key = key_of(obj)
-        self.unreadable.pop(key, None)
-        if not deleted:
-            return self._put(key, obj)
-        return [] if self._remove(key) is None else [(obj, None)]
+        if deleted:
+            self.unreadable.pop(key, None)
+            return ([] if self._remove(key) is None else [(obj, None)]), []
+        changes, why = self._put(key, obj)
+        return changes, self._mark(key, why)
 
-    def apply_unreadable(self, one: Unreadable, *, deleted: bool) -> list[Change[T]]:
-        """Take in an event whose object cannot be decoded.
+    def apply_unreadable(self, one: Unreadable, *, deleted: bool) -> Outcome[T]:
+        """Take in an event whose object cannot be read.
 
-        The last state that could be decoded stays, as if the event were still on its way: controllers are
+        The last state that could be read stays, as if the event were still on its way: controllers are
         made for caches that lag behind, and an object must not seem to be deleted because of a bad field.
         """
         key = place_of(one.identity)
-        if deleted:
-            self.unreadable.pop(key, None)
-        else:
-            self.unreadable[key] = one
+        removed = self._remove(key) if deleted or not self._stays(key, one) else None
+        changes: list[Change[T]] = [] if removed is None else [(removed, None)]
+        return changes, self._mark(key, None if deleted else one)
+
+    def _mark(self, key: CacheKey, why: Unreadable | None) -> list[Unreadable]:
+        """Note whether the newest state can be read; returns what was not known yet."""
+        before = self.unreadable.pop(key, None)
+        if why is None:
+            return []
+        self.unreadable[key] = why
+        return [] if _same_state(before, why) else [why]
+
+    def _stays(self, key: CacheKey, one: Unreadable) -> bool:
+        """Whether the state that is known belongs to the object that cannot be read now."""
         known = self.objects.get(key)
-        if known is None or not (deleted or is_another(one, known)):
-            return []
-        return [(self._remove(key), None)]
+        return known is not None and not is_another(one, known)
 
-    def _put(self, key: CacheKey, obj: T) -> list[Change[T]]:
+    def _put(self, key: CacheKey, obj: T) -> tuple[list[Change[T]], Unreadable | None]:
         old = self.objects.get(key)
-        if old is None:
-            self._insert(key, obj)
-            return [(None, obj)]
-        was, now = identity_of(old), identity_of(obj)
-        if was.resource_version == now.resource_version and was.uid == now.uid:
-            return []
+        was, now = None if old is None else identity_of(old), identity_of(obj)
+        if was is not None and was.resource_version == now.resource_version and was.uid == now.uid:
+            return [], None
+        try:
+            values = self._values(obj)
+        except Exception as error:  # whatever the object leads to is the object's fault
+            why = f"{now.namespace}/{now.name} cannot be indexed: {type(error).__name__}: {error}"
+            one = Unreadable(now, why)
+            removed = None if self._stays(key, one) else self._remove(key)
+            return ([] if removed is None else [(removed, None)]), one
+        if old is None or was is None:
+            self._insert(key, obj, values)
+            return [(None, obj)], None
         self._unindex(key, old)
-        self._insert(key, obj)
+        self._insert(key, obj, values)
         # A name that was given away and taken again is two objects, and nobody may mix them up.
-        return [(old, obj)] if was.uid == now.uid else [(old, None), (None, obj)]
+        return ([(old, obj)] if was.uid == now.uid else [(old, None), (None, obj)]), None
 
-    def _insert(self, key: CacheKey, obj: T) -> None:
+    def _values(self, obj: T) -> list[tuple[str, list[str]]]:
+        return [(name, list(function(obj))) for name, function in self.functions.items()]
+
+    def _insert(self, key: CacheKey, obj: T, values: Iterable[tuple[str, list[str]]]) -> None:
         self.objects.put(key, obj)
         self.namespaces.setdefault(key.namespace, Bucket()).put(key, obj)
-        for name, function in self.functions.items():
+        for name, found in values:
             index = self.indexed[name]
-            for value in function(obj):
+            for value in found:
                 index.setdefault(value, Bucket()).put(key, obj)
 
     def _remove(self, key: CacheKey) -> T | None:
@@ -114,6 +151,10 @@ def place_of(identity: Identity) -> CacheKey:
 def is_another(one: Unreadable, known: object) -> bool:
     """Whether the known object is gone, and this one has taken its name."""
     return bool(one.identity.uid) and one.identity.uid != identity_of(known).uid
+
+
+def _same_state(known: Unreadable | None, one: Unreadable) -> bool:
+    return known is not None and known.identity == one.identity
 
 
 def _take_out(buckets: dict[str, Bucket[T]], value: str, key: CacheKey) -> None:

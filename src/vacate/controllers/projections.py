@@ -28,7 +28,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
     Requester,
 )
-from vacate.cache.informer import Projection
+from vacate.cache.tablewriter import Projection
 from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
 
 _MANY = 16_384

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from vacate.api.kinds import Kind
-from vacate.cache.informer import Informer, Projection, Tuning
+from vacate.cache.informer import Informer, Tuning
 from vacate.cache.store import IndexFunction
+from vacate.cache.tablewriter import Projection
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy

@@ -8,7 +8,7 @@ from typing import Any
 
 from vacate.api.kinds import Kind
 from vacate.api.policyrules import Rule
-from vacate.cache.informer import Projection
+from vacate.cache.tablewriter import Projection
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import Clock
