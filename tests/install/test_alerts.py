@@ -43,6 +43,18 @@ OLD = Told(
 )
 DEEP = Told("More than 500 eviction requests wait for the controller's attention.")
 NOBODY = Told("No vacate manager works on eviction requests.")
+STALLED = Told(
+    "vacate-manager has received no changes of pods for more than five minutes and acts on what it knew "
+    "before. Its log and /readyz?verbose say why.",
+    {"name": "vacate-manager", "resource": "pods"},
+)
+UNREADABLE = Told(
+    "vacate-manager leaves 2 objects of pods alone because it cannot decode them. Its log names each, with "
+    "the field to correct.",
+    {"name": "vacate-manager", "resource": "pods"},
+)
+_INFORMER = '{name="vacate-manager",resource="pods",instance="m"}'
+SILENT, ODD = f"vacate_informer_stalled_seconds{_INFORMER}", f"vacate_informer_unreadable_objects{_INFORMER}"
 AWAY = Told(
     "API servers cannot reach the webhook. New eviction requests are refused; heartbeats and pods "
     "pass unchecked."
@@ -92,6 +104,11 @@ STORIES = {
     "nobody is there": Story("VacateNobodyLeads", {}, 10, NOBODY),
     "one leads": Story("VacateNobodyLeads", {FIRST: "0x30", SECOND: "1x30"}, 10),
     "one takes over": Story("VacateNobodyLeads", {FIRST: "1x5 0x30", SECOND: "0x7 1x30"}, 10),
+
+    "no changes arrive": Story("VacateInformerStalled", {SILENT: "0x5 0+60x30"}, 20, STALLED),
+    "changes arrive again": Story("VacateInformerStalled", {SILENT: "0x5 0+60x4 0x30"}, 20),
+    "two objects that nobody can read": Story("VacateObjectsUnreadable", {ODD: "0x5 2x30"}, 20, UNREADABLE),
+    "an object that was corrected": Story("VacateObjectsUnreadable", {ODD: "0x5 2x8 0x30"}, 20),
 
     "nobody answers": Story("VacateWebhookAway", {UNREACHED: "0+2x30"}, 10, AWAY),
     "heartbeats pass unchecked": Story("VacateWebhookAway", {PASSED: "0+2x30"}, 10, AWAY),

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from multidict import MultiDict
 
 from support.eviction_words import A, active, completed, heard, requested, status
 from support.worlds import Body, in_world
@@ -23,6 +24,7 @@ from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
 from vacate.wiring.components import Environment
+from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
 pytestmark = pytest.mark.sim
@@ -154,6 +156,29 @@ def test_without_election_it_needs_no_lease() -> None:
         async with beside(world, "m", leader_elect=False):
             assert await completed(world, await requested(world)) == "PodDeleted"
         assert world.find(LEASES, LEASE, "kube-system") is None
+
+    apart(body)
+
+
+def test_a_manager_whose_changes_do_not_arrive_is_not_ready() -> None:
+    async def body(world: World) -> None:
+        async with beside(world, "m", leader_elect=False) as [manager]:
+            health = HealthServer(Metrics(), manager.parts.not_ready)
+
+            async def readyz() -> tuple[int, str]:
+                answer = await health.handle(Request("GET", "/readyz", MultiDict({"verbose": ""})))
+                return answer.status, bytes(answer.body).decode()
+
+            await world.sim.clock.sleep(10)
+            assert (await readyz())[0] == 200
+            world.network.cut("m")
+            await world.sim.clock.sleep(900)
+            code, text = await readyz()
+            assert code == 500
+            assert "no changes of" in text
+            world.network.mend("m")
+            await world.sim.clock.sleep(120)
+            assert (await readyz())[0] == 200
 
     apart(body)
 

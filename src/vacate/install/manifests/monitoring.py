@@ -101,6 +101,22 @@ def _health_alerts() -> list[Obj]:
             "No vacate manager works on eviction requests.",
         ),
         _alert(
+            "VacateInformerStalled",
+            "max by (name, resource) (vacate_informer_stalled_seconds) > 60",
+            "5m",
+            "critical",
+            "{{ $labels.name }} has received no changes of {{ $labels.resource }} for more than five minutes "
+            "and acts on what it knew before. Its log and /readyz?verbose say why.",
+        ),
+        _alert(
+            "VacateObjectsUnreadable",
+            "max by (name, resource) (vacate_informer_unreadable_objects) > 0",
+            "10m",
+            "warning",
+            "{{ $labels.name }} leaves {{ $value }} objects of {{ $labels.resource }} alone because it "
+            "cannot decode them. Its log names each, with the field to correct.",
+        ),
+        _alert(
             "VacateWebhookAway",
             "sum(rate(apiserver_admission_webhook_rejection_count{"
             f'{called},error_type="calling_webhook_error"}}[5m])) > 0'
