@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from multidict import MultiDict
+from vacate.wiring.health import HealthServer
 
 from support.eviction_words import A, active, completed, heard, requested, status
 from support.worlds import Body, in_world
@@ -24,7 +25,6 @@ from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
 from vacate.wiring.components import Environment
-from vacate.wiring.health import HealthServer
 from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
 pytestmark = pytest.mark.sim
