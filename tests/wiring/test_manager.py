@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from multidict import MultiDict
-from vacate.wiring.health import HealthServer
 
 from support.eviction_words import A, active, completed, heard, requested, status
 from support.worlds import Body, in_world
@@ -20,6 +19,7 @@ from vacate.api.objects import dig
 from vacate.api.times import parse_time
 from vacate.client.transport import Transport
 from vacate.features import FeatureGates, parse_feature_gates
+from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
@@ -167,7 +167,7 @@ def test_a_manager_whose_changes_do_not_arrive_is_not_ready() -> None:
 
             async def readyz() -> tuple[int, str]:
                 answer = await health.handle(Request("GET", "/readyz", MultiDict({"verbose": ""})))
-                return answer.status, bytes(answer.body).decode()
+                return answer.status, str(answer.body)
 
             await world.sim.clock.sleep(10)
             assert (await readyz())[0] == 200
