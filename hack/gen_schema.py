@@ -18,7 +18,7 @@ from typing import Any
 
 from vacate.embedded.registry.kinds import SERVED_KINDS
 
-TABLE = Path(__file__).parent.parent / "src/vacate/api/schema/table.txt"
+TABLE = Path(__file__).parent.parent / "src/vacate/embedded/schema/table.txt"
 Definition = dict[str, Any]
 
 FURTHER_KINDS = (("policy", "v1", "Eviction"), ("", "v1", "Binding"), ("autoscaling", "v1", "Scale"))
@@ -42,8 +42,13 @@ FORMATS = {
     ("object", ""): "any",
 }
 INTERCEPTOR = "io.k8s.api.core.v1.EvictionInterceptor"
+HANDLER = "io.k8s.api.core.v1.LifecycleHandler"
+PRE_STOP = "io.k8s.api.core.v1.PreStopHandler"
+DELIVERY = "io.k8s.api.core.v1.TerminationReasonDelivery"
+META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 OWN_TYPES: dict[str, Definition] = {
     INTERCEPTOR: {"properties": {"name": {"type": "string"}}, "required": ["name"]},
+    DELIVERY: {"properties": {"env": {"type": "string"}, "header": {"type": "string"}}},
 }
 OWN_FIELDS: dict[str, dict[str, Definition]] = {
     "io.k8s.api.core.v1.PodSpec": {
@@ -55,7 +60,11 @@ OWN_FIELDS: dict[str, dict[str, Definition]] = {
             "x-kubernetes-patch-merge-key": "name",
             "x-kubernetes-patch-strategy": "merge",
         }
-    }
+    },
+    PRE_STOP: {"reasonDelivery": {"$ref": f"#/$defs/{DELIVERY}"}},
+    "io.k8s.api.core.v1.Lifecycle": {"preStop": {"$ref": f"#/$defs/{PRE_STOP}"}},
+    f"{META}.DeleteOptions": {"reason": {"type": "string"}},
+    f"{META}.ObjectMeta": {"reason": {"type": "string"}},
 }
 
 
@@ -69,7 +78,7 @@ def definitions() -> tuple[str, dict[str, Definition]]:
     }
     newest = max(folders)
     found: dict[str, Definition] = json.loads((folders[newest] / "_definitions.json").read_text())["$defs"]
-    found |= OWN_TYPES
+    found |= OWN_TYPES | {PRE_STOP: found[HANDLER]}
     for name, fields in OWN_FIELDS.items():
         found[name] = {**found[name], "properties": {**found[name]["properties"], **fields}}
     return ".".join(map(str, newest)), found

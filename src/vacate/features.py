@@ -12,6 +12,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "EvictionRequestAPI": True,
     # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
     "NodeMaintenance": True,
+    # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
+    "PodTerminationReason": True,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.
     "GracefulNodeShutdown": True,
     "GracefulNodeShutdownBasedOnPodPriority": True,

@@ -21,8 +21,11 @@ ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _NEVER_STORED = ("selfLink", "managedFields")
-_FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "deletionTimestamp", "deletionGracePeriodSeconds")
-_FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FOR_THE_SERVER_ALONE = (*_NEVER_STORED, "deletionTimestamp", "deletionGracePeriodSeconds", "reason")
+_FIXED = (
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "reason",
+)  # fmt: skip
 
 RULES: tuple[Rule, ...] = table(
     "all kinds",
@@ -30,6 +33,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.managedFields", Effect.DROPPED, "not kept"),
     ("metadata.deletionTimestamp", Effect.DROPPED, "not settable on create"),
     ("metadata.deletionGracePeriodSeconds", Effect.DROPPED, "not settable on create"),
+    ("metadata.reason", Effect.DROPPED, "not settable on create"),
     ("metadata.generation", Effect.SET, "1 on create where the kind counts them, else as it was sent"),
     ("metadata.resourceVersion", Effect.REFUSED, "500 where it is set on create"),
     ("metadata.resourceVersion", Effect.KEPT, "an update without one takes the newest"),
@@ -38,6 +42,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.creationTimestamp", Effect.KEPT, "an update never changes it"),
     ("metadata.deletionTimestamp", Effect.KEPT, "an update never removes or changes it"),
     ("metadata.deletionGracePeriodSeconds", Effect.KEPT, "an update never removes it"),
+    ("metadata.reason", Effect.KEPT, "an update never removes it"),
     ("metadata.generateName", ErrorType.INVALID, "format of the kind's names, a trailing dash allowed"),
     ("metadata.name", ErrorType.REQUIRED, "name or generateName is required"),
     ("metadata.name", ErrorType.INVALID, "format of the kind's names"),
@@ -59,6 +64,7 @@ RULES: tuple[Rule, ...] = table(
     ("metadata.uid", ErrorType.INVALID, "an update never changes it"),
     ("metadata.deletionTimestamp", ErrorType.INVALID, "only deletion sets it"),
     ("metadata.deletionGracePeriodSeconds", ErrorType.INVALID, "only deletion sets or changes it"),
+    ("metadata.reason", ErrorType.INVALID, "only the beginning of a pod's deletion sets it"),
 )  # fmt: skip
 
 
@@ -84,8 +90,9 @@ def prepare_update(new: Obj, old: Obj) -> None:
     for key in ("creationTimestamp", "deletionTimestamp"):
         if before.get(key):
             meta[key] = before[key]
-    if "deletionGracePeriodSeconds" in before:
-        meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+    for key in ("deletionGracePeriodSeconds", "reason"):
+        if key in before:
+            meta.setdefault(key, before[key])
 
 
 def keep(new: Obj, old: Obj, *keys: str) -> None:

@@ -23,6 +23,7 @@ class DeleteOptions:
     propagation_policy: str | None = None
     dry_run: tuple[str, ...] = ()
     unsafe: bool | None = None
+    reason: str = ""  # why the pod is ended; other kinds take no notice of it
 
     @property
     def is_dry_run(self) -> bool:

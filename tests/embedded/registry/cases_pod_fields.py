@@ -7,6 +7,7 @@ from typing import Any
 
 from embedded.registry.case_types import Broken, Cases, Done
 from embedded.registry.cases_metadata import KEY, SUBDOMAIN
+from embedded.registry.given import context
 from vacate.api.kinds import PODS
 
 _C, _E = "spec.containers[0].", "spec.ephemeralContainers[0]"
@@ -160,6 +161,42 @@ LABEL_KEYS: Cases = (
          f"spec.{_TERMS}[0].labelSelector", {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
 )  # fmt: skip
 
+_HOOK = "lifecycle.preStop"
+_EXEC, _HTTP = {"exec": {"command": ["true"]}}, {"httpGet": {"path": "/", "port": 80}}
+_DELIVERED = {"env": "REASON"}
+
+
+def _delivery(rule: str, action: dict[str, Any], delivery: dict[str, Any], field_error: str) -> Broken:
+    hook = {f"{_C}{_HOOK}": {**action, "reasonDelivery": delivery}}
+    return Broken(
+        f"{_CS}{_HOOK}.reasonDelivery{rule}", PODS, hook, f"{_C}{_HOOK}.reasonDelivery{field_error}"
+    )
+
+
+def _given(delivery: Any, ctx: Any = None) -> Done:
+    hook = {f"{_C}{_HOOK}": {**_EXEC, "reasonDelivery": _DELIVERED}}
+    return Done(
+        f"{_CS}{_HOOK}.reasonDelivery/dropped", PODS, hook, f"{_C}{_HOOK}.reasonDelivery", delivery, ctx
+    )
+
+
+REASONS: Cases = (
+    _given(_DELIVERED),
+    _given(None, context(gates="PodTerminationReason")),
+    _delivery(".header/forbidden", _EXEC, {"header": "Reason"}, ".header: Forbidden: may only be set for a hook with `httpGet`"),
+    _delivery(".env/forbidden", _HTTP, {"env": "REASON"}, ".env: Forbidden: may only be set for a hook with `exec`"),
+    _delivery(".env/forbidden", {"sleep": {"seconds": 1}}, {"env": "REASON"}, ".env: Forbidden: may only be set for a hook with `exec`"),
+    _delivery("/invalid", _EXEC, {"env": "REASON", "header": "Reason"},
+              ': Invalid value: {"env":"REASON","header":"Reason"}: may not specify both `env` and `header`'),
+    _delivery(".env/invalid", _EXEC, {"env": "A=B"},
+              '.env: Invalid value: "A=B": a valid environment variable name must consist only of printable ASCII characters other than \'=\''),
+    _delivery("/required", _EXEC, {}, ": Required value: must specify `env` or `header`; leave it out for the default"),
+    _delivery(".header/invalid", _HTTP, {"header": "A: b\r\nC"},
+              ".header: Invalid value: \"A: b\\r\\nC\": must be the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~"),
+    _delivery(".header/invalid", _HTTP, {"header": "content-LENGTH"},
+              '.header: Invalid value: "content-LENGTH": must not be a header by which HTTP delimits or routes messages; choose another name'),
+)  # fmt: skip
+
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
@@ -186,4 +223,4 @@ SOURCES: Cases = (
          "spec.volumes[0].image.pullPolicy", "IfNotPresent"),
 )  # fmt: skip
 
-CASES: Cases = (*SOURCES, *LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)
+CASES: Cases = (*REASONS, *SOURCES, *LABEL_KEYS, *NETWORK, *CLAIMS, *RESTARTS, *MOUNTS, *EPHEMERAL)

@@ -34,7 +34,7 @@ CASES: Cases = (
     *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
-DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "validation.md"
 # Rules about deletion, about other objects, and about one that is no stored kind have tests of their own.
 SHOWN_ELSEWHERE = {
     "Scale/spec.replicas/invalid",

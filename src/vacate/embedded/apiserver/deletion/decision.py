@@ -51,7 +51,7 @@ def decide_deletion(kind: Kind, obj: Obj, options: DeleteOptions, now: dt.dateti
         return _again(kind, obj, options, period, now)
     if period is None or terminating(obj):
         return _without_grace(kind, obj, options, now)
-    _begin(obj, period, now)
+    _begin(obj, period, options.reason, now)
     return _with_grace(kind, obj, options, period)
 
 
@@ -168,8 +168,10 @@ def _again(kind: Kind, obj: Obj, options: DeleteOptions, left: int, now: dt.date
     return _with_grace(kind, obj, options, _not_negative(asked))
 
 
-def _begin(obj: Obj, period: int, now: dt.datetime) -> None:
+def _begin(obj: Obj, period: int, reason: str, now: dt.datetime) -> None:
     meta = obj["metadata"]
+    if reason:
+        meta["reason"] = reason
     meta["deletionTimestamp"] = format_time(now + duration_of(period))
     meta["deletionGracePeriodSeconds"] = period
     _bump_generation(meta)

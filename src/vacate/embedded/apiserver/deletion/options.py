@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vacate.api import status
-from vacate.api.fielderrors import ErrorType, FieldError, invalid
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions, Preconditions
+from vacate.api.terminationreason import GATE, reason_complaints
 from vacate.embedded.apiserver.request.integers import is_int64, parse_int64
 from vacate.errors import BadRequest
+from vacate.features import FeatureGates
 
 BACKGROUND = "Background"
 FOREGROUND = "Foreground"
@@ -38,6 +41,7 @@ def options_from_body(body: Any) -> DeleteOptions:
         propagation_policy=_typed(body, "propagationPolicy", str, "v1.DeletionPropagation"),
         dry_run=_texts(body, "dryRun"),
         unsafe=_typed(body, _UNSAFE, bool, "bool"),
+        reason=_typed(body, "reason", str, "v1.TerminationReason") or "",
     )
 
 
@@ -51,7 +55,13 @@ def options_from_query(query: Mapping[str, Sequence[str]]) -> DeleteOptions:
         propagation_policy=first.get("propagationPolicy"),
         dry_run=tuple(query.get("dryRun", ())),
         unsafe=_flag(first.get(_UNSAFE)),
+        reason=first.get("reason", ""),
     )
+
+
+def drop_gated(options: DeleteOptions, gates: FeatureGates) -> DeleteOptions:
+    """Without its gate a reason is dropped, as a field that the server does not know."""
+    return options if gates.enabled(GATE) else replace(options, reason="")
 
 
 def check_options(options: DeleteOptions) -> None:
@@ -71,7 +81,7 @@ def _errors(options: DeleteOptions) -> list[FieldError]:
         field_errors.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if any(directive != "All" for directive in options.dry_run):
         field_errors.append(_unsupported("dryRun", list(options.dry_run), ("All",)))
-    return field_errors
+    return field_errors + complaints("reason", options.reason, reason_complaints(options.reason))
 
 
 def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:

@@ -11,7 +11,12 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion
-from vacate.embedded.apiserver.deletion.options import check_options, options_from_body, options_from_query
+from vacate.embedded.apiserver.deletion.options import (
+    check_options,
+    drop_gated,
+    options_from_body,
+    options_from_query,
+)
 from vacate.embedded.apiserver.request.body import read_body
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.registry.strategies import strategy_for
@@ -32,12 +37,13 @@ class Staged:
     writes: Sequence[Write] = ()
 
 
-def read_delete_options(request: Request) -> DeleteOptions:
+def read_delete_options(registry: Storage, request: Request) -> DeleteOptions:
     """The options of the body, or of the query where there is no body; checked."""
     if request.body:
         options = options_from_body(_options_object(request))
     else:
         options = options_from_query({name: request.query.getall(name) for name in request.query})
+    options = drop_gated(options, registry.gates)
     check_options(options)
     return options
 

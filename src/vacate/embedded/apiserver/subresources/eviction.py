@@ -13,10 +13,11 @@ from vacate.api.fielderrors import invalid
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
+from vacate.api.terminationreason import EVICTION
 from vacate.embedded import schema
 from vacate.embedded.apiserver.call import Call, dry_run_directives
 from vacate.embedded.apiserver.deletion.decision import check_preconditions
-from vacate.embedded.apiserver.deletion.options import options_from_body
+from vacate.embedded.apiserver.deletion.options import check_options, drop_gated, options_from_body
 from vacate.embedded.apiserver.deletion.staging import settle, stage_deletion
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import decode
@@ -37,7 +38,7 @@ _UNSAFE = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential"
 async def evict(registry: Storage, call: Call) -> Response:
     """Ask the budgets, spend, mark the pod, delete it."""
     body = read_posted(registry, call, "Eviction", _VERSIONS)
-    options = _read_options(call, body)
+    options = _read_options(registry, call, body)
     writes: list[Write] = []
     try:
         newest = _stage(registry, call, options, writes)
@@ -48,7 +49,7 @@ async def evict(registry: Storage, call: Call) -> Response:
     return respond.success(201)
 
 
-def _read_options(call: Call, body: Obj) -> DeleteOptions:
+def _read_options(registry: Storage, call: Call, body: Obj) -> DeleteOptions:
     if body["metadata"].get("name", "") != call.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     given = body.get("deleteOptions")
@@ -56,7 +57,10 @@ def _read_options(call: Call, body: Obj) -> DeleteOptions:
     if options is not None and options.unsafe:
         detail = "can not be set for pod eviction, try after removing the option"
         raise status.invalid(_EVICTION, call.name, [invalid(_UNSAFE, True, detail)])
-    return deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
+    merged = deciding.merge_dry_run(tuple(dry_run_directives(call.request)), options)
+    # Checked before the budget is spent; the other options are part of the deletion, as in kube-apiserver.
+    check_options(DeleteOptions(reason=drop_gated(merged, registry.gates).reason))
+    return drop_gated(replace(merged, reason=merged.reason or EVICTION), registry.gates)
 
 
 def _stage(registry: Storage, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:

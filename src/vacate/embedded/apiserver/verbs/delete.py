@@ -22,7 +22,7 @@ from vacate.wire.message import Response
 
 async def delete(registry: Storage, call: Call) -> Response:
     """Take the object out, or mark it where something holds it."""
-    options = read_delete_options(call.request)
+    options = read_delete_options(registry, call.request)
     _refuse_protected(call.kind, call.name)
     current = registry.current(call.kind, call.namespace, call.name)
     staged = stage_requested_deletion(registry, call, current, options)

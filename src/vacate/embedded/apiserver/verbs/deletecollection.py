@@ -27,7 +27,7 @@ async def deletecollection(registry: Storage, call: Call) -> Response:
     """
     accepted = negotiate(call.request.headers.get("Accept", ""))
     selection = list_options(call)
-    options = read_delete_options(call.request)
+    options = read_delete_options(registry, call.request)
     entries, list_meta = await listed(registry, call, selection)
     await _delete_all(registry, call, entries, options)
     return Response(200, await render(call, accepted, entries, list_meta))

@@ -16,6 +16,7 @@ from vacate.admission.checks import (
 )
 from vacate.admission.context import Context
 from vacate.admission.metadata import annotation_errors
+from vacate.admission.pods import reasondelivery
 from vacate.admission.pods.interceptors import drop_where_gated, tolerating
 from vacate.admission.rules import Rule, table
 from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
@@ -57,7 +58,10 @@ def default_template(spec: Obj, kind: Kind) -> None:
 def drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
     """Fields of pods whose gate is off."""
     old = None if before is None else mapping(mapping(before.get("template")).get("spec"))
-    drop_where_gated(mapping(mapping(spec.get("template")).get("spec")), old, ctx)
+    template = mapping(spec.get("template"))
+    drop_where_gated(mapping(template.get("spec")), old, ctx)
+    reasondelivery.drop_where_gated(mapping(template.get("spec")), old, ctx)
+    mapping(template.get("metadata")).pop("reason", None)  # pods get theirs when they are deleted
 
 
 def tolerating_interceptors(ctx: Context, old: Obj) -> Context:

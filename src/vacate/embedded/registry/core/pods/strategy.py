@@ -6,7 +6,7 @@ from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.pods import annotations as interceptor_annotations
-from vacate.admission.pods import interceptors
+from vacate.admission.pods import interceptors, reasondelivery
 from vacate.admission.rules import Effect, Rule, table
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import ErrorType, FieldError, forbidden
@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
     *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
     *security.RULES, *spec.RULES,
     *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES,
-    *interceptor_annotations.RULES,
+    *interceptor_annotations.RULES, *reasondelivery.RULES,
     *update.RULES, *status.RULES,
 )  # fmt: skip
 
@@ -73,6 +73,7 @@ class PodStrategy(KindStrategy):
         pod_spec = child(obj, "spec")
         admissionplugins.admit_new(obj, pod_spec, ctx)
         interceptors.drop_where_gated(pod_spec, None, ctx)
+        reasondelivery.drop_where_gated(pod_spec, None, ctx)
         fresh: Obj = {"phase": "Pending"}
         if sequence(pod_spec.get("schedulingGates")):
             fresh["conditions"] = [_gated_condition(ctx)]
@@ -87,6 +88,7 @@ class PodStrategy(KindStrategy):
         pod_spec, before = child(new, "spec"), mapping(old.get("spec"))
         admissionplugins.admit_changed(pod_spec, before)
         interceptors.drop_where_gated(pod_spec, before, ctx)
+        reasondelivery.drop_where_gated(pod_spec, before, ctx)
         count_generation(new, old, not same(pod_spec, before))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:

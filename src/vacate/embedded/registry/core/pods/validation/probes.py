@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.admission.checks import not_negative, unsupported
+from vacate.admission.pods.reasondelivery import delivery_errors
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import integer, mapping, sequence, text
@@ -59,6 +60,8 @@ def hook_errors(lifecycle: Obj, path: str, grace: Any) -> list[FieldError]:
     for key in ("postStart", "preStop"):
         if type(handler := lifecycle.get(key)) is dict:
             found += _handler_errors(handler, f"{path}.{key}", _HOOK_HANDLERS, grace)
+            if key == "preStop" and "reasonDelivery" in handler:
+                found += delivery_errors(handler, f"{path}.{key}")
     return found
 
 

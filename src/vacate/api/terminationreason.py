@@ -1,0 +1,61 @@
+"""Why a pod is ended: the reasons that everyone knows, what a reason may look like, and how hooks receive it.
+
+A reason is one line of text from someone who may delete the pod, and it is handed to programs of the pod's
+author: as the value of an environment variable or of an HTTP header. So it has a limit, and no characters
+that could end a line, hide text, or reverse it.
+"""
+
+from __future__ import annotations
+
+import re
+
+GATE = "PodTerminationReason"
+
+EVICTION = "Eviction"
+INTOLERABLE_TAINT = "IntolerableTaint"
+DECOMMISSIONED = "Decommissioned"
+UPDATE = "Update"
+
+DEFAULT_ENV = "KUBE_POD_TERM_REASON"
+DEFAULT_HEADER = "KUBE-POD-TERM-REASON"
+
+ANNOTATION = "vacate.dev/termination-reason"
+"""Stands for `metadata.reason` where the API server has no such field."""
+DELIVERY_ANNOTATION = "vacate.dev/reason-delivery."
+"""With a container's name behind it: stands for `lifecycle.preStop.reasonDelivery`, as `env=NAME`."""
+
+MAX_BYTES = 1024
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MESSAGE_HEADERS = frozenset(
+    ("connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding",
+     "upgrade")
+)  # fmt: skip
+
+
+def reason_complaints(reason: str) -> list[str]:
+    """What is wrong with the text as a reason; an empty list means that it is well formed."""
+    found: list[str] = []
+    if len(reason.encode("utf-8", errors="replace")) > MAX_BYTES:
+        found.append(f"may not be more than {MAX_BYTES} bytes")
+    if not reason.isprintable():
+        found.append("must be one line of printable characters and spaces")
+    if reason != reason.strip():
+        found.append("must not begin or end with a space")
+    return found
+
+
+def clean_reason(reason: str) -> str:
+    """The text as a well-formed reason: for reasons that no server has checked, such as annotations."""
+    printable = "".join(char if char.isprintable() else " " for char in reason[: 4 * MAX_BYTES])
+    cut = printable.strip().encode("utf-8")[:MAX_BYTES]
+    return cut.decode("utf-8", errors="ignore").strip()
+
+
+def header_complaints(name: str) -> list[str]:
+    """What is wrong with the name of a header that carries a reason."""
+    if not _TOKEN.fullmatch(name):
+        return ["must be the name of an HTTP header: letters, digits and !#$%&'*+-.^_`|~"]
+    if name.lower() in _MESSAGE_HEADERS:
+        return ["must not be a header by which HTTP delimits or routes messages; choose another name"]
+    return []
