@@ -14,6 +14,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "NodeMaintenance": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
     "PodTerminationReason": True,
+    # Force deletion of pods whose processes may run must be confirmed; namespaces opt in or out by label.
+    "PodForceDeleteGuard": True,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.
     "GracefulNodeShutdown": True,
     "GracefulNodeShutdownBasedOnPodPriority": True,

@@ -100,6 +100,12 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.force_deletions = Counter(
+            "vacate_pod_force_deletions",
+            "Requests to remove a pod before its node confirmed the end of its processes, by result.",
+            ["result"],
+            registry=self.registry,
+        )
         self.clock_offset = Gauge(
             "vacate_clock_offset_seconds",
             "How far the API server's clock is ahead of this machine's.",

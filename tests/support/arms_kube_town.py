@@ -33,7 +33,9 @@ Look = Callable[[], Awaitable[bool]]
 def open_town(name: str, folder: Path) -> Iterator[Path]:
     """A running cluster of that sort; its kubeconfig."""
     if name == "embedded":
-        with running_cluster(folder, "--nodes", str(NODE_COUNT), *FAST_PODS) as cluster:
+        with running_cluster(
+            folder, "--nodes", str(NODE_COUNT), "--no-guard-force-deletion", *FAST_PODS
+        ) as cluster:
             yield cluster.kubeconfig
         return
     with running(Path(os.environ[ASSETS]), folder) as plane:

@@ -77,6 +77,10 @@ class NodeProcess:
 
     def delete(self, name: str, grace: int | None = None) -> None:
         body = {} if grace is None else {"gracePeriodSeconds": grace}
+        if grace == 0:
+            uid = self.cluster.https().get(f"{PODS}/{name}").ok()["metadata"]["uid"]
+            confirmed = {"metadata": {"annotations": {"vacate.dev/confirm-force-delete": uid}}}
+            self.cluster.https().patch(f"{PODS}/{name}", confirmed)
         self.cluster.https().call("DELETE", f"{PODS}/{name}", body).ok()
 
     def until(self, name: str, holds: Callable[[Obj], bool]) -> Obj:

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "drain": ("vacate.cli.drain:drain", "Drain nodes: keep new pods away, and evict those that are there."),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Let nodes take pods again."),
     "evict": ("vacate.cli.evict.command:evict", "Ask pods to leave."),
+    "delete": ("vacate.cli.delete:delete", "Delete pods; by force only where that is confirmed."),
     "status": ("vacate.cli.status.command:status", "Show which pods are asked to leave."),
     "cancel": ("vacate.cli.cancel.command:cancel", "Take back the request that pods leave."),
     "explain": ("vacate.cli.explain.command:explain", "Tell how a pod's leave stands."),
@@ -49,7 +50,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Where each subcommand is found, and the first sentence of its help."""
 
 _OTHER_WORDS: Mapping[str, str] = {
-    "delete": "evict",
     "get": "status",
     "list": "status",
     "watch": "status",

@@ -28,8 +28,11 @@ def test_a_pod_leaves_within_its_grace(k: Kubectl) -> None:
     k("get pod one").failed("NotFound")
 
 
-def test_force_removes_at_once(k: Kubectl) -> None:
+def test_force_removes_at_once_what_was_confirmed(k: Kubectl) -> None:
     slow_pod(k, "one")
+    k("delete pod one --grace-period=0 --force").failed("vacate.dev/confirm-force-delete")
+    uid = k("get pod one -o jsonpath={.metadata.uid}").out
+    k(f"annotate pod one vacate.dev/confirm-force-delete={uid}").ok()
     done = k("delete pod one --grace-period=0 --force")
     done.said('pod "one" force deleted')
     assert "Immediate deletion does not wait" in done.err

@@ -34,6 +34,8 @@ LOOKS = {
     "cancel another's": ("cancel", "web-1", "--requester", "other.example.com"),
     "cancel everyone's": ("cancel", "web-1", "--override"),
     "cancel by labels": ("cancel", "-l", "app=web", "--override"),
+    "delete": ("delete", "pod", "web-1"),
+    "delete by force": ("delete", "pod", "web-1", "--force", "--confirm"),
     "version": ("version",),
 }
 EVERYWHERE = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from vacate.api.events import NORMAL, WARNING, EventNote, regarding
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.entropy import system_entropy
 from vacate.runtime.recorder import EventRecorder
 
 REQUESTED, OVERRIDDEN = "EvictionRequested", "CancellationOverridden"
+FORCE_CONFIRMED = "ForceDeletionConfirmed"
 _SECONDS = 5.0
 _LONGEST = 1024  # longer messages of events are refused by API servers
 
@@ -20,8 +22,16 @@ async def note(
     cluster: Cluster, request: EvictionRequest, reason: str, message: str, *, warning: bool = False
 ) -> bool:
     """Write an Event about the request; False where that was not possible, which undoes nothing."""
+    return await _write(cluster, regarding(EVICTIONREQUESTS, request), reason, message, warning=warning)
+
+
+async def note_pod(cluster: Cluster, pod: Pod, reason: str, message: str) -> bool:
+    """Write a warning Event about the pod; False where that was not possible, which undoes nothing."""
+    return await _write(cluster, regarding(PODS, pod), reason, message, warning=True)
+
+
+async def _write(cluster: Cluster, about: Regarding, reason: str, message: str, *, warning: bool) -> bool:
     recorder = EventRecorder(cluster.client, cluster.clock, system_entropy(), component="vacate-cli")
-    about = regarding(EVICTIONREQUESTS, request)
     recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message[:_LONGEST]))
     try:
         async with asyncio.timeout(_SECONDS):

@@ -51,6 +51,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ('evict web-1 --because "kernel update" --wait', "say why, and wait until it is gone"),
         ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
     ),
+    "delete": (
+        ("delete pod web-1", "begin graceful deletion"),
+        ("delete pod db-0 --force --confirm", "remove a pod whose node is gone for good"),
+    ),
     "status": (
         ("status", "requests of this namespace"),
         ("status -A --sort-by age", "of all namespaces, the oldest first"),

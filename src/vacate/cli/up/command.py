@@ -90,6 +90,14 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     show_default=True,
     help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
 )
+@click.option(
+    "--guard-force-deletion/--no-guard-force-deletion",
+    "guard",
+    default=True,
+    show_default=True,
+    help="Force deletion of a pod whose node has not confirmed its end must be confirmed, in namespaces "
+    "without the label vacate.dev/force-delete-guard.",
+)
 @allowed_option
 @interceptor_accounts_option
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
@@ -103,6 +111,7 @@ def up(
     pod_ready: float,
     pod_stop: float,
     evictions: bool,
+    guard: bool,
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
     verbose: bool,
@@ -122,6 +131,7 @@ def up(
         gates,
         behaviour,
         evictions=evictions,
+        guard_force_deletion=guard,
         allowed_interceptors=allowed,
         runtime=runtime,
         interceptor_accounts=interceptors,

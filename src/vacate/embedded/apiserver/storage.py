@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vacate import errors
 from vacate.admission.context import Context
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.api import status
 from vacate.api.identity import Access, StatusAuthority, User
 from vacate.api.kinds import PRIORITYCLASSES, Kind
@@ -24,6 +25,7 @@ from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Entry, Key
 from vacate.entropy import Entropy
 from vacate.features import FeatureGates
+from vacate.metrics import Metrics
 
 LogFiles = Callable[[str, str, str], list[Path]]
 """Of a node, a pod's uid and a container: the files that its runs printed to, the newest last."""
@@ -41,8 +43,15 @@ class Storage:
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
     allowed_interceptors: tuple[str, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
+    force_guard: Guard = field(default_factory=Guard)
+    metrics: Metrics | None = None
     logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
+
+    def count_force_deletion(self, result: str) -> None:
+        """One more request to remove a pod before its node has confirmed its end."""
+        if self.metrics is not None:
+            self.metrics.force_deletions.labels(result).inc()
 
     def current(self, kind: Kind, namespace: str, name: str) -> tuple[Entry, Obj]:
         """The newest state, writes under way included, or NotFound."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from multidict import CIMultiDict
 
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, name_of, namespace_of
@@ -43,6 +44,7 @@ class ServerParts:
     tokens: Mapping[str, User] = field(default_factory=dict)
     allowed_interceptors: tuple[str, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
+    force_guard: Guard = field(default_factory=Guard)
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -58,6 +60,8 @@ async def open_server(parts: ServerParts) -> ApiServer:
         parts.gates,
         parts.allowed_interceptors,
         parts.authority,
+        parts.force_guard,
+        parts.metrics,
     )
     try:
         await _bootstrap(registry)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import StatusAuthority
 from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
@@ -54,6 +55,7 @@ class LocalSettings:
     controllers: bool = True  # without them only the API server runs
     evictions: bool = True  # without them a manager beside the cluster attends to eviction requests
     allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
+    guard_force_deletion: bool = True  # in namespaces that have no label about it
     runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
     # Accounts that interceptors are bound to, by the interceptors' names.
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -134,6 +136,7 @@ class LocalCluster:
             tokens,
             self.settings.allowed_interceptors,
             self.settings.authority,
+            Guard(unlabelled=self.settings.guard_force_deletion),
         )
         server = await open_server(parts)
         store = server.registry.store

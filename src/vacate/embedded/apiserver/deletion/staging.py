@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.deletion import forceguard
 from vacate.embedded.apiserver.deletion.decision import Deletion, decide_deletion
 from vacate.embedded.apiserver.deletion.options import (
     check_options,
@@ -61,7 +62,10 @@ def stage_requested_deletion(
     """The same for a client, who is refused where the kind itself has something against it."""
     deletion = decide_deletion(call.kind, current[1], options, call.now)
     strategy_for(call.kind).validate_delete(current[1], registry.context(call.user))
-    return _stage(registry, call.kind, current[0], deletion, options)
+    ground = forceguard.admit(registry, call, current[1], options)
+    staged = _stage(registry, call.kind, current[0], deletion, options)
+    told = [] if options.is_dry_run else forceguard.stage_event(registry, call, current[1], ground)
+    return replace(staged, writes=[*staged.writes, *told])
 
 
 def _stage(registry: Storage, kind: Kind, entry: Entry, deletion: Deletion, options: DeleteOptions) -> Staged:

@@ -16,6 +16,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.embedded import schema
 from vacate.embedded.apiserver.call import Call, dry_run_directives
+from vacate.embedded.apiserver.deletion import forceguard
 from vacate.embedded.apiserver.deletion.decision import check_preconditions
 from vacate.embedded.apiserver.deletion.options import check_options, drop_gated, options_from_body
 from vacate.embedded.apiserver.deletion.staging import settle, stage_deletion
@@ -41,7 +42,7 @@ async def evict(registry: Storage, call: Call) -> Response:
     options = _read_options(registry, call, body)
     writes: list[Write] = []
     try:
-        newest = _stage(registry, call, options, writes)
+        newest = _stage(registry, call, options, body, writes)
     finally:
         # A deletion that is refused after the budget was spent leaves it spent, as watchers see.
         await settle(writes)
@@ -63,18 +64,21 @@ def _read_options(registry: Storage, call: Call, body: Obj) -> DeleteOptions:
     return drop_gated(replace(merged, reason=merged.reason or EVICTION), registry.gates)
 
 
-def _stage(registry: Storage, call: Call, asked: DeleteOptions, writes: list[Write]) -> Entry:
+def _stage(registry: Storage, call: Call, asked: DeleteOptions, body: Obj, writes: list[Write]) -> Entry:
     """Everything up to the disk, in one step; the pod's newest entry."""
     entry, pod = registry.current(PODS, call.namespace, call.name)
+    ground = forceguard.admit(registry, call, pod, asked, [body])
     budgets = [] if bypasses_budgets(pod) else _budgets_of(registry, pod)
     decided = deciding.decide_eviction(pod, [budget for _, budget in budgets], asked, call.now)
     if decided.budget is not None:
         spent = registry.stage_update(PODDISRUPTIONBUDGETS, decided.budget, budgets[0][0])
         writes += [] if spent is None else [spent]
     try:
-        return _stage_pod(registry, call, decided.options, (entry, pod), writes)
+        newest = _stage_pod(registry, call, decided.options, (entry, pod), writes)
     except ApiError as error:
         raise decided.explain(error, asked) from None
+    writes += [] if asked.is_dry_run else forceguard.stage_event(registry, call, pod, ground)
+    return newest
 
 
 def _budgets_of(registry: Storage, pod: Obj) -> list[tuple[Entry, Obj]]:

@@ -1,0 +1,107 @@
+"""Who may remove a pod object with a grace period of 0 while its processes may still run.
+
+A force deletion takes the pod out of the API at once. Whoever takes the existence of the object for the
+existence of the processes, as a StatefulSet does, then starts a second copy of them. So only those may force
+who know that the processes are gone: the pod's own node, pod GC (for nodes that are gone or out of service),
+and a person who says knowingly that it must be so, by an annotation that holds for this very pod.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.identity import User, node_user, service_account_user
+from vacate.api.lenient import mapping
+from vacate.api.objects import Obj, dig, name_of, namespace_of, terminating
+from vacate.api.types.core import TERMINAL_PHASES
+
+GATE = "PodForceDeleteGuard"
+CONFIRMATION = "vacate.dev/confirm-force-delete"
+"""The annotation by which a person confirms; its value is the UID of the pod, so that no template has it."""
+GUARD_LABEL = "vacate.dev/force-delete-guard"
+"""The label of a namespace that opts in or out."""
+ENABLED, DISABLED = "enabled", "disabled"
+
+SYSTEM_USERS: tuple[str, ...] = (
+    service_account_user("kube-system", "pod-garbage-collector"),
+    # These two begin graceful deletions only; they are named so that no guard can block a namespace for ever.
+    service_account_user("kube-system", "generic-garbage-collector"),
+    service_account_user("kube-system", "namespace-controller"),
+    "system:kube-controller-manager",  # where its controllers share one identity
+)
+"""Users that may force by their identity."""
+
+
+class Ground(enum.StrEnum):
+    """Why a force deletion is allowed."""
+
+    NODE = "node"  # the pod's own node, which has seen the processes end
+    SYSTEM = "system"  # pod GC, garbage collector, namespace controller
+    CONFIRMED = "confirmed"  # a person has annotated the pod or the eviction
+    UNGUARDED = "unguarded"  # the namespace, or the cluster, does without the guard
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """How far the guard reaches in a cluster."""
+
+    unlabelled: bool = False  # whether namespaces without the label are guarded
+    users: tuple[str, ...] = SYSTEM_USERS
+
+
+def may_leave_processes(pod: Obj, grace: int | None) -> bool:
+    """Whether a deletion with this grace period removes the object while processes of the pod may run.
+
+    Not where the pod was never bound to a node, where its phase says that all containers have ended, where
+    the pod's own grace period is 0 (its author has chosen that), or where an earlier deletion had grace 0.
+    """
+    if grace != 0 or not dig(pod, "spec", "nodeName"):
+        return False
+    if dig(pod, "status", "phase") in TERMINAL_PHASES:
+        return False
+    if dig(pod, "spec", "terminationGracePeriodSeconds") == 0:
+        return False
+    return not (terminating(pod) and not dig(pod, "metadata", "deletionGracePeriodSeconds"))
+
+
+def guards_namespace(namespace: Obj | None, guard: Guard) -> bool:
+    """Whether pods of the namespace are guarded: its label decides, else the cluster's setting."""
+    label = mapping(dig(namespace or {}, "metadata", "labels")).get(GUARD_LABEL)
+    return guard.unlabelled if label not in (ENABLED, DISABLED) else label == ENABLED
+
+
+def review(
+    pod: Obj, user: User, namespace: Obj | None, guard: Guard, also: Sequence[Obj] = ()
+) -> Ground | None:
+    """Why the user may force this pod out, None where the user may not.
+
+    `also` are other objects that may carry the confirmation: the Eviction by which the deletion is requested.
+    """
+    if user.name == node_user(str(dig(pod, "spec", "nodeName"))):
+        return Ground.NODE
+    if user.name in guard.users:
+        return Ground.SYSTEM
+    uid = dig(pod, "metadata", "uid")
+    if uid and any(_confirmation(obj) == uid for obj in (pod, *also)):
+        return Ground.CONFIRMED
+    return None if guards_namespace(namespace, guard) else Ground.UNGUARDED
+
+
+def refusal(pod: Obj) -> str:
+    """The consequences in words, and the two ways to confirm."""
+    name, namespace = name_of(pod), namespace_of(pod)
+    where = f" -n {namespace}" if namespace else ""
+    return (
+        f"force deletion removes the pod without waiting for node {dig(pod, 'spec', 'nodeName')} to confirm "
+        "that its processes have ended: they may go on running, and a replacement with the same identity and "
+        "the same volumes may start beside them and damage data. Delete it without --force, or with a grace "
+        "period of 1 second or more, to let the node end it. If you know that the processes are gone, "
+        f"confirm with: vacate delete pod {name}{where} --force --confirm; or: "
+        f"kubectl annotate pod {name}{where} {CONFIRMATION}={dig(pod, 'metadata', 'uid')} and delete it again"
+    )
+
+
+def _confirmation(obj: Obj) -> object:
+    return mapping(dig(obj, "metadata", "annotations")).get(CONFIRMATION)

@@ -1,0 +1,77 @@
+"""The guard against unsafe force deletion of pods, on this server: it asks the rule, counts and tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vacate.admission.pods import forcedeletion
+from vacate.admission.pods.forcedeletion import Ground
+from vacate.api import status
+from vacate.api.identity import quote
+from vacate.api.kinds import EVENTS, NAMESPACES, PODS
+from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.api.options import DeleteOptions
+from vacate.api.times import format_time
+from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.storage import Storage
+from vacate.embedded.apiserver.verbs import create
+from vacate.embedded.store.commit import Write
+from vacate.errors import ApiError
+
+_TOLD = (Ground.CONFIRMED, Ground.SYSTEM)
+_COMPONENT = "pod-force-delete-guard"
+
+
+def admit(
+    registry: Storage, call: Call, pod: Obj, options: DeleteOptions, also: Sequence[Obj] = ()
+) -> Ground | None:
+    """Why this deletion may take the pod out at once; None where it is no force deletion. Else Forbidden."""
+    if call.kind != PODS or not registry.gates.enabled(forcedeletion.GATE):
+        return None
+    if not forcedeletion.may_leave_processes(pod, options.grace_period_seconds):
+        return None
+    namespace = registry.lookup(NAMESPACES, "", call.namespace)
+    ground = forcedeletion.review(pod, call.user, namespace, registry.force_guard, also)
+    if not options.is_dry_run:
+        registry.count_force_deletion("refused" if ground is None else str(ground))
+    if ground is None:
+        raise status.forbidden(PODS, name_of(pod), forcedeletion.refusal(pod))
+    return ground
+
+
+def stage_event(registry: Storage, call: Call, pod: Obj, ground: Ground | None) -> list[Write]:
+    """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
+    if ground not in _TOLD:
+        return []
+    now = format_time(call.now)
+    meta = pod["metadata"]
+    event: Obj = {
+        "metadata": {"generateName": f"{name_of(pod)[:40]}.force-", "namespace": namespace_of(pod)},
+        "involvedObject": {
+            "apiVersion": PODS.api_version,
+            "kind": PODS.kind,
+            "name": name_of(pod),
+            "namespace": namespace_of(pod),
+            "uid": meta.get("uid", ""),
+        },
+        "type": "Warning",
+        "reason": "ForceDeleted",
+        "message": _message(pod, call.user.name, ground),
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+        "source": {"component": _COMPONENT},
+    }
+    try:
+        return [create.stage(registry, replace(call, kind=EVENTS, name="", subresource=""), event)]
+    except ApiError:
+        return []
+
+
+def _message(pod: Obj, user: str, ground: Ground) -> str:
+    how = "after confirming the consequences" if ground is Ground.CONFIRMED else "by its identity"
+    return (
+        f"User {quote(user[:200])} force deleted the pod {how}; node {dig(pod, 'spec', 'nodeName')} has not "
+        "confirmed that its processes have ended"
+    )
