@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from vacate.api.kinds import Kind
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer, Tuning
 from vacate.cache.store import IndexFunction
 from vacate.cache.tablewriter import Projection
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
@@ -76,14 +78,25 @@ class InformerFactory:
     ) -> Informer[T]:
         """The shared informer; a name of an index means the same function to everyone who asks."""
         scope = Scope(kind.resource, namespace, label_selector, field_selector)
-        found = self._informers.get(scope)
-        if found is None:
-            found = self._informers[scope] = self._make(kind, into, scope)
-            self._measure(kind.resource, found)
-        if found.into is not into:
-            raise TypeError(f"{kind.resource} is cached as {found.into.__name__}, not as {into.__name__}")
+        found = self._shared(kind, into, scope, self._projections.get(kind.resource))
         found.add_indexes(indexes or {})
         return cast(Informer[T], found)
+
+    def requests(
+        self,
+        dialect: Dialect,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        indexes: Mapping[str, IndexFunction[EvictionRequest]] | None = None,
+    ) -> Informer[EvictionRequest]:
+        """The shared informer of a dialect's requests, which are cached as records."""
+        scope = Scope(dialect.kind.resource, namespace, label_selector, field_selector)
+        project = self._projections.get(dialect.kind.resource)
+        found = self._shared(dialect.kind, dialect.wire, scope, _reading(dialect, project))
+        found.add_indexes(indexes or {})
+        return found
 
     def all(self) -> tuple[Informer[Any], ...]:
         """Every informer that someone asked for, oldest first."""
@@ -114,7 +127,18 @@ class InformerFactory:
             lambda: max(_seconds_stalled(one, self._clock.now()) for one in alike)
         )
 
-    def _make(self, kind: Kind, into: type[T], scope: Scope) -> Informer[T]:
+    def _shared(
+        self, kind: Kind, into: type[Any], scope: Scope, project: Projection[Any] | None
+    ) -> Informer[Any]:
+        found = self._informers.get(scope)
+        if found is None:
+            found = self._informers[scope] = self._make(kind, into, scope, project)
+            self._measure(kind.resource, found)
+        if found.into is not into:
+            raise TypeError(f"{kind.resource} is cached as {found.into.__name__}, not as {into.__name__}")
+        return found
+
+    def _make(self, kind: Kind, into: type[T], scope: Scope, project: Projection[Any] | None) -> Informer[T]:
         return Informer(
             self._client,
             kind,
@@ -125,8 +149,13 @@ class InformerFactory:
             label_selector=scope.label_selector,
             field_selector=scope.field_selector,
             tuning=self._tuning,
-            project=self._projections.get(kind.resource),
+            project=project,
         )
+
+
+def _reading(dialect: Dialect, project: Projection[Any] | None) -> Callable[[Any], EvictionRequest]:
+    """From the object of a dialect to what is cached of it."""
+    return dialect.read if project is None else lambda obj: project(dialect.read(obj))
 
 
 def _seconds_stalled(informer: Informer[Any], now: dt.datetime) -> float:

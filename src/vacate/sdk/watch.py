@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, TypeVar
 
 from vacate.api.kinds import Kind
 from vacate.cache.informer import Informer
@@ -54,10 +54,18 @@ class Watched(Generic[T]):
 
 @contextlib.asynccontextmanager
 async def watched(
-    client: Client, kind: Kind, into: type[T], namespace: str, name: str, clock: Clock, entropy: Entropy
+    client: Client,
+    kind: Kind,
+    into: type[T],
+    namespace: str,
+    name: str,
+    clock: Clock,
+    entropy: Entropy,
+    *,
+    read: Callable[[Any], T] | None = None,
 ) -> AsyncIterator[Watched[T]]:
     """A watch over one object for the length of the block, synced when the block begins."""
-    informer = Informer(
+    informer: Informer[T] = Informer(
         client,
         kind,
         into,
@@ -65,6 +73,7 @@ async def watched(
         entropy=entropy,
         namespace=namespace,
         field_selector=f"metadata.name={name}",
+        project=read,
     )
     one = Watched(informer, namespace, name)
     task = asyncio.get_running_loop().create_task(informer.run(), name=f"watch of {kind.singular} {name}")

@@ -17,6 +17,7 @@ from vacate.cache.store import Table
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher, allowed
 from vacate.entropy import seeded_entropy
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.reconcile import Key
 
 pytestmark = pytest.mark.unit
@@ -52,7 +53,9 @@ class Scene:
         for one in budgets:
             held.apply(one, deleted=False)
         self.requests, self.pods = requests, pods
-        self.waker = BudgetWatcher(self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake)
+        self.waker = BudgetWatcher(
+            EVICTION_REQUEST, self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake
+        )
 
     def _wake(self, key: Key) -> None:
         self.woken.append(key.name)

@@ -8,10 +8,11 @@ cache must be able to hold what a server once let through.
 from __future__ import annotations
 
 import datetime as dt
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.types.meta import ObjectMeta, Projection, check_times, condition
 
 SOFT = "Soft"
@@ -257,6 +258,9 @@ class EvictionRequestStatus(Projection, frozen=True):
 
 class EvictionRequest(Projection, frozen=True):
     """Asks that a pod leave, and shows how its leave goes on."""
+
+    # Other APIs for evictions are read into this struct too, as a subclass with a kind of its own.
+    kind: ClassVar[Kind] = EVICTIONREQUESTS
 
     metadata: Annotated[
         ObjectMeta,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ALLOW, EvictionRequest
 from vacate.cli.common.connection import Cluster
@@ -10,6 +9,7 @@ from vacate.cli.common.events import OVERRIDDEN, note
 from vacate.cli.identity import cluster_user
 from vacate.client.codec import codec_for
 from vacate.errors import Conflict, VacateError
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.views.phrases import listed
 
 STAYS = "may stay:"
@@ -68,27 +68,28 @@ class Overriding:
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
-    patch = _guarded(request, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
+    change = _guarded(request, {"status": {"evictionRequestCancellationPolicy": ALLOW}})
+    patch = dialect_of(request).status_patch(change)
     return await _patch(cluster, request, patch, "status")
 
 
 async def _empty(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
-    return await _patch(cluster, request, _guarded(request, {"spec": {"requesters": []}}))
+    return await _patch(cluster, request, dialect_of(request).requesters_patch(request, ()))
 
 
 async def _patch(
     cluster: Cluster, request: EvictionRequest, patch: Obj, subresource: str = ""
 ) -> EvictionRequest:
-    meta = request.metadata
+    meta, dialect = request.metadata, dialect_of(request)
     changed = await cluster.client.patch(
-        EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource=subresource
+        dialect.kind, meta.name, patch, meta.namespace, subresource=subresource
     )
-    return codec_for(EvictionRequest).convert(changed)
+    return dialect.read(codec_for(dialect.wire).convert(changed))
 
 
 async def _read(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
-    meta = request.metadata
-    return await cluster.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+    meta, dialect = request.metadata, dialect_of(request)
+    return dialect.read(await cluster.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire))
 
 
 def _guarded(request: EvictionRequest, patch: Obj) -> Obj:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
@@ -22,7 +22,7 @@ async def note(
     cluster: Cluster, request: EvictionRequest, reason: str, message: str, *, warning: bool = False
 ) -> bool:
     """Write an Event about the request; False where that was not possible, which undoes nothing."""
-    return await _write(cluster, regarding(EVICTIONREQUESTS, request), reason, message, warning=warning)
+    return await _write(cluster, regarding(request.kind, request), reason, message, warning=warning)
 
 
 async def note_pod(cluster: Cluster, pod: Pod, reason: str, message: str) -> bool:

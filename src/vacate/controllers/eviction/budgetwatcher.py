@@ -9,6 +9,7 @@ from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import Attempts
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.runtime.reconcile import Key
 
@@ -18,12 +19,14 @@ class BudgetWatcher:
 
     def __init__(
         self,
+        dialect: Dialect,
         attempts: Attempts,
         requests: Reader[EvictionRequest],
         pods: Reader[Pod],
         budgets: Reader[PodDisruptionBudget],
         enqueue: Callable[[Key], None],
     ) -> None:
+        self._dialect = dialect
         self._attempts = attempts
         self._requests = requests
         self._pods = pods
@@ -35,7 +38,7 @@ class BudgetWatcher:
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
         meta = new.metadata
-        key = Key(meta.namespace, meta.uid)
+        key = Key(meta.namespace, self._dialect.request_name(meta.name, meta.uid))
         if not self._attempts.waits(key):
             return
         holding = [

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vacate.api.events import EventNote
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -23,10 +23,11 @@ from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.totals import RequestTotals
 from vacate.errors import Conflict, NotFound
+from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
 from vacate.eviction.dialects.evictionrequest import events
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.patches import (
     assign_patch,
-    finish_patch,
     heartbeat_patch,
     hold_patch,
     last_turn_patch,
@@ -34,7 +35,6 @@ from vacate.eviction.dialects.evictionrequest.patches import (
     registration_patch,
     unadmitted_patch,
 )
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.dialects.turn_conditions import result_of_turn
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
@@ -57,8 +57,6 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
-QUEUE = "evictionrequests"
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -68,16 +66,16 @@ class Settings:
     longest_pause: float = 60.0  # seconds between two attempts when the server does not answer
 
 
-def build(deps: Deps, settings: Settings | None = None) -> Controller:
-    """The controller, woken by requests, by their pods, and by budgets that open."""
+def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+    """The controller of a dialect, woken by requests, by their pods, and by budgets that open."""
     chosen = settings or Settings()
-    requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+    requests = deps.informers.requests(dialect)
     pods = deps.informers.informer(PODS, Pod)
     budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
-    reconciler = EvictionRequests(deps)
+    reconciler = EvictionRequests(deps, dialect)
     pods.subscribe(reconciler.see_pod)
     controller = Controller(
-        QUEUE,
+        dialect.kind.plural,
         reconciler,
         (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
         deps,
@@ -85,13 +83,15 @@ def build(deps: Deps, settings: Settings | None = None) -> Controller:
         backoff=Backoff(longest=chosen.longest_pause),
     )
     waker = BudgetWatcher(
-        reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
+        dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
     budgets.subscribe(waker.see_budget)
     pods.subscribe(waker.see_pod)
-    deps.metrics.show(f"{QUEUE} in total", RequestTotals(requests.reader))
+    queue = dialect.kind.plural
+    deps.metrics.show(f"{queue} in total", RequestTotals(requests.reader))
     if deps.metrics.per_request:
-        deps.metrics.show(QUEUE, OpenRequests(requests.reader, reconciler.attempts.accepted_count))
+        open_requests = OpenRequests(requests.reader, reconciler.attempts.accepted_count, dialect.terms)
+        deps.metrics.show(queue, open_requests)
     return controller
 
 
@@ -110,23 +110,24 @@ def _matters(old: Pod | None, new: Pod | None) -> bool:
 class EvictionRequests:
     """Reconciles a request with its pod."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> None:
+        self._dialect = dialect
         self.attempts = Attempts(deps.entropy)
         # From zero on: a series that begins with one would not look like an increase.
         self._turns = {one: deps.metrics.turns.labels(one.value) for one in events.ENDED}
         self._deps = deps
-        self._informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self._informer = deps.informers.requests(dialect)
         self._requests = self._informer.reader
         self._pods = deps.informers.informer(PODS, Pod).reader
-        self._evictor = Evictor(deps, self.attempts)
+        self._evictor = Evictor(deps, self.attempts, dialect)
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
         self._listening = WatchHealth(self._informer, deps.clock)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
-        """The pod's request, if it has one: its name is the pod's uid."""
+        """The pod's request, if it has one: its name follows from the pod's."""
         meta = pod.metadata
-        found = self._requests.get(meta.namespace, meta.uid)
-        return () if found is None else (Key(meta.namespace, meta.uid),)
+        name = self._dialect.request_name(meta.name, meta.uid)
+        return () if self._requests.get(meta.namespace, name) is None else (Key(meta.namespace, name),)
 
     def see_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
@@ -137,7 +138,7 @@ class EvictionRequests:
     async def reconcile(self, key: Key) -> Outcome:
         """One step of the process."""
         request = self._requests.get(*key)
-        if request is None or request.complete:
+        if request is None or self._dialect.settled(request):
             self._forget(key)
             return Done()
         if self._requests.unreadable(*key) is not None:
@@ -158,7 +159,7 @@ class EvictionRequests:
     def _target(self, request: EvictionRequest) -> Target:
         if key_of(request) in self._seen_gone:
             return Target(Presence.GONE)
-        return target_of(request, self._cached_pod(request))
+        return self._dialect.target(request, self._cached_pod(request))
 
     def _cached_pod(self, request: EvictionRequest) -> Pod | None:
         ref = request.spec.target.pod_ref
@@ -167,13 +168,13 @@ class EvictionRequests:
     async def _live_target(self, request: EvictionRequest) -> Target:
         ref, namespace = request.spec.target.pod_ref, request.metadata.namespace
         if ref is None:
-            return target_of(request, None, live=True)
+            return self._dialect.target(request, None, live=True)
         reading = self._deps.client.get(PODS, ref.name, namespace, into=Pod)
         try:
             pod = await self._listening.ask(reading)
         except NotFound:
-            return target_of(request, None, live=True)
-        return target_of(request, pod, live=True)
+            return self._dialect.target(request, None, live=True)
+        return self._dialect.target(request, pod, live=True)
 
     def _moment(self, request: EvictionRequest, now: dt.datetime) -> DecisionContext:
         attempt = self.attempts.next_of(request, now)
@@ -188,7 +189,7 @@ class EvictionRequests:
             await self._write(request, ignored)
             self._deps.recorder.record(events.registration_ignored(request))
             return Done()  # the informer brings what was written
-        action: Action = decide(process_of(request), target, self._moment(request, now))
+        action: Action = decide(self._dialect.process(request), target, self._moment(request, now))
         match action:
             case Settled():
                 return Done()
@@ -221,8 +222,16 @@ class EvictionRequests:
         return Done()
 
     async def _finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Outcome:
-        await self._write(request, finish_patch(request, action, now))
-        self._note(*events.finished(request, action))
+        """One write of those that a dialect needs to end a request; the informer asks for the next."""
+        meta, client, kind = request.metadata, self._deps.client, self._dialect.kind
+        match self._dialect.finish(request, action, now):
+            case StatusPatch(patch):
+                await self._write(request, patch)
+                self._note(*events.finished(request, action))
+            case ObjectPatch(patch):
+                await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
+            case Removal():
+                await self._listening.ask(client.delete(kind, meta.name, meta.namespace, uid=meta.uid))
         return Done()
 
     async def _assign(self, request: EvictionRequest, action: Assign, now: dt.datetime) -> Outcome:
@@ -263,8 +272,9 @@ class EvictionRequests:
     async def _look_again(self, request: EvictionRequest) -> Outcome:
         """A late heartbeat may be on its way to the cache: let the server itself say how things stand."""
         meta = request.metadata
-        reading = self._deps.client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
-        found = await self._listening.ask(reading)
+        dialect = self._dialect
+        reading = self._deps.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
+        found = dialect.read(await self._listening.ask(reading))
         if found.metadata.uid != meta.uid or found.complete:
             return Done()  # the informer will bring it
         return await self._advance(found, self._target(found), fresh=True)
@@ -289,7 +299,8 @@ class EvictionRequests:
 
     async def _write(self, request: EvictionRequest, patch: Obj) -> None:
         meta = request.metadata
+        changed = self._dialect.status_patch(patch)
         writing = self._deps.client.patch(
-            EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status"
+            self._dialect.kind, meta.name, changed, meta.namespace, subresource="status"
         )
         await self._listening.ask(writing)

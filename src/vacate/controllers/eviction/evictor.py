@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, why_refused
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
 from vacate.runtime.dependencies import Deps
@@ -38,7 +38,8 @@ class TargetUnclear:
 class Evictor:
     """Sends evictions and writes down refusals."""
 
-    def __init__(self, deps: Deps, attempts: Attempts) -> None:
+    def __init__(self, deps: Deps, attempts: Attempts, dialect: Dialect) -> None:
+        self._dialect = dialect
         self._deps = deps
         self._attempts = attempts
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
@@ -77,9 +78,9 @@ class Evictor:
     async def _write_down(self, request: EvictionRequest, why: str) -> None:
         meta, client = request.metadata, self._deps.client
         for attempt in range(1, _WRITES + 1):
-            patch = refusal_patch(request, why, self._deps.clock.now())
+            patch = self._dialect.status_patch(refusal_patch(request, why, self._deps.clock.now()))
             try:
-                await client.patch(EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status")
+                await client.patch(self._dialect.kind, meta.name, patch, meta.namespace, subresource="status")
                 return
             except NotFound:
                 return
@@ -92,11 +93,10 @@ class Evictor:
             request = found
 
     async def _read_again(self, request: EvictionRequest) -> EvictionRequest | None:
-        meta = request.metadata
+        meta, dialect = request.metadata, self._dialect
         try:
-            found = await self._deps.client.get(
-                EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest
-            )
+            obj = await self._deps.client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
         except NotFound:
             return None
+        found = dialect.read(obj)
         return found if found.metadata.uid == meta.uid else None

@@ -13,14 +13,11 @@ from prometheus_client.metrics_core import Metric
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.controllers.eviction.attempts import failures
+from vacate.eviction.dialects.base import Terms
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.reader import assigned
 from vacate.eviction.dialects.turn_conditions import has_ended
 from vacate.metrics import LazyFamily, Point
-
-EVICTIONS = "evictionrequest_controller_evictions"
-ACTIVE_INTERCEPTOR = "evictionrequest_controller_active_interceptor"
-ACTIVE_REQUESTER = "evictionrequest_controller_active_requester"
-POD_INTERCEPTORS = "evictionrequest_controller_pod_interceptors"
 
 _Values = Callable[[EvictionRequest], Iterator[tuple[str, str, float]]]
 """For one request: the name and value of a further label, empty where there is none, and the value."""
@@ -29,26 +26,43 @@ _Values = Callable[[EvictionRequest], Iterator[tuple[str, str, float]]]
 class OpenRequests:
     """A collector over the requests that are not complete."""
 
-    def __init__(self, requests: Reader[EvictionRequest], accepted: Callable[[EvictionRequest], int]) -> None:
+    def __init__(
+        self,
+        requests: Reader[EvictionRequest],
+        accepted: Callable[[EvictionRequest], int],
+        terms: Terms = EVICTION_REQUEST.terms,
+    ) -> None:
+        self._terms = terms
         self._requests = requests
         self._accepted = accepted
 
     def collect(self) -> Iterator[Metric]:
         """The four families. A name that ends otherwise than in `_total` cannot be a counter's."""
+        terms, prefix = self._terms, self._terms.controller
         yield self._family(
-            EVICTIONS,
+            f"{prefix}_evictions",
             "Evictions that were asked for, by request, pod and result.",
             "unknown",
             self._evictions,
         )
         yield self._family(
-            ACTIVE_INTERCEPTOR,
-            "Since when the active interceptor has its turn.",
+            f"{prefix}_active_{terms.interceptor}",
+            f"Since when the active {terms.interceptor} has its turn.",
             "gauge",
-            _active_interceptor,
+            self._active_interceptor,
         )
-        yield self._family(ACTIVE_REQUESTER, "Who requests the eviction: 1 each.", "gauge", _requesters)
-        yield self._family(POD_INTERCEPTORS, "How many interceptors the pod has.", "gauge", _interceptors)
+        yield self._family(
+            f"{prefix}_active_{terms.requester}",
+            "Who requests the eviction: 1 each.",
+            "gauge",
+            self._requesters,
+        )
+        yield self._family(
+            f"{prefix}_pod_{terms.interceptor}s",
+            f"How many {terms.interceptor}s the pod has.",
+            "gauge",
+            _interceptors,
+        )
 
     def _evictions(self, request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
         for result, number in (("accepted", self._accepted(request)), ("refused", failures(request))):
@@ -63,26 +77,23 @@ class OpenRequests:
             if request.complete:
                 continue
             for label, text, number in values(request):
-                known = _labels(request)
+                known = self._labels(request)
                 yield (*known, (label, text)) if label else known, number
 
+    def _labels(self, request: EvictionRequest) -> tuple[tuple[str, str], ...]:
+        ref = request.spec.target.pod_ref
+        meta = request.metadata
+        pod = ref.name if ref else ""
+        return ("namespace", meta.namespace), (self._terms.request, meta.name), ("pod", pod)
 
-def _labels(request: EvictionRequest) -> tuple[tuple[str, str], ...]:
-    ref = request.spec.target.pod_ref
-    meta = request.metadata
-    pod = ref.name if ref else ""
-    return ("namespace", meta.namespace), ("evictionrequest", meta.name), ("pod", pod)
+    def _active_interceptor(self, request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
+        active, began = request.status.active_interceptor_name, assigned(request)
+        if active and began is not None and began.last_transition_time is not None and not has_ended(request):
+            yield self._terms.interceptor, active, began.last_transition_time.timestamp()
 
-
-def _active_interceptor(request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
-    active, began = request.status.active_interceptor_name, assigned(request)
-    if active and began is not None and began.last_transition_time is not None and not has_ended(request):
-        yield "interceptor", active, began.last_transition_time.timestamp()
-
-
-def _requesters(request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
-    for one in request.spec.requesters:
-        yield "requester", one.name, 1.0
+    def _requesters(self, request: EvictionRequest) -> Iterator[tuple[str, str, float]]:
+        for one in request.spec.requesters:
+            yield self._terms.requester, one.name, 1.0
 
 
 def _interceptors(request: EvictionRequest) -> Iterator[tuple[str, str, float]]:

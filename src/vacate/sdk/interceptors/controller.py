@@ -7,10 +7,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -127,12 +128,11 @@ class InterceptorController(Controller):
             await self.desk.close()
 
 
-def build(deps: Deps, interceptor: Interceptor) -> InterceptorController:
-    """One interceptor as a controller, to be run by a Manager."""
+def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST) -> InterceptorController:
+    """One interceptor as a controller over the requests of one API, to be run by a Manager."""
     one = f"metadata.name={interceptor.pod_uid}" if interceptor.pod_uid else ""
-    informer = deps.informers.informer(
-        EVICTIONREQUESTS,
-        EvictionRequest,
+    informer = deps.informers.requests(
+        dialect,
         namespace=interceptor.namespace,
         label_selector=interceptor.label_selector,
         field_selector=one,

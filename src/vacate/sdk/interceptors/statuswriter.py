@@ -7,13 +7,13 @@ import datetime as dt
 import logging
 from dataclasses import replace
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client import requests
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.sdk.errors import ContractError, TurnLost
 from vacate.sdk.interceptors.patches import check_report, status_patch
 from vacate.sdk.turnstate import ended, is_newer, is_terminating, is_wanted
@@ -41,6 +41,7 @@ class StatusWriter:
         self._name = name
         self._uid = request.metadata.uid
         self._client = client
+        self._dialect = dialect_of(request)
         self._clock = clock
         self._interval = interval.total_seconds()
         self._waiting = _NOTHING  # what was said and is not written yet
@@ -131,7 +132,10 @@ class StatusWriter:
         """The request as the server has it."""
         meta = self.request.metadata
         try:
-            return await self._client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+            dialect = self._dialect
+            return dialect.read(
+                await self._client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire)
+            )
         except NotFound:
             return None
 
@@ -149,7 +153,9 @@ class StatusWriter:
     async def _send(self, patch: dict[str, object]) -> bool:
         """Whether it was written; otherwise what is known has been read anew."""
         meta = self.request.metadata
-        change = requests.patch(EVICTIONREQUESTS, meta.name, patch, meta.namespace, subresource="status")
+        dialect = self._dialect
+        patch = dialect.status_patch(patch)
+        change = requests.patch(dialect.kind, meta.name, patch, meta.namespace, subresource="status")
         try:
             answer = await self._client.send(change)
         except Conflict:
@@ -158,7 +164,7 @@ class StatusWriter:
         except NotFound:
             self.see(None)
             return False
-        self.see(codec_for(EvictionRequest).decode(answer))
+        self.see(dialect.read(codec_for(dialect.wire).decode(answer)))
         return True
 
     def _written(self, said: Report) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.types.core import Pod
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -74,7 +74,7 @@ class Turn:
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Note an event on the request. Repeats are counted, and too many are dropped."""
-        about = regarding(EVICTIONREQUESTS, self.ledger.request)
+        about = regarding(self.ledger.request.kind, self.ledger.request)
         self.recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message))
 
     def progress(self, finish: dt.datetime | NoEstimate | None = None) -> None:

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
@@ -21,6 +21,8 @@ from vacate.client.codec import codec_for
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
 from vacate.errors import AlreadyExists, ConfigError, Conflict, NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk.arguments import checked_deadline, checked_namespace, checked_span
 from vacate.sdk.connection import connected, find_cluster
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
@@ -42,7 +44,7 @@ Ref = EvictionRequest | Pod | str
 
 
 class Where(NamedTuple):
-    """Which request: its name is the pod's uid."""
+    """Which request: its name follows from its pod."""
 
     namespace: str
     pod: str
@@ -66,6 +68,7 @@ class Requester:
         namespace: str = "default",
         clock: Clock | None = None,
         entropy: Entropy | None = None,
+        dialect: Dialect = EVICTION_REQUEST,
     ) -> None:
         checked_namespace("namespace", namespace)
         field_errors = dns1123_subdomain(name)
@@ -74,6 +77,7 @@ class Requester:
         self.name = name
         self.namespace = namespace  # of pods that are named without one
         self.client = client
+        self.dialect = dialect  # the API that requests are made in
         self.clock: Clock = clock or SystemClock()
         self.entropy: Entropy = entropy or system_entropy()
 
@@ -177,8 +181,8 @@ class Requester:
             await self._remove(request, where)
             request = None
         if request is None:
-            made = new_request(pod, self.name, reason, deadline_seconds)
-            return _read(await self.client.send(requests.create(EVICTIONREQUESTS, made)))
+            made = new_request(pod, self.name, reason, deadline_seconds, self.dialect)
+            return self._read(await self.client.send(requests.create(self.dialect.kind, made)))
         if request.complete or request.forbids_cancellation or is_asked_by(request, self.name):
             return request
         return await self._patch(request, joined(request, self.name))
@@ -194,18 +198,20 @@ class Requester:
 
     def following(self, request: EvictionRequest) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
         """A watch over the request, for the length of a block."""
-        return self._watched(Where(request.metadata.namespace, "", request.metadata.name))
+        return self._watched_request(request.metadata.namespace, request.metadata.name)
 
     def _watched(self, where: Where) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
-        return watched(
-            self.client,
-            EVICTIONREQUESTS,
-            EvictionRequest,
-            where.namespace,
-            where.uid,
-            self.clock,
-            self.entropy,
-        )
+        return self._watched_request(where.namespace, self._name_at(where))
+
+    def _watched_request(
+        self, namespace: str, name: str
+    ) -> AbstractAsyncContextManager[Watched[EvictionRequest]]:
+        kind, wire = self.dialect.kind, self.dialect.wire
+        args = (self.client, kind, wire, namespace, name, self.clock, self.entropy)
+        return watched(*args, read=self.dialect.read)
+
+    def _name_at(self, where: Where) -> str:
+        return self.dialect.request_name(where.pod, where.uid)
 
     async def _vanished(self, last: EvictionRequest | None, where: Where) -> Result:
         """The request is gone. A pod on its way out is waited for; one that stays was not meant to leave."""
@@ -223,7 +229,8 @@ class Requester:
         uid = request.metadata.uid
         if request.metadata.deletion_timestamp is None:
             with contextlib.suppress(NotFound):
-                await self.client.delete(EVICTIONREQUESTS, where.uid, where.namespace, uid=uid)
+                name = request.metadata.name
+                await self.client.delete(self.dialect.kind, name, where.namespace, uid=uid)
         found = await self._get(where)
         if found is None or found.metadata.uid != uid:
             return
@@ -239,8 +246,7 @@ class Requester:
             raise HeldByFinalizers(message, found.metadata.finalizers) from None
 
     async def _see_gone(self, uid: str, where: Where) -> None:
-        args = (where.namespace, where.uid, self.clock, self.entropy)
-        async with watched(self.client, EVICTIONREQUESTS, EvictionRequest, *args) as one:
+        async with self._watched(where) as one:
             while (found := one.current) is not None and found.metadata.uid == uid:
                 await one.change(one.changes)
 
@@ -250,7 +256,8 @@ class Requester:
             return Where(ref.metadata.namespace, ref.metadata.name, ref.metadata.uid)
         if isinstance(ref, EvictionRequest):
             target = ref.spec.target.pod_ref
-            return Where(ref.metadata.namespace, target.name if target else "", ref.metadata.name)
+            name, uid = (target.name, target.uid) if target else ("", ref.metadata.name)
+            return Where(ref.metadata.namespace, name, uid)
         if not isinstance(ref, str):
             raise ConfigError(
                 f"a pod is given as its name, a Pod or an EvictionRequest, not {type(ref).__name__}"
@@ -269,25 +276,24 @@ class Requester:
 
     async def _get(self, where: Where) -> EvictionRequest | None:
         try:
-            return await self.client.get(EVICTIONREQUESTS, where.uid, where.namespace, into=EvictionRequest)
+            name, dialect = self._name_at(where), self.dialect
+            return dialect.read(await self.client.get(dialect.kind, name, where.namespace, into=dialect.wire))
         except NotFound:
             return None
 
     async def _patch(self, request: EvictionRequest, change: Obj) -> EvictionRequest:
         meta = request.metadata
-        return _read(
-            await self.client.send(requests.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace))
-        )
+        kind = self.dialect.kind
+        return self._read(await self.client.send(requests.patch(kind, meta.name, change, meta.namespace)))
+
+    def _read(self, answer: bytes) -> EvictionRequest:
+        return self.dialect.read(codec_for(self.dialect.wire).decode(answer))
 
 
 def _is_in_the_way(request: EvictionRequest) -> bool:
     """Whether the request is over, or as good as over, and its pod is still to leave."""
     going = request.metadata.deletion_timestamp is not None and not request.forbids_cancellation
     return going or must_be_replaced(request)
-
-
-def _read(answer: bytes) -> EvictionRequest:
-    return codec_for(EvictionRequest).decode(answer)
 
 
 @contextlib.asynccontextmanager

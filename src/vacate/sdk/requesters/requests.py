@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.reader import has_responded
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
 from vacate.sdk.results import history_of
 from vacate.sdk.turnstate import ending_of
 
-REASON = "vacate.dev/reason"
-"""The annotation that holds, for people, why a pod should leave."""
 
-
-def new_request(pod: Pod, requester: str, reason: str = "", deadline_seconds: int | None = None) -> Obj:
-    """A request that the pod leave: named after the pod's uid, and collected with the pod."""
-    meta = pod.metadata
-    owner = {
-        "apiVersion": PODS.api_version,
-        "kind": PODS.kind,
-        "name": meta.name,
-        "uid": meta.uid,
-        "blockOwnerDeletion": False,
-    }
-    metadata: Obj = {"name": meta.uid, "namespace": meta.namespace, "ownerReferences": [owner]}
-    if reason:
-        metadata["annotations"] = {REASON: reason}
-    spec: Obj = {
-        "target": {"podRef": {"name": meta.name, "uid": meta.uid}},
-        "requesters": [{"name": requester}],
-    }
-    if deadline_seconds is not None:
-        spec["heartbeatDeadlineSeconds"] = deadline_seconds
-    return {"metadata": metadata, "spec": spec}
+def new_request(
+    pod: Pod,
+    requester: str,
+    reason: str = "",
+    deadline_seconds: int | None = None,
+    dialect: Dialect = EVICTION_REQUEST,
+) -> Obj:
+    """A request for the eviction of the pod, which is collected with it."""
+    return dialect.new_request(pod, requester, reason, deadline_seconds)
 
 
 def is_asked_by(request: EvictionRequest, requester: str) -> bool:
@@ -44,12 +32,14 @@ def is_asked_by(request: EvictionRequest, requester: str) -> bool:
 
 def joined(request: EvictionRequest, requester: str) -> Obj:
     """The change that adds the name; the guard keeps those who join at the same time."""
-    return _requesters(request, [*(one.name for one in request.spec.requesters), requester])
+    names = [*(one.name for one in request.spec.requesters), requester]
+    return dialect_of(request).requesters_patch(request, names)
 
 
 def withdrawn(request: EvictionRequest, requester: str) -> Obj:
     """The change that takes out this name and no other."""
-    return _requesters(request, [one.name for one in request.spec.requesters if one.name != requester])
+    names = [one.name for one in request.spec.requesters if one.name != requester]
+    return dialect_of(request).requesters_patch(request, names)
 
 
 def must_be_replaced(request: EvictionRequest) -> bool:
@@ -76,8 +66,3 @@ def pod_name(request: EvictionRequest) -> str:
     """Namespace and name of the pod, for people."""
     ref = request.spec.target.pod_ref
     return f"{request.metadata.namespace}/{ref.name if ref else '?'}"
-
-
-def _requesters(request: EvictionRequest, names: list[str]) -> Obj:
-    guard = {"resourceVersion": request.metadata.resource_version, "uid": request.metadata.uid}
-    return {"metadata": guard, "spec": {"requesters": [{"name": name} for name in names]}}

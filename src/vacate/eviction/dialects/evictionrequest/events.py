@@ -8,7 +8,7 @@ all: one on the pod and one on the request.
 from __future__ import annotations
 
 from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, EvictionRequest
 from vacate.eviction.dialects.evictionrequest.history import TurnResult
@@ -149,7 +149,7 @@ def _how(result: TurnResult, deadline: int) -> str:
 
 
 def _about(request: EvictionRequest, kind: str, reason: str, message: str) -> EventNote:
-    return _note(regarding(EVICTIONREQUESTS, request), kind, reason, message)
+    return _note(regarding(request.kind, request), kind, reason, message)
 
 
 def _on_pod(request: EvictionRequest, kind: str, reason: str, message: str) -> EventNote:

@@ -1,0 +1,99 @@
+"""What a dialect is: everything in which one API for evictions differs from another.
+
+All dialects share one record of a request, in the shape of an EvictionRequest: a dialect reads the objects
+of its own kind into it, and writes changes of the record as changes of its own objects. The engine, the
+controller, the SDK, the views and the commands work on records only. A record knows its kind, and by that
+its dialect: `dialects.registry.dialect_of`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from vacate.api.kinds import Kind
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.model import Finish, Process, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an API calls the parts of the process: in metrics, and in sentences."""
+
+    request: str
+    requester: str
+    interceptor: str
+
+    @property
+    def controller(self) -> str:
+        """The beginning of the names of the controller's metrics."""
+        return f"{self.request}_controller"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPatch:
+    """Patch the status of the object, which is still in the version that was read."""
+
+    patch: Obj
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """Patch the object itself, which is still in the version that was read."""
+
+    patch: Obj
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Delete the object, this very one."""
+
+
+Write = StatusPatch | ObjectPatch | Removal
+
+
+class Dialect(Protocol):
+    """One API for evictions."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its objects."""
+
+    @property
+    def wire(self) -> type[Any]:
+        """The struct into which its objects are decoded."""
+
+    @property
+    def terms(self) -> Terms:
+        """What it calls the parts of the process."""
+
+    def read(self, obj: Any) -> EvictionRequest:
+        """The record of an object that was decoded into `wire`."""
+
+    def status_patch(self, patch: Obj) -> Obj:
+        """A merge patch of a record's status as one of the object's status."""
+
+    def request_name(self, pod_name: str, pod_uid: str) -> str:
+        """What the request for a pod is called."""
+
+    def process(self, request: EvictionRequest) -> Process:
+        """The request as the engine sees it."""
+
+    def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
+        """The pod as the engine sees it: from a cache or, where `live`, from the server itself."""
+
+    def settled(self, request: EvictionRequest) -> bool:
+        """Whether nothing is left to do for the controller."""
+
+    def finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Write | None:
+        """The next write that brings a request that is over to its end; None where there is none left."""
+
+    def new_request(self, pod: Pod, requester: str, reason: str, deadline_seconds: int | None) -> Obj:
+        """An object that requests the eviction of the pod, to be created."""
+
+    def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
+        """The change of the object that makes these the requesters, guarded by its version."""

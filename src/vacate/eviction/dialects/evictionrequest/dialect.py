@@ -1,0 +1,87 @@
+"""EvictionRequest as a dialect: its objects are the record that all dialects share."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.base import StatusPatch, Terms, Write
+from vacate.eviction.dialects.evictionrequest.patches import finish_patch
+from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.model import Finish, Process, Target
+
+REASON = "vacate.dev/reason"
+"""The annotation that holds, for people, why a pod should be evicted."""
+
+
+class EvictionRequestDialect:
+    """The API of KEP-4563 as it is proposed now."""
+
+    kind = EVICTIONREQUESTS
+    wire = EvictionRequest
+    terms = Terms("evictionrequest", "requester", "interceptor")
+
+    def read(self, obj: EvictionRequest) -> EvictionRequest:
+        """The object itself."""
+        return obj
+
+    def status_patch(self, patch: Obj) -> Obj:
+        """The patch itself."""
+        return patch
+
+    def request_name(self, pod_name: str, pod_uid: str) -> str:
+        """The UID of the pod."""
+        return pod_uid
+
+    def process(self, request: EvictionRequest) -> Process:
+        """The request as the engine sees it."""
+        return process_of(request)
+
+    def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:
+        """The pod as the engine sees it; one that has ended is as good as gone."""
+        return target_of(request, pod, live=live)
+
+    def settled(self, request: EvictionRequest) -> bool:
+        """A request that is complete stays for those who look back."""
+        return request.complete
+
+    def finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Write:
+        """The condition Complete."""
+        return StatusPatch(finish_patch(request, action, now))
+
+    def new_request(self, pod: Pod, requester: str, reason: str, deadline_seconds: int | None) -> Obj:
+        """Named after the pod's UID, and collected with the pod."""
+        meta = pod.metadata
+        spec: Obj = {
+            "target": {"podRef": {"name": meta.name, "uid": meta.uid}},
+            "requesters": [{"name": requester}],
+        }
+        if deadline_seconds is not None:
+            spec["heartbeatDeadlineSeconds"] = deadline_seconds
+        return {"metadata": new_metadata(pod, meta.uid, reason), "spec": spec}
+
+    def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
+        """The list of requesters."""
+        guard = {"resourceVersion": request.metadata.resource_version, "uid": request.metadata.uid}
+        return {"metadata": guard, "spec": {"requesters": [{"name": name} for name in names]}}
+
+
+def new_metadata(pod: Pod, name: str, reason: str) -> Obj:
+    """The metadata of a new request: it belongs to the pod and goes with it."""
+    meta = pod.metadata
+    owner = {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "name": meta.name,
+        "uid": meta.uid,
+        "blockOwnerDeletion": False,
+    }
+    made: Obj = {"name": name, "namespace": meta.namespace, "ownerReferences": [owner]}
+    return {**made, "annotations": {REASON: reason}} if reason else made
+
+
+EVICTION_REQUEST = EvictionRequestDialect()

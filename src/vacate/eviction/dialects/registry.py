@@ -1,0 +1,17 @@
+"""Every dialect, and which one a record belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vacate.api.kinds import Kind
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+
+DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST,)}
+
+
+def dialect_of(request: EvictionRequest) -> Dialect:
+    """The dialect in whose API the request was made."""
+    return DIALECTS[request.kind]
