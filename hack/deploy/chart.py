@@ -76,6 +76,7 @@ SWITCHES = (
         lambda given: replace(given, certificates=Certificates.CERT_MANAGER),
     ),
     Switch(".Values.podWebhooks", lambda given: replace(given, pod_webhooks=True)),
+    Switch(".Values.guardForceDeletion", lambda given: replace(given, guard_unlabelled=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
@@ -256,6 +257,10 @@ failurePolicies:
 
 # Check the annotations of pods that register interceptors.
 podWebhooks: true
+
+# Force deletion of pods must be confirmed in every namespace that is not labelled
+# vacate.dev/force-delete-guard: disabled. Otherwise in those that are labelled enabled.
+guardForceDeletion: false
 
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.

@@ -54,6 +54,7 @@ CASES: dict[str, tuple[Values, Settings]] = {
         {"podWebhooks": False, "networkPolicy": False, "definitions": False},
         Settings(pod_webhooks=False, network_policy=False, definitions=False),
     ),
+    "guard": ({"guardForceDeletion": True}, Settings(guard_unlabelled=True)),
     "rules": ({"podRules": RULES}, Settings(pod_rules=RULES)),
     "sources": (
         {"networkPolicySources": {"webhook": ["10.0.0.0/24", "fd00::/64"], "metrics": ["10.1.0.0/16"]}},

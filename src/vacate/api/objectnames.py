@@ -8,6 +8,7 @@ INTERCEPTOR_DELETES = "vacate-interceptor-pod-deletion"
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"
 STATUS_AUTHORITY = "vacate-status-authority"
+FORCE_DELETION, FORCE_EVICTION = "vacate-force-deletion", "vacate-force-eviction"
 TLS_SECRET = "vacate-webhook-tls"
 CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
 RULES_CONFIG_MAP, CLIENT_CA_CONFIG_MAP = "vacate-pod-rules", "vacate-webhook-client-ca"

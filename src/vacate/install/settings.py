@@ -77,6 +77,8 @@ class Settings:
     pod_webhooks: bool = True
     # Rules by which new pods register interceptors, YAML; without any no new pod is sent to the webhook.
     pod_rules: str = ""
+    # Whether force deletion of pods must be confirmed in namespaces that say nothing about it.
+    guard_unlabelled: bool = False
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

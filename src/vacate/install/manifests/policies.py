@@ -9,6 +9,7 @@ from vacate.api.objectnames import RIGHT_TO_DELETE, STATUS_AUTHORITY, STEPS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
 from vacate.install import policy_authority
+from vacate.install.manifests import forcedeletion
 from vacate.install.settings import Settings
 
 _API = "admissionregistration.k8s.io/v1"
@@ -18,7 +19,12 @@ _POLICY = "status.?evictionRequestCancellationPolicy"
 def policies(settings: Settings | None = None) -> list[Obj]:
     """Each policy with its binding."""
     chosen = settings or Settings()
-    return [*_bound(_right_to_delete()), *_bound(_steps()), *_bound(_authority(chosen))]
+    guards = [
+        {**_head(one["metadata"]["name"]), "spec": one["spec"]}
+        for one in forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
+    ]
+    made = [_right_to_delete(), _steps(), _authority(chosen), *guards]
+    return [obj for policy in made for obj in _bound(policy)]
 
 
 def _right_to_delete() -> Obj:

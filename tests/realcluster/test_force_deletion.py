@@ -1,0 +1,147 @@
+"""The guard against unsafe force deletion on the real API server: held by admission policies alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from support import arms_objects as make
+from support.arms import MERGE_PATCH, Answer, As, Obj
+from support.arms_kube import KUBECONFIG, KubeArm
+from support.definitions import until
+from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
+from vacate.api.identity import MASTERS
+from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION
+from vacate.install.manifests.policies import policies
+from vacate.install.objectkinds import path_of
+
+pytestmark = [
+    pytest.mark.kube,
+    pytest.mark.xdist_group("towns"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+GUARDED, OPEN = "guarded-by-label", "not-guarded"
+FORCE = {"gracePeriodSeconds": 0}
+ALICE = As("alice", (MASTERS,))
+GC = As("system:serviceaccount:kube-system:pod-garbage-collector", (MASTERS,))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def arm() -> AsyncIterator[KubeArm]:
+    """A real server with the two policies in force, and two namespaces of which one opted in."""
+    arm = KubeArm(Path(os.environ[KUBECONFIG]))
+    chosen = [one for one in policies() if one["metadata"]["name"] in (FORCE_DELETION, FORCE_EVICTION)]
+    assert len(chosen) == 4
+    try:
+        for name, labels in ((GUARDED, {GUARD_LABEL: "enabled"}), (OPEN, {})):
+            body = make.named(name, meta={"labels": labels})
+            (await arm.call("POST", NAMESPACES.collection_path(""), body=body)).ok(201)
+        for obj in chosen:
+            (await arm.call("POST", path_of(obj, collection=True), body=obj)).ok(201)
+        await _pod(arm, "probe")
+
+        async def in_force() -> bool:
+            dry = {**FORCE, "dryRun": ["All"]}
+            deleted = await _delete(arm, "probe", options=dry)
+            return deleted.failed and (await _evict(arm, "probe", FORCE, {})).failed
+
+        await until(in_force)
+        yield arm
+    finally:
+        for obj in reversed(chosen):
+            await arm.call("DELETE", path_of(obj))
+        for name in (GUARDED, OPEN):
+            for pod in (await arm.call("GET", PODS.collection_path(name))).obj.get("items", []):
+                await arm.call("DELETE", PODS.object_path(pod["metadata"]["name"], name), body=FORCE)
+            await arm.call("DELETE", NAMESPACES.object_path(name, ""))
+        await arm.aclose()
+
+
+async def _pod(arm: KubeArm, name: str, namespace: str = GUARDED, **spec: Any) -> str:
+    body = make.pod(name, **{"node": "n1", **spec})
+    made = (await arm.call("POST", PODS.collection_path(namespace), body=body)).ok(201)
+    return str(made["metadata"]["uid"])
+
+
+async def _delete(
+    arm: KubeArm, name: str, namespace: str = GUARDED, options: Obj | None = None, who: As = ALICE
+) -> Answer:
+    return await arm.call("DELETE", PODS.object_path(name, namespace), body=options or FORCE, as_user=who)
+
+
+async def _evict(arm: KubeArm, name: str, options: Obj, annotations: Obj) -> Answer:
+    body = {
+        "apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": options,
+        "metadata": {"name": name, "namespace": GUARDED, "annotations": annotations},
+    }  # fmt: skip
+    path = f"{PODS.object_path(name, GUARDED)}/eviction"
+    return await arm.call("POST", path, body=body, as_user=ALICE)
+
+
+async def test_a_person_is_refused_until_the_pod_itself_is_confirmed(arm: KubeArm) -> None:
+    uid = await _pod(arm, "db-0")
+    refused = await _delete(arm, "db-0")
+    refused.refused(403, "Forbidden")
+    for said in ("node n1", "may go on running", "vacate delete pod db-0 -n guarded-by-label --force", uid):
+        assert said in (refused.message or "")
+    path = PODS.object_path("db-0", GUARDED)
+    for value, failed in (("true", True), ("another-uid", True), (uid, False)):
+        patch = {"metadata": {"annotations": {CONFIRMATION: value}}}
+        (await arm.call("PATCH", path, body=patch, content_type=MERGE_PATCH, as_user=ALICE)).ok()
+        assert (await _delete(arm, "db-0")).failed is failed
+    assert (await arm.call("GET", path)).code == 404
+
+
+async def test_graceful_deletion_and_a_second_one_with_grace_0(arm: KubeArm) -> None:
+    await _pod(arm, "slow")
+    assert not (await _delete(arm, "slow", options={"gracePeriodSeconds": 30})).failed
+    assert not (await _delete(arm, "slow", options={"gracePeriodSeconds": 1})).failed
+    (await _delete(arm, "slow")).refused(403, "Forbidden")
+
+
+async def test_the_node_and_pod_gc_pass_and_another_node_does_not(arm: KubeArm) -> None:
+    await _pod(arm, "by-node")
+    (await _delete(arm, "by-node", who=As("system:node:n2", (MASTERS,)))).refused(403, "Forbidden")
+    (await _delete(arm, "by-node", who=As("system:node:n1", (MASTERS,)))).ok()
+    await _pod(arm, "by-gc")
+    (await _delete(arm, "by-gc", who=GC)).ok()
+
+
+async def test_pods_without_processes_and_pods_that_chose_grace_0_go(arm: KubeArm) -> None:
+    await _pod(arm, "unbound", node="")
+    (await _delete(arm, "unbound")).ok()
+    await _pod(arm, "own-grace", terminationGracePeriodSeconds=0)
+    (await _delete(arm, "own-grace")).ok()
+    await _pod(arm, "ended")
+    ended = {"status": {"phase": "Failed"}}
+    path = f"{PODS.object_path('ended', GUARDED)}/status"
+    (await arm.call("PATCH", path, body=ended, content_type=MERGE_PATCH)).ok()
+    (await _delete(arm, "ended")).ok()
+
+
+async def test_a_collection_is_held_pod_by_pod(arm: KubeArm) -> None:
+    await _pod(arm, "one-of-many")
+    answer = await arm.call("DELETE", PODS.collection_path(GUARDED), body=FORCE, as_user=ALICE)
+    assert answer.failed
+    assert (await arm.call("GET", PODS.object_path("one-of-many", GUARDED))).code == 200
+
+
+async def test_evictions_with_grace_0(arm: KubeArm) -> None:
+    uid = await _pod(arm, "evicted")
+    pinned = {**FORCE, "preconditions": {"uid": uid}}
+    (await _evict(arm, "evicted", FORCE, {})).refused(403, "Forbidden")
+    (await _evict(arm, "evicted", FORCE, {CONFIRMATION: uid})).refused(403, "Forbidden")
+    (await _evict(arm, "evicted", pinned, {CONFIRMATION: "true"})).refused(403, "Forbidden")
+    (await _evict(arm, "evicted", pinned, {CONFIRMATION: uid})).ok(201)
+
+
+async def test_namespaces_without_the_label_are_not_guarded(arm: KubeArm) -> None:
+    await _pod(arm, "free", OPEN)
+    (await _delete(arm, "free", OPEN)).ok()
