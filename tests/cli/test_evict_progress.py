@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
     ("scene", "said"),
     [
         ("responding", "waits for interceptor backup.example.com (ETA in 9m49s): Copied 40 of 100 GiB"),
-        ("not started", "waits for its first interceptor to be asked"),
+        ("not started", "waits for its first interceptor"),
         ("evicting without interceptors", "is being evicted"),
     ],
 )

@@ -14,7 +14,7 @@ from views.explanation_inputs import SCENES
 pytestmark = pytest.mark.unit
 
 
-SILENT = "responded, then fell silent, and was given up after 30m. Its last message: Copying."
+TIMED_OUT = "responded, then timed out after 30m. Its last message: Copying."
 
 
 def story(name: str) -> Explanation:
@@ -24,18 +24,18 @@ def story(name: str) -> Explanation:
 
 def test_the_whole_text() -> None:
     assert as_text(story("handed over after silence")).splitlines() == [
-        "Pod web-1 waits for notify.example.com, which has been asked and has not responded yet.",
-        "The request was made 30m ago and is wanted by drain.example.com.",
+        "Pod web-1 waits for interceptor notify.example.com, which has not responded yet.",
+        "The eviction request was created 30m ago; requested by drain.example.com.",
         "",
         "Interceptors, in the order of turns:",
-        f"  1. backup.example.com was asked 30m ago, {SILENT}",
-        "  2. notify.example.com was asked 20s ago and has not responded yet.",
+        f"  1. backup.example.com was assigned 30m ago, {TIMED_OUT}",
+        "  2. notify.example.com was assigned 20s ago and has not responded yet.",
         "",
-        "What is awaited:",
-        "  A first report of notify.example.com is awaited.",
+        "What it waits for:",
+        "  Waiting for the first heartbeat of notify.example.com.",
         "",
         "What happens next:",
-        f"  Should it not report until 11:00:01 UTC (in 29m), {EVICTED_NEXT}.",
+        f"  If it sends no heartbeat by 11:00:01 UTC (in 29m), it times out and {EVICTED_NEXT}.",
         "",
         "What you can do:",
         "  - Follow it.",

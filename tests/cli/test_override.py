@@ -80,7 +80,7 @@ async def end(server: Embedded) -> None:
     gone = await server.ask("DELETE", PODS.object_path("p", "d"), {"gracePeriodSeconds": 0})
     assert gone.code == 200, gone.message
     controller = Peer(EVICTION_CONTROLLER, (MASTERS,))
-    await status(server, controller, conditions=[done], message="The pod is gone.")
+    await status(server, controller, conditions=[done], message="The pod is deleted.")
 
 
 def stored(server: Embedded) -> Obj:
@@ -106,7 +106,7 @@ async def events(server: Embedded) -> list[Obj]:
 
 async def test_everyone_is_removed(server: Embedded) -> None:
     said = await overridden(server)
-    assert said == "may stay: all requesters were removed (x.example.com and y.example.com)"
+    assert said == "is not evicted: all requesters were removed (x.example.com and y.example.com)"
     assert not stored(server)["spec"].get("requesters")
     (event,) = await events(server)
     assert (event["reason"], event["type"]) == ("CancellationOverridden", "Warning")
@@ -151,7 +151,7 @@ async def test_a_request_that_ends_meanwhile(server: Embedded) -> None:
         if number == 1:
             await end(server)
 
-    with pytest.raises(VacateError, match=r"it is too late: The pod is gone\."):
+    with pytest.raises(VacateError, match=r"it is too late: The pod is deleted\."):
         await overridden(server, meanwhile)
     assert await events(server) == []
 
@@ -182,4 +182,4 @@ async def test_nobody_left_to_remove(server: Embedded) -> None:
     """Forbid and an empty list coexist where the list was emptied just before."""
     await server.ask("PATCH", PATH, {"spec": {"requesters": []}}, content_type="application/merge-patch+json")
     said = await overridden(server)
-    assert said == "may stay: all requesters were removed (nobody)"
+    assert said == "is not evicted: all requesters were removed (none)"

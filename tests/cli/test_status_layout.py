@@ -40,7 +40,7 @@ def test_a_usual_terminal_shows_a_line_for_each_pod() -> None:
         "POD                   STAGE         SINCE  DETAIL",
         "web-6b44c9c94f-4npbk  Intercepting  5m10s  backup.example.com; ETA in 9m49s; Co…",
         "web-6b44c9c94f-4npbk  Blocked       1s     blocked by pdb/web; The eviction was…",
-        "web-6b44c9c94f-4npbk  Cancelled     5m     Nobody requests the eviction any more",
+        "web-6b44c9c94f-4npbk  Cancelled     5m     The eviction request is cancelled",
     ]
 
 

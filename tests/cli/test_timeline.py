@@ -39,7 +39,7 @@ def test_a_whole_course() -> None:
         "web-1: interceptor two.example.com has its turn",
         "web-1 is blocked: The disruption budget web needs 3 healthy pods and has 3 currently",
         "web-1 is terminating",
-        "web-1 is gone",
+        "web-1 is deleted",
     ]
     assert (timeline.length, timeline.refusals, course.gone) == (8.0, {"web-1": 1}, True)
     assert bar(course, 8.0, 16) == "  ▒▒▒▒▓▓····████"

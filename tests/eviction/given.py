@@ -44,4 +44,4 @@ def moment(now: dt.datetime = NOW, **said: Any) -> DecisionContext:
 
 def leaving(**units: float) -> Target:
     """A target whose grace ends that far ahead."""
-    return Target(departure=Termination(ahead(**units), node="node-1"))
+    return Target(termination=Termination(ahead(**units), node="node-1"))

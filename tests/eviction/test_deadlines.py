@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from eviction.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, ahead, chain, process
-from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of, may_pass_on, next_turn, overdue_at
+from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of, may_hand_over, next_turn, overdue_at
 from vacate.eviction.model import Process, Stage
 
 pytestmark = pytest.mark.unit
@@ -87,7 +87,7 @@ def test_the_next_turn_is_the_next_of_the_list(a_process: Process, expected: str
 def test_a_server_lets_the_turn_pass_from_ten_seconds_before_the_deadline(
     a_process: Process, expected: bool
 ) -> None:
-    assert may_pass_on(a_process, NOW) is expected
+    assert may_hand_over(a_process, NOW) is expected
 
 
 def test_honest_clocks_are_at_most_ten_seconds_apart() -> None:

@@ -50,7 +50,7 @@ LIVE, GONE, UNSEEN = Target(), Target(Presence.GONE), Target(Presence.UNSEEN)
 ENDED = Target(terminal=True)
 LEAVING = leaving(seconds=20)
 DAEMON = Target(unevictable="The pod belongs to a DaemonSet.")
-GRACE_AWAITED = "The pod is terminating; its grace period is awaited."
+GRACE_AWAITED = "The pod is terminating; waiting for its grace period to end."
 TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
 
 
@@ -79,7 +79,7 @@ TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
         (process(), Target(Presence.GONE, terminal=True), Finish(Ending.POD_DELETED)),
         (process(), ENDED, Finish(Ending.POD_TERMINATED)),
         (process(requesters=()), ENDED, Finish(Ending.POD_TERMINATED)),
-        (process(), Target(terminal=True, departure=LEAVING.departure), Finish(Ending.POD_TERMINATED)),
+        (process(), Target(terminal=True, termination=LEAVING.termination), Finish(Ending.POD_TERMINATED)),
         (chain(), ENDED, Finish(Ending.POD_TERMINATED)),
         (process(forbids_cancellation=True), GONE, Finish(Ending.POD_DELETED)),
         (process(forbids_cancellation=True), ENDED, Finish(Ending.POD_TERMINATED)),
@@ -256,24 +256,27 @@ def test_without_interceptors_name_completed_and_heartbeat_mean_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("departure", "awaited"),
+    ("termination", "awaited"),
     [
         (
             Termination(NOW, finalizers=("a.example/x", "b.example/y"), node="node-1"),
-            "it is held by its finalizers: a.example/x, b.example/y.",
+            "its finalizers keep it: a.example/x, b.example/y.",
         ),
-        (Termination(NOW, node="node-1"), "node node-1 has not yet confirmed that its containers ended."),
-        (Termination(NOW), "its removal is awaited."),
+        (
+            Termination(NOW, node="node-1"),
+            "node node-1 has not yet confirmed that its containers have stopped.",
+        ),
+        (Termination(NOW), "waiting for its deletion."),
     ],
     ids=["finalizers", "node", "nothing known"],
 )
 @pytest.mark.parametrize("a_process", [process(), chain()], ids=["plain", "intercepted"])
-def test_who_overstays_is_told_why(a_process: Process, departure: Termination, awaited: str) -> None:
+def test_who_overstays_is_told_why(a_process: Process, termination: Termination, awaited: str) -> None:
     late = NOW + TERMINATION_OVERDUE_AFTER
-    assert decide(a_process, Target(departure=departure), moment(late)) == Hold(
+    assert decide(a_process, Target(termination=termination), moment(late)) == Hold(
         Stage.TERMINATING, f"The pod is terminating and its grace period is over; {awaited}"
     )
-    in_time = decide(a_process, Target(departure=departure), moment(late - dt.timedelta(microseconds=1)))
+    in_time = decide(a_process, Target(termination=termination), moment(late - dt.timedelta(microseconds=1)))
     assert isinstance(in_time, Hold)
     assert in_time.until == late
 
@@ -345,7 +348,7 @@ TARGETS = st.builds(
     Target,
     presence=st.sampled_from(Presence),
     terminal=st.booleans(),
-    departure=st.none() | st.builds(Termination, ends=TIMES, node=st.sampled_from(["", "node-1"])),
+    termination=st.none() | st.builds(Termination, ends=TIMES, node=st.sampled_from(["", "node-1"])),
     unevictable=st.sampled_from(["", "no"]),
 )
 MOMENTS = st.builds(DecisionContext, now=TIMES, watching_since=TIMES, next_attempt=st.none() | TIMES)
@@ -380,7 +383,7 @@ def test_nothing_is_evicted_that_is_going_gone_or_over(
     if isinstance(decide(a_process, target, a_moment), Evict | Assign):
         assert target.presence is Presence.LIVE
         assert not target.terminal
-        assert target.departure is None
+        assert target.termination is None
         assert a_process.admitted
         assert not a_process.complete
         assert not cancelled(a_process)

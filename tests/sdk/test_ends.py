@@ -490,7 +490,7 @@ def test_nothing_is_written_after_the_turn_is_over() -> None:
         await requester.withdraw("web")
         await stage.clock.sleep(10)
         assert caught == [TurnEndReason.CANCELLED]
-        assert stage.request.status.message == "Nobody requests the eviction any more."
+        assert stage.request.status.message == "The eviction request is cancelled."
 
     on_stage(body)
 

@@ -128,7 +128,7 @@ def test_two_join_and_each_withdraws_only_its_own_name() -> None:
         assert not stage.request.complete
         assert await sort.withdraw("web")
         over = await stage.until_complete()
-        assert over.status.message == "Nobody requests the eviction any more."
+        assert over.status.message == "The eviction request is cancelled."
         assert not await sort.withdraw("web")
 
     on_stage(body)

@@ -131,7 +131,7 @@ def test_declining_passes_the_turn_on_and_says_why() -> None:
         await stage.until_active(CACHE)
         await stage.until(lambda: len(stage.events("InterceptorDeclined")) == 2)
         told = {one["involvedObject"]["kind"]: one["message"] for one in stage.events("InterceptorDeclined")}
-        declined = f"{BACKUP} has declined: it has no data. {CACHE} is asked next."
+        declined = f"{BACKUP} has declined: it has no data. {CACHE} is active now."
         assert told == {"EvictionRequest": declined, "Pod": declined}
 
     on_stage(body)

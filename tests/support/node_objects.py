@@ -85,7 +85,7 @@ def interceptor(image: str) -> list[Obj]:
 
 def asking(name: str, image: str, whom: str) -> Obj:
     """A pod that asks for another's leave, and ends when that has left."""
-    command = ["vacate", "evict", whom, "--timeout", "90s", "--because", "the smoke test"]
+    command = ["vacate", "evict", whom, "--timeout", "90s", "--reason", "the smoke test"]
     return pod(name, image, command, serviceAccountName="operator", restartPolicy="Never")
 
 

@@ -30,7 +30,7 @@ def told_unasked(play: Play) -> Explanation:
 def written(story: Explanation) -> str:
     """A story as the golden file has it: a mark before each line tells which part it is."""
     lines = [f"[{story.stage or 'none'}] {story.headline}"]
-    lines += [f"  asked    {one}" for one in story.asked]
+    lines += [f"  asked    {one}" for one in story.requested]
     lines += [f"  {turn.state:<8} {turn}" for turn in story.turns]
     lines += [f"  happened {one}" for one in story.happened]
     lines += [f"  awaited  {one}" for one in story.awaited]

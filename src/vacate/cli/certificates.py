@@ -57,7 +57,7 @@ def certificates(
     cert_dir: Path | None,
     verbose: bool,
 ) -> None:
-    """Make and renew the webhook's certificate until Ctrl-C or SIGTERM.
+    """Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.
 
     It is kept in the Secret vacate-webhook-tls, which the webhook's pods mount, and its CA in both webhook
     configurations. `vacate install` runs this beside the webhook, with an account of its own, unless

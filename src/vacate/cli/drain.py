@@ -38,7 +38,7 @@ _MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What was asked for on the command line."""
+    """The options of the command."""
 
     nodes: tuple[str, ...]
     selector: str
@@ -110,7 +110,7 @@ def drain(
     reach: Connection,
     output: str | None,
 ) -> None:
-    """Drain nodes: keep new pods away, and evict those that are there.
+    """Drain nodes: cordon them, and evict their pods through interceptors.
 
     The drain is an object in the cluster, a NodeMaintenance. It goes on without this command, which only
     follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption

@@ -21,6 +21,8 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, json_text
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
+from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import Watched, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, summary
@@ -94,9 +96,9 @@ class Follower:
             ref, status = request.spec.target.pod_ref, request.status
             if ref is None or request.complete or not status.active_interceptor_name:
                 continue
-            said = plain(status.message, 200)
+            message = plain(status.message, 200)
             text = f"  … pod {request.metadata.namespace}/{ref.name}: {status.active_interceptor_name}"
-            found.append(f"{text}: {said}" if said else text)
+            found.append(f"{text}: {message}" if message else text)
         lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[:_PREPARING]]
         return [*lines, f"  … and {len(found) - _PREPARING} more"] if len(found) > _PREPARING else lines
 
@@ -199,7 +201,8 @@ class Follower:
             return
         pod = f"{request.metadata.namespace}/{ref.name}"
         if new is None or new.complete:
-            self._ends[pod] = "is gone"
+            cancelled = shown_stage(request) is Stage.CANCELLED
+            self._ends[pod] = "not evicted: the request was cancelled" if cancelled else "evicted"
         else:
             self._ends[pod] = "is being evicted"
 

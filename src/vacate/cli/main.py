@@ -17,7 +17,7 @@ from vacate.cli.common.examples import epilog_of
 from vacate.cli.common.program import program_name
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "up": ("vacate.cli.up.command:up", "Run a small Kubernetes until Ctrl-C."),
+    "up": ("vacate.cli.up.command:up", "Run the embedded cluster until Ctrl-C."),
     "manager": (
         "vacate.cli.manager:manager",
         "Run the eviction request controller until Ctrl-C or SIGTERM.",
@@ -26,21 +26,24 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "uninstall": ("vacate.cli.install.command:uninstall", "Remove Vacate from a cluster."),
     "webhook": (
         "vacate.cli.webhook:webhook",
-        "Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.",
+        "Serve the admission webhook for eviction requests and pods until Ctrl-C or SIGTERM.",
     ),
     "certificates": (
         "vacate.cli.certificates:certificates",
-        "Make and renew the webhook's certificate until Ctrl-C or SIGTERM.",
+        "Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.",
     ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
-    "drain": ("vacate.cli.drain:drain", "Drain nodes: keep new pods away, and evict those that are there."),
-    "uncordon": ("vacate.cli.uncordon:uncordon", "Let nodes take pods again."),
-    "evict": ("vacate.cli.evict.command:evict", "Ask pods to leave."),
+    "drain": (
+        "vacate.cli.drain:drain",
+        "Drain nodes: cordon them, and evict their pods through interceptors.",
+    ),
+    "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
+    "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
     "delete": ("vacate.cli.delete:delete", "Delete pods; by force only where that is confirmed."),
-    "status": ("vacate.cli.status.command:status", "Show which pods are asked to leave."),
-    "cancel": ("vacate.cli.cancel.command:cancel", "Take back the request that pods leave."),
-    "explain": ("vacate.cli.explain.command:explain", "Tell how a pod's leave stands."),
+    "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
+    "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
+    "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),
     "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
     "completion": (
         "vacate.cli.completion:completion",
@@ -95,13 +98,13 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of subcommands, of which none is imported for it."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="vacate")
 def cli() -> None:
-    """Vacate: a control plane for how Kubernetes pods leave."""
+    """Vacate: a control plane for how Kubernetes pods are evicted and terminated."""
 
 
 def main() -> None:

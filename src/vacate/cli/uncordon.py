@@ -23,7 +23,7 @@ from vacate.maintenance.claims import claims_of
 @click.argument("nodes", type=node_name, nargs=-1, required=True, metavar="NODE…")
 @cluster_options
 def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
-    """Let nodes take pods again.
+    """Make nodes schedulable again.
 
     A node that NodeMaintenances hold is taken out of them, which withdraws what they requested for its pods;
     one that names no other node is deleted. NODE is NAME or node/NAME.

@@ -121,7 +121,7 @@ def webhook(
     verbose: bool,
     **chosen: Any,
 ) -> None:
-    """Answer admission reviews of eviction requests and pods until Ctrl-C or SIGTERM.
+    """Serve the admission webhook for eviction requests and pods until Ctrl-C or SIGTERM.
 
     For clusters other than those of `vacate up`, whose API server admits requests itself. `vacate install`
     tells the cluster to send reviews here. `vacate certificates` or cert-manager makes the certificate.

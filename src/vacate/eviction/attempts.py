@@ -1,4 +1,4 @@
-"""What the server's answer to an eviction means, and when to ask again."""
+"""What the server's response to an eviction means, and when to try again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DENIED = "denied the request"
 
 
 class Answer(Enum):
-    """How an eviction that failed is to be taken."""
+    """What a failed eviction means."""
 
-    REFUSED = "refused"  # the endpoint said no: it counts, and the next attempt waits longer
-    LOOK = "look"  # the target may be gone or another: look at the server
-    TRY_AGAIN = "try again"  # nothing was said about the eviction as such
+    REFUSED = "refused"  # the endpoint refused: it counts, and the next attempt waits longer
+    LOOK = "look"  # the target may be deleted or replaced: read it from the server
+    TRY_AGAIN = "try again"  # the response says nothing about the eviction itself
 
 
 def answer_of(error: ApiError) -> Answer:
@@ -42,8 +42,8 @@ def answer_of(error: ApiError) -> Answer:
 def why_refused(error: ApiError) -> str:
     """The refusal in one sentence or two, the causes that the server named included."""
     causes = error.details.get("causes") or ()
-    told = [cause["message"] for cause in causes if isinstance(cause, dict) and cause.get("message")]
-    return " ".join([error.message, *told])
+    messages = [cause["message"] for cause in causes if isinstance(cause, dict) and cause.get("message")]
+    return " ".join([error.message, *messages])
 
 
 def delay(failed: int) -> dt.timedelta:
@@ -58,10 +58,10 @@ def after_refusal(failed: int, now: dt.datetime, chance: float) -> dt.datetime:
 
 
 def after_restart(failed: int, now: dt.datetime, chance: float) -> dt.datetime | None:
-    """When a decider without memory tries again: at once where nothing was refused yet.
+    """When a controller that has just started tries again: at once where nothing was refused yet.
 
-    Otherwise at a random point within the present delay, so that a thousand blocked requests do not all
-    knock at the same moment.
+    Otherwise at a random point within the present delay, so that a thousand blocked requests are not all
+    attempted at the same time.
     """
     return now + delay(failed) * chance if failed else None
 

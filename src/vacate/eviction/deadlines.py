@@ -1,4 +1,4 @@
-"""When an interceptor has been silent for too long, and who is next."""
+"""When an interceptor has missed its heartbeat deadline, and which one is next."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CLOCK_TOLERANCE = dt.timedelta(seconds=10)
 FUTURE_TOLERANCE = 2 * CLOCK_TOLERANCE
 """How far ahead of ours a heartbeat of an honest clock may be: its clock and ours are each that far off."""
 
-_LISTENING_SHARE = 10
+_WATCHED_SHARE = 10
 
 
 def deadline_of(process: Process, now: dt.datetime | None = None) -> dt.datetime:
-    """When the silence of the active interceptor becomes too long. `now` caps a heartbeat from the future."""
-    heard = process.heartbeat or process.created
-    return (heard if now is None else min(heard, now + CLOCK_TOLERANCE)) + process.deadline
+    """The heartbeat deadline of the active interceptor. `now` caps a heartbeat from the future."""
+    last = process.heartbeat or process.created
+    return (last if now is None else min(last, now + CLOCK_TOLERANCE)) + process.deadline
 
 
 def from_the_future(process: Process, now: dt.datetime) -> bool:
@@ -27,15 +27,15 @@ def from_the_future(process: Process, now: dt.datetime) -> bool:
 
 
 def overdue_at(process: Process, watching_since: dt.datetime, now: dt.datetime) -> dt.datetime:
-    """The same, for someone who may not have listened all the time.
+    """The same, for a controller that may not have watched all the time.
 
-    An outage of the API server must not look like the silence of every interceptor, so nobody is given up
-    before a tenth of the deadline has been watched without a gap. Who was given up before stays so, until a
-    newer heartbeat.
+    An outage of the API server must not look like missing heartbeats of every interceptor, so none is timed
+    out before a tenth of the deadline has been watched without a gap. One that timed out before stays timed
+    out until a newer heartbeat.
     """
-    if given_up(process, now):
+    if timed_out_before(process, now):
         return deadline_of(process, now)
-    return max(deadline_of(process, now), watching_since + process.deadline / _LISTENING_SHARE)
+    return max(deadline_of(process, now), watching_since + process.deadline / _WATCHED_SHARE)
 
 
 def next_turn(process: Process) -> str | None:
@@ -48,18 +48,18 @@ def next_turn(process: Process) -> str | None:
     return process.interceptors[following] if following < len(process.interceptors) else None
 
 
-def may_pass_on(process: Process, now: dt.datetime) -> bool:
-    """Whether a server accepts that the turn passes on: done, or silent for too long by its own clock."""
+def may_hand_over(process: Process, now: dt.datetime) -> bool:
+    """Whether a server accepts a hand-over: the turn is completed, or timed out by the server's clock."""
     if process.active is None or process.active_completed:
         return True
     return now >= deadline_of(process) - CLOCK_TOLERANCE
 
 
-def given_up(process: Process, now: dt.datetime) -> bool:
-    """Whether the last interceptor was given up before: an eviction was refused already.
+def timed_out_before(process: Process, now: dt.datetime) -> bool:
+    """Whether the last interceptor timed out before: an eviction was refused already.
 
-    Who has just begun to listen does not wait again then, and a decider whose clock is behind goes along, so
-    that two deciders do not write against each other. A newer heartbeat moves the deadline, and with it this.
+    A controller that has just started does not wait again then, and one whose clock is behind agrees, so that
+    two controllers do not write against each other. A newer heartbeat moves the deadline, and with it this.
     The counter is the controller's own field; a condition would be a report only.
     """
     return process.failed_evictions > 0 and now >= deadline_of(process) - CLOCK_TOLERANCE

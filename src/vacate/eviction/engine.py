@@ -1,6 +1,6 @@
-"""What next? The one decision of the process, for every dialect and for everyone who asks.
+"""What next? The one decision of the eviction process, for every dialect and every caller.
 
-The first question that is answered with yes decides; their order is the contract.
+The first condition that holds decides; their order is the contract.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import datetime as dt
 from dataclasses import replace
 
 from vacate.api.times import after
-from vacate.eviction.deadlines import from_the_future, given_up, next_turn, overdue_at
+from vacate.eviction.deadlines import from_the_future, next_turn, overdue_at, timed_out_before
 from vacate.eviction.model import (
     Action,
     Assign,
@@ -31,10 +31,10 @@ from vacate.eviction.model import (
 )
 
 TERMINATION_OVERDUE_AFTER = dt.timedelta(seconds=10)
-"""How long after its grace a target may still be there before the request says why."""
+"""How long after its grace period a target may still exist before the request says why."""
 
 
-def decide(process: Process, target: Target, moment: DecisionContext) -> Action:
+def decide(process: Process, target: Target, context: DecisionContext) -> Action:
     """The next step of the process."""
     if process.complete:
         return Settled()
@@ -45,19 +45,19 @@ def decide(process: Process, target: Target, moment: DecisionContext) -> Action:
     ending = _ending(process, target)
     if ending is not None:
         return Finish(ending)
-    if target.departure is not None:
-        return _await_departure(process, target.departure, moment.now)
+    if target.termination is not None:
+        return _await_termination(process, target.termination, context.now)
     if process.stage is Stage.TERMINATING and not target.live:
-        # Nobody comes back from there: the cache is behind, or the report is wrong. The server decides.
+        # A pod never stops terminating: the cache is behind, or the report is wrong. The server decides.
         return ReadTarget()
-    limit = reached_limit(process, moment)
-    return (None if limit else _turn(process, moment)) or _evict(process, target, moment, limit)
+    limit = reached_limit(process, context)
+    return (None if limit else _turn(process, context)) or _evict(process, target, context, limit)
 
 
 def cancelled(process: Process) -> bool:
-    """Whether nobody wants the target gone any more; one that forbids cancellation goes on regardless."""
-    unwanted = process.being_deleted or not process.requesters
-    return unwanted and not process.forbids_cancellation
+    """Whether no requester is left; a request that forbids cancellation continues regardless."""
+    without_requesters = process.being_deleted or not process.requesters
+    return without_requesters and not process.forbids_cancellation
 
 
 def _ending(process: Process, target: Target) -> Ending | None:
@@ -68,49 +68,49 @@ def _ending(process: Process, target: Target) -> Ending | None:
     return Ending.CANCELLED if cancelled(process) else None
 
 
-def _await_departure(process: Process, departure: Termination, now: dt.datetime) -> Hold:
-    """Nobody's turn comes while the target is going.
+def _await_termination(process: Process, termination: Termination, now: dt.datetime) -> Hold:
+    """No turn begins or ends while the target terminates.
 
-    A plain eviction costs no write for this, unless the target overstays: only then is there news.
+    A plain eviction costs no write for this, unless the termination is overdue: only then is there news.
     """
-    told_at = after(departure.ends, TERMINATION_OVERDUE_AFTER)
-    if now >= told_at:
-        return Hold(Stage.TERMINATING, _held_up(departure))
-    # Said once: on a clock that is behind it would be said again, against one that is ahead.
+    overdue = after(termination.ends, TERMINATION_OVERDUE_AFTER)
+    if now >= overdue:
+        return Hold(Stage.TERMINATING, _overdue(termination))
+    # Written once: a replica whose clock is behind would write it again, against one that is ahead.
     news = process.stage is not Stage.TERMINATING and (process.interceptors or process.stage is not None)
     if news:
-        return Hold(Stage.TERMINATING, _leaving(departure), told_at)
-    return Hold(Stage.TERMINATING, until=told_at)
+        return Hold(Stage.TERMINATING, _in_grace(termination), overdue)
+    return Hold(Stage.TERMINATING, until=overdue)
 
 
-def _leaving(departure: Termination) -> str:
-    return "The pod is terminating; its grace period is awaited."
+def _in_grace(termination: Termination) -> str:
+    return "The pod is terminating; waiting for its grace period to end."
 
 
-def _held_up(departure: Termination) -> str:
-    if departure.finalizers:
-        names = ", ".join(departure.finalizers)
-        return f"The pod is terminating and its grace period is over; it is held by its finalizers: {names}."
-    if departure.node:
+def _overdue(termination: Termination) -> str:
+    if termination.finalizers:
+        names = ", ".join(termination.finalizers)
+        return f"The pod is terminating and its grace period is over; its finalizers keep it: {names}."
+    if termination.node:
         return (
             "The pod is terminating and its grace period is over; "
-            f"node {departure.node} has not yet confirmed that its containers ended."
+            f"node {termination.node} has not yet confirmed that its containers have stopped."
         )
-    return "The pod is terminating and its grace period is over; its removal is awaited."
+    return "The pod is terminating and its grace period is over; waiting for its deletion."
 
 
-def _turn(process: Process, moment: DecisionContext) -> Action | None:
+def _turn(process: Process, context: DecisionContext) -> Action | None:
     """Whose turn it is, or None when all have had theirs."""
     if not process.interceptors:
         return None
     if process.active is None:
         return Assign(process.interceptors[0], Turn.FIRST)
-    if not process.active_completed and from_the_future(process, moment.now):
-        return CorrectHeartbeat(moment.now)
-    if not process.active_completed and not given_up(process, moment.now):
-        overdue = overdue_at(process, moment.watching_since, moment.now)
-        if moment.now < overdue:
-            return _limited(Hold(Stage.INTERCEPTING, until=overdue), process, moment)
+    if not process.active_completed and from_the_future(process, context.now):
+        return CorrectHeartbeat(context.now)
+    if not process.active_completed and not timed_out_before(process, context.now):
+        overdue = overdue_at(process, context.watching_since, context.now)
+        if context.now < overdue:
+            return _limited(Hold(Stage.INTERCEPTING, until=overdue), process, context)
     following = next_turn(process)
     if following is None:
         return None
@@ -118,51 +118,51 @@ def _turn(process: Process, moment: DecisionContext) -> Action | None:
     return Assign(following, turn, process.active)
 
 
-def reached_limit(process: Process, moment: DecisionContext) -> str:
+def reached_limit(process: Process, context: DecisionContext) -> str:
     """The administrator's limit that ends the turns of interceptors, in a sentence; empty where none does."""
     if not process.interceptors:
         return ""
-    most, limits = moment.limits.interceptors, moment.limits
-    if limits.duration is not None and moment.now >= process.created + limits.duration:
+    most, limits = context.limits.interceptors, context.limits
+    if limits.duration is not None and context.now >= process.created + limits.duration:
         return (
             f"The request has reached the administrator's limit of {limits.duration} for its total time: "
-            "interceptors are no longer waited for, and the pod is evicted."
+            "it no longer waits for interceptors, and the pod is evicted."
         )
     if most is None or len(process.interceptors) <= most:
         return ""
-    asked = process.interceptors[:most]
+    allowed = process.interceptors[:most]
     if process.active is None:
-        return "" if asked else _too_many(most)
-    ended = process.active not in asked or (process.active == asked[-1] and _turn_ended(process, moment))
+        return "" if allowed else _too_many(most)
+    ended = process.active not in allowed or (process.active == allowed[-1] and _turn_ended(process, context))
     return _too_many(most) if ended else ""
 
 
 def _too_many(most: int) -> str:
     return (
         f"The administrator's limit of {most} interceptors for each pod is reached: "
-        "the others are not asked, and the pod is evicted."
+        "the others get no turn, and the pod is evicted."
     )
 
 
-def _turn_ended(process: Process, moment: DecisionContext) -> bool:
-    if process.active_completed or given_up(process, moment.now):
+def _turn_ended(process: Process, context: DecisionContext) -> bool:
+    if process.active_completed or timed_out_before(process, context.now):
         return True
-    ahead = from_the_future(process, moment.now)
-    return not ahead and moment.now >= overdue_at(process, moment.watching_since, moment.now)
+    ahead = from_the_future(process, context.now)
+    return not ahead and context.now >= overdue_at(process, context.watching_since, context.now)
 
 
-def _limited(action: Action, process: Process, moment: DecisionContext) -> Action:
+def _limited(action: Action, process: Process, context: DecisionContext) -> Action:
     """An interceptor is not waited for beyond the request's total time."""
-    duration = moment.limits.duration
+    duration = context.limits.duration
     if duration is None or not isinstance(action, Hold) or action.until is None:
         return action
     return replace(action, until=min(action.until, process.created + duration))
 
 
-def _evict(process: Process, target: Target, moment: DecisionContext, limit: str = "") -> Action:
+def _evict(process: Process, target: Target, context: DecisionContext, limit: str = "") -> Action:
     if target.unevictable:
         return Hold(Stage.BLOCKED, target.unevictable)
-    if moment.next_attempt is not None and moment.now < moment.next_attempt:
-        return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=moment.next_attempt)
-    # Requesters may have withdrawn, or a late heartbeat come in, while the eviction was waited for.
+    if context.next_attempt is not None and context.now < context.next_attempt:
+        return Hold(Stage.BLOCKED if process.failed_evictions else Stage.EVICTING, until=context.next_attempt)
+    # Requesters may have withdrawn, or a late heartbeat arrived, since the eviction was scheduled.
     return Evict(bool(process.interceptors) or process.failed_evictions > 0, limit)

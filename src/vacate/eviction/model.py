@@ -1,4 +1,4 @@
-"""The values that the engine decides upon, and the actions that it may call for."""
+"""The values that the engine decides upon, and the actions that it may return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 
 
 class Stage(StrEnum):
-    """How far a leave has come, in the one word that an admin looks for."""
+    """How far an eviction has come, in one word."""
 
     INTERCEPTING = "Intercepting"
     EVICTING = "Evicting"
@@ -44,20 +44,20 @@ class Turn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """A target that is going already, and what could hold it up."""
+    """A target that is terminating already, and what could delay that."""
 
-    ends: dt.datetime  # when its grace is over
+    ends: dt.datetime  # when its grace period is over
     finalizers: tuple[str, ...] = ()
     node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What should leave."""
+    """The pod to evict."""
 
     presence: Presence = Presence.LIVE
     terminal: bool = False
-    departure: Termination | None = None
+    termination: Termination | None = None
     # Why the eviction API is not for this target; empty where it is.
     unevictable: str = ""
     # Read from the API server itself for this decision, not from a cache.
@@ -66,7 +66,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One request to leave, as it stands."""
+    """The state of one eviction request."""
 
     interceptors: tuple[str, ...]  # in the order of their turns
     requesters: tuple[str, ...]
@@ -80,7 +80,7 @@ class Process:
     active_completed: bool = False
     heartbeat: dt.datetime | None = None
     failed_evictions: int = 0
-    # The one that was last written down: a report, which decides what is news and never what is next.
+    # The stage that was recorded last: a report, which decides what is news and never what is next.
     stage: Stage | None = None
 
 
@@ -88,16 +88,16 @@ class Process:
 class Limits:
     """What an administrator allows every request at most; None is no limit."""
 
-    interceptors: int | None = None  # how many of a pod's interceptors are asked
+    interceptors: int | None = None  # how many of a pod's interceptors get a turn
     duration: dt.timedelta | None = None  # from the creation of a request until the pod is evicted
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """When the decision is made, and what the decider remembers."""
+    """When the decision is made, and what its caller remembers."""
 
     now: dt.datetime
-    # Since when changes have been seen without a gap: silence counts only while someone listens.
+    # Since when the watch has lasted without a gap: a missing heartbeat counts only while it is watched for.
     watching_since: dt.datetime
     # When the next eviction may be tried; None means at once.
     next_attempt: dt.datetime | None = None
@@ -106,7 +106,7 @@ class DecisionContext:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Over and written down; nothing may change any more."""
+    """Complete; nothing may change any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +116,12 @@ class Unadmitted:
 
 @dataclass(frozen=True, slots=True)
 class ReadTarget:
-    """Ask the server itself whether the target is there, then decide again."""
+    """Read the target from the API server, then decide again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Write down that it is over."""
+    """Mark the request as complete."""
 
     ending: Ending
 
@@ -137,7 +137,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Ask the server to evict the target now."""
+    """Evict the target through the API now."""
 
     # Whether to read the request itself once more before: a late heartbeat may be on its way to the cache.
     look_again: bool
@@ -154,7 +154,7 @@ class CorrectHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Wait. The stage, and the message where there is one, are written down if they are news."""
+    """Wait. The stage, and the message where there is one, are written if they are news."""
 
     stage: Stage
     message: str | None = None

@@ -1,4 +1,4 @@
-"""Who intercepts a pod's leave: its field, else its annotations, read in one place for pods and for requests.
+"""The interceptors of a pod: from its field, else its annotations, read in one place for pods and requests.
 
 A stock cluster does not know the field, so annotations stand in for it, of two prefixes:
 
@@ -56,7 +56,7 @@ class _Entry:
 
 
 def resolve(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
-    """Whom to ask before the pod leaves. `allowed` are names below k8s.io beside those of Kubernetes."""
+    """The interceptors of the pod, in order. `allowed` are names below k8s.io beside those of Kubernetes."""
     listed = dig(pod, "spec", "evictionInterceptors")
     if isinstance(listed, list) and listed:
         return _listed(listed, allowed)

@@ -13,7 +13,7 @@ from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
 from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
 from vacate.eviction.model import Stage
 from vacate.maintenance.pods import Verdict
-from vacate.views.budgets import covering, room_of
+from vacate.views.budgets import allowance_of, covering
 from vacate.views.phrases import listed
 
 RESPONSE_EXPECTED = dt.timedelta(minutes=1)
@@ -128,7 +128,7 @@ def _refused(pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruption
             "change their selectors so that only one of them selects the pod",
             ",".join(names),
         )
-    return blocker(pod, "DisruptionBudget", room_of(found[0]), budget_remedy(found[0]), names[0])
+    return blocker(pod, "DisruptionBudget", allowance_of(found[0]), budget_remedy(found[0]), names[0])
 
 
 def budget_remedy(budget: PodDisruptionBudget) -> str:

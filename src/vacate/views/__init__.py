@@ -1,1 +1,1 @@
-"""PURE. What people see: explanations, status rows and progress, for every surface alike."""
+"""PURE. What users see: explanations, status rows and progress, for every surface alike."""

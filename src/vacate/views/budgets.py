@@ -1,4 +1,4 @@
-"""What disruption budgets have to say about one pod's eviction."""
+"""What disruption budgets allow for one pod's eviction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def covering(
 
 
 def would_refuse(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:
-    """Why the eviction API would say no at this moment, in its own words; empty where it would agree."""
+    """Why the eviction API would refuse now, in its own words; empty where it would accept."""
     try:
         check_eviction(msgspec.to_builtins(pod), [msgspec.to_builtins(one) for one in budgets])
     except ApiError as refusal:
@@ -35,7 +35,7 @@ def would_refuse(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:
     return ""
 
 
-def room_of(budget: PodDisruptionBudget) -> str:
+def allowance_of(budget: PodDisruptionBudget) -> str:
     """What the budget allows, with its numbers."""
     status, name = budget.status, budget.metadata.name
     return (
@@ -45,7 +45,7 @@ def room_of(budget: PodDisruptionBudget) -> str:
 
 
 def budgets_named_in(message: str) -> tuple[str, ...]:
-    """The budgets that a refusal named, for those who may not read budgets themselves."""
+    """The budgets that a refusal named, for users who may not read budgets."""
     return tuple(dict.fromkeys(name.rstrip(".") for name in _NAMED.findall(message)))
 
 

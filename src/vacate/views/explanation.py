@@ -1,6 +1,6 @@
-"""How a pod's leave stands, in sentences: what happened, what is awaited, what comes next, what one can do.
+"""The state of a pod's eviction in sentences: what happened, what it waits for, what comes next, what to do.
 
-The story never guesses what comes next: it asks the engine, with the request and the pod as they are.
+An explanation never guesses what comes next: it asks the engine, with the request and the pod as they are.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from vacate.views.turns import TurnState, TurnView, turn_views
 
 __all__ = ["Explanation", "Remedy", "TurnState", "TurnView", "explanation_of"]
 
-_NOBODY = ", and nobody wants it any more."
-_ALL_ALONG = dt.datetime.min.replace(tzinfo=dt.UTC)
+_NO_REQUESTERS = "; it has no requesters any more."
+_ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def explanation_of(
@@ -54,76 +54,77 @@ def explanation_of(
     refused_at: dt.datetime | None = None,
     program: str = "vacate",
 ) -> Explanation:
-    """The story of a request. `pod` is what the server has under the name now, None where that is nothing."""
+    """Explain a request. `pod` is what the server has under the name now, or None."""
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
-    scene = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
-    act = _act(scene)
+    inputs = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
+    section = _section(inputs)
     return Explanation(
-        namespace=scene.namespace,
-        pod=scene.name,
+        namespace=inputs.namespace,
+        pod=inputs.name,
         request=request.metadata.name,
-        headline=act.headline,
-        stage=act.stage,
-        asked=_asked(scene),
-        turns=turn_views(request, now, idle=_idle(act)),
-        happened=act.happened,
-        awaited=act.awaited,
-        next=act.next,
-        next_at=act.next_at,
-        remedies=act.remedies,
+        headline=section.headline,
+        stage=section.stage,
+        requested=_requested(inputs),
+        turns=turn_views(request, now, idle=_idle(section)),
+        happened=section.happened,
+        awaited=section.awaited,
+        next=section.next,
+        next_at=section.next_at,
+        remedies=section.remedies,
     )
 
 
-def _idle(act: Section) -> str:
-    """Why nobody's turn or time passes, as said of the one who has the turn."""
-    if act.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
-        return "had the turn when the request ended"
-    return "has the turn while the pod leaves" if act.stage is Stage.TERMINATING else ""
+def _idle(section: Section) -> str:
+    """Why no heartbeat deadline runs, as said of the active interceptor."""
+    if section.stage in (Stage.COMPLETE, Stage.CANCELLED, None):
+        return "was active when the request completed"
+    return "is active while the pod terminates" if section.stage is Stage.TERMINATING else ""
 
 
-def _act(scene: ExplanationInput) -> Section:
-    """What the engine would do: as one who has listened all along, and as one who has just begun to."""
-    window = attempt_window(scene)
+def _section(inputs: ExplanationInput) -> Section:
+    """What the engine would do, after a watch without gaps and in a controller that has just started."""
+    window = attempt_window(inputs)
     next_attempt = window[1] if window else None
-    action = decide(scene.process, scene.target, DecisionContext(scene.now, _ALL_ALONG, next_attempt))
-    beginner = decide(scene.process, scene.target, DecisionContext(scene.now, scene.now, next_attempt))
-    if recorded_turn(scene.request, scene.process.active or "") is not None:
-        return _act_of(scene, action)  # the controller has written down that the turn is over
-    if isinstance(beginner, Hold) and beginner.stage is Stage.INTERCEPTING and beginner != action:
-        return _overdue_or_at_work(scene, action, beginner)
-    return _act_of(scene, action)
+    action = decide(inputs.process, inputs.target, DecisionContext(inputs.now, _ALWAYS, next_attempt))
+    new = DecisionContext(inputs.now, inputs.now, next_attempt)
+    just_started = decide(inputs.process, inputs.target, new)
+    if recorded_turn(inputs.request, inputs.process.active or "") is not None:
+        return _section_of(inputs, action)  # the controller has recorded that the turn is over
+    if isinstance(just_started, Hold) and just_started.stage is Stage.INTERCEPTING and just_started != action:
+        return _overdue_or_at_work(inputs, action, just_started)
+    return _section_of(inputs, action)
 
 
-def _overdue_or_at_work(scene: ExplanationInput, action: Action, beginner: Hold) -> Section:
-    """Both wait for the interceptor, or only the one who has not listened for long."""
+def _overdue_or_at_work(inputs: ExplanationInput, action: Action, just_started: Hold) -> Section:
+    """Whether both would wait for the interceptor, or only a controller that has just started to watch."""
     if isinstance(action, Hold) and action.stage is Stage.INTERCEPTING:
-        return at_work(scene, action)
-    return overdue(scene, beginner)
+        return at_work(inputs, action)
+    return overdue(inputs, just_started)
 
 
-def _act_of(scene: ExplanationInput, action: Action) -> Section:
+def _section_of(inputs: ExplanationInput, action: Action) -> Section:
     match action:
         case Unadmitted():
-            return unadmitted(scene)
+            return unadmitted(inputs)
         case Finish(ending):
-            return finishing(scene, ending)
+            return finishing(inputs, ending)
         case Assign():
-            return turn_comes(scene, action)
+            return turn_comes(inputs, action)
         case Evict():
-            return evicting(scene)
+            return evicting(inputs)
         case Hold(stage=Stage.INTERCEPTING):
-            return at_work(scene, action)
-        case Hold(stage=Stage.TERMINATING) if scene.target.departure is not None:
-            return terminating(scene, scene.target.departure)
+            return at_work(inputs, action)
+        case Hold(stage=Stage.TERMINATING) if inputs.target.termination is not None:
+            return terminating(inputs, inputs.target.termination)
         case CorrectHeartbeat(heartbeat):
-            return at_work(scene, Hold(Stage.INTERCEPTING, until=heartbeat + scene.process.deadline))
+            return at_work(inputs, Hold(Stage.INTERCEPTING, until=heartbeat + inputs.process.deadline))
         case Hold(stage=Stage.BLOCKED, message=str(why)):
-            return unevictable(scene, why)
+            return unevictable(inputs, why)
         case Hold():
-            return blocked(scene)
+            return blocked(inputs)
         case _:
-            return over(scene)
+            return over(inputs)
 
 
 def _first_refusal(request: EvictionRequest) -> dt.datetime | None:
@@ -136,21 +137,20 @@ def _first_refusal(request: EvictionRequest) -> dt.datetime | None:
     )
 
 
-def _asked(scene: ExplanationInput) -> tuple[str, ...]:
-    """Who wants it, since when, why, and whether they may change their minds."""
-    process, request = scene.process, scene.request
-    since = f"The request was made {ago(process.created, scene.now)}"
-    wanted = "was wanted" if process.complete else "is wanted"
-    who = f" and {wanted} by {listed(process.requesters)}." if process.requesters else _NOBODY
-    said = [since + who]
+def _requested(inputs: ExplanationInput) -> tuple[str, ...]:
+    """Who requests the eviction, since when, why, and whether it can be cancelled."""
+    process, request = inputs.process, inputs.request
+    since = f"The eviction request was created {ago(process.created, inputs.now)}"
+    who = f"; requested by {listed(process.requesters)}." if process.requesters else _NO_REQUESTERS
+    sentences = [since + who]
     if reason := reason_of(request):
-        said.append(f"Reason given: {reason}")
+        sentences.append(f"Reason given: {reason}")
     if process.complete or not process.forbids_cancellation:
-        return tuple(said)
+        return tuple(sentences)
     if process.requesters and not process.being_deleted:
-        said.append("It cannot be cancelled: an interceptor has forbidden that.")
+        sentences.append("It cannot be cancelled: an interceptor has forbidden cancellation.")
     else:
-        said.append(
-            "It goes on because an interceptor has forbidden to cancel it; it ends once that is allowed."
+        sentences.append(
+            "It continues because an interceptor has forbidden cancellation; it ends once that is allowed."
         )
-    return tuple(said)
+    return tuple(sentences)

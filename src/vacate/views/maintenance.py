@@ -34,7 +34,7 @@ def node_line(row: NodeProgress, now: dt.datetime, width: int = 80, name_width: 
     if row.start_time is None:
         parts = [f"{row.name:<{name_width}}", f"{row.phase:<{_PHASE}}", row.message]
     elif row.phase == DRAINED:
-        parts.append(f"{counted(row.pods_evicted, 'pod')} gone{_ignored(row)}")
+        parts.append(f"{counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}")
     elif row.phase in (DRAINING, BLOCKED):
         parts.append(f"{row.pods_evicted}/{row.pods_total} pods{left_of(row.estimated_finish_time, now)}")
     else:
@@ -43,7 +43,7 @@ def node_line(row: NodeProgress, now: dt.datetime, width: int = 80, name_width: 
 
 
 def left_of(finish: dt.datetime | None, now: dt.datetime) -> str:
-    """`, about 3m left`; nothing where nobody can tell."""
+    """`, about 3m left`; nothing where that is unknown."""
     if finish is None or finish <= now:
         return ""
     return f", about {span(finish - now)} left"
@@ -83,7 +83,7 @@ def summary(maintenance: NodeMaintenance, now: dt.datetime) -> list[str]:
         took = "" if row.start_time is None else f" in {span((row.drained_time or now) - row.start_time)}"
         if row.phase == DRAINED:
             lines.append(
-                f"node/{row.name} drained{took}: {counted(row.pods_evicted, 'pod')} gone{_ignored(row)}"
+                f"node/{row.name} drained{took}: {counted(row.pods_evicted, 'pod')} evicted{_ignored(row)}"
             )
         else:
             lines.append(f"node/{row.name} is {row.phase.lower()}: {row.message}")

@@ -1,4 +1,4 @@
-"""What a story is made of, and what its parts are told from."""
+"""An explanation, its sections and its input."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a pod's leave stands. Every text is a sentence of its own."""
+    """The state of a pod's eviction. Every text is a sentence of its own."""
 
     namespace: str
     pod: str
     headline: str
     stage: Stage | None = None
     request: str = ""  # its name
-    asked: tuple[str, ...] = ()  # by whom, since when, why, and whether that can be taken back
+    requested: tuple[str, ...] = ()  # by whom, since when, why, and whether it can be cancelled
     turns: tuple[TurnView, ...] = ()  # every interceptor, in the order of their turns
     happened: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
-    next_at: dt.datetime | None = None  # when `next` happens at the latest, where that can be told
+    next_at: dt.datetime | None = None  # when `next` happens at the latest, where that is known
     remedies: tuple[Remedy, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All of it in one go, remedies aside."""
+        """All sentences but the remedies."""
         turns = map(str, self.turns)
-        return (self.headline, *self.asked, *turns, *self.happened, *self.awaited, *self.next)
+        return (self.headline, *self.requested, *turns, *self.happened, *self.awaited, *self.next)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The part of a story that depends on what comes next."""
+    """The part of an explanation that depends on what comes next."""
 
     headline: str
     stage: Stage | None
@@ -61,23 +61,23 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationInput:
-    """All that a story is told from."""
+    """All that an explanation is derived from."""
 
     request: EvictionRequest
-    pod: Pod | None  # as the server has it under the name, whoever it is
+    pod: Pod | None  # as the server has it under the name, whatever its UID
     budgets: tuple[PodDisruptionBudget, ...]  # those that cover the pod
     refused_at: dt.datetime | None  # when an eviction was last refused, where that is known
     now: dt.datetime
-    program: str  # how the reader calls the command line
+    program: str  # the name under which the reader runs the CLI
 
     @property
     def process(self) -> Process:
-        """The request as the engine sees it."""
+        """The request as the engine reads it."""
         return process_of(self.request)
 
     @property
     def target(self) -> Target:
-        """The pod as the engine sees it; what was read is what there is."""
+        """The pod as the engine reads it, from a live read."""
         return target_of(self.request, self.pod, live=True)
 
     @property
@@ -93,12 +93,12 @@ class ExplanationInput:
 
     @property
     def here(self) -> bool:
-        """Whether the very pod that the request means is there."""
+        """Whether the pod with the request's UID exists."""
         ref = self.request.spec.target.pod_ref
         return self.pod is not None and ref is not None and self.pod.metadata.uid == ref.uid
 
     def command(self, verb: str, *options: str) -> str:
-        """A command of ours about this pod."""
+        """A command of `vacate` for this pod."""
         return command_line(self.program, verb, self.name, "-n", self.namespace, *options)
 
     def kubectl(self, *words: str) -> str:

@@ -1,4 +1,4 @@
-"""The words of a story: moments, spans and enumerations as people say them."""
+"""Times, durations and enumerations in the words of an explanation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def ahead(moment: dt.datetime, now: dt.datetime) -> str:
     """`in 5m (at 10:05:00 UTC)`, with the day where it is another."""
     if moment - now < _SECOND:
         return "now"
-    there = moment.astimezone(dt.UTC)
-    form = "%H:%M:%S" if there.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"in {span(moment - now)} (at {there.strftime(form)} UTC)"
+    utc = moment.astimezone(dt.UTC)
+    form = "%H:%M:%S" if utc.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
+    return f"in {span(moment - now)} (at {utc.strftime(form)} UTC)"
 
 
 def command_line(program: str, *words: str) -> str:
@@ -52,6 +52,6 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def sentence(text: str) -> str:
-    """The text, whoever wrote it, with the full stop that a sentence ends with."""
+    """The text with the full stop that ends a sentence."""
     text = plain(text)
     return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -1,4 +1,4 @@
-"""What the reader of a story can do about it: each remedy with the command to type."""
+"""What the reader of an explanation can do: each remedy with the command to run."""
 
 from __future__ import annotations
 
@@ -13,83 +13,83 @@ PROMPT = dt.timedelta(seconds=30)
 """A controller that runs does what is due long before this."""
 
 
-def change_of_mind(scene: ExplanationInput) -> tuple[Remedy, ...]:
-    """How the request can be taken back, as far as its policy allows."""
-    if scene.process.forbids_cancellation:
+def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:
+    """How the request can be cancelled, as far as its policy allows."""
+    if inputs.process.forbids_cancellation:
         return (
             Remedy(
-                "Cancel it all the same, as an administrator: this first allows cancellation again, and the "
-                "interceptor may be in the midst of something.",
-                scene.command("cancel", "--override"),
+                "Cancel it anyway, as an administrator. This allows cancellation again first; the "
+                "interceptor may be in the middle of its work.",
+                inputs.command("cancel", "--override"),
             ),
         )
-    names = scene.process.requesters
+    names = inputs.process.requesters
     if len(names) == 1:
-        return (Remedy("Cancel the request.", scene.command("cancel", "--requester", names[0])),)
-    everyone = Remedy("Cancel the request for all requesters.", scene.command("cancel", "--override"))
+        return (Remedy("Cancel the request.", inputs.command("cancel", "--requester", names[0])),)
+    everyone = Remedy("Cancel the request for all requesters.", inputs.command("cancel", "--override"))
     # A reader who is none of them would be refused without a name.
     each = (
-        Remedy(f"Withdraw {name} only.", scene.command("cancel", "--requester", name))
+        Remedy(f"Withdraw {name} only.", inputs.command("cancel", "--requester", name))
         for name in names[:_NAMED]
     )
     return *each, everyone
 
 
-def decide_on_failure(scene: ExplanationInput) -> tuple[Remedy, ...]:
+def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     """What an administrator can do about an interceptor that failed and holds its turn."""
-    name = scene.request.metadata.name
+    name = inputs.request.metadata.name
     done = ("--subresource=status", "--type=merge", "-p", '{"status":{"activeInterceptorCompleted":true}}')
     return (
         Remedy("Fix the cause and restart the interceptor: it tries again."),
         Remedy(
             "End its turn as failed, as an administrator.",
-            scene.kubectl("patch", "evictionrequest", name, *done),
+            inputs.kubectl("patch", "evictionrequest", name, *done),
         ),
     )
 
 
-def follow(scene: ExplanationInput) -> Remedy:
-    """Watch it go on."""
-    return Remedy("Follow it.", scene.command("status", "-w"))
+def follow(inputs: ExplanationInput) -> Remedy:
+    """Follow the progress."""
+    return Remedy("Follow it.", inputs.command("status", "-w"))
 
 
-def ask_again(scene: ExplanationInput) -> Remedy:
-    """A new request in place of one that is over."""
-    return Remedy("Ask it to leave again.", scene.command("evict"))
+def request_again(inputs: ExplanationInput) -> Remedy:
+    """A new request in place of a completed one."""
+    return Remedy("Request the eviction again.", inputs.command("evict"))
 
 
-def look_at_budgets(scene: ExplanationInput) -> tuple[Remedy, ...]:
-    """What to do about the budgets that stand in the way."""
-    names = [budget.metadata.name for budget in scene.budgets]
+def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
+    """What to do about the budgets that block the eviction."""
+    names = [budget.metadata.name for budget in inputs.budgets]
     if not names:
         return ()
-    look = scene.kubectl("describe", "pdb", *names)
+    look = inputs.kubectl("describe", "pdb", *names)
     past = Remedy(
-        "Delete the pod past its budget, if its application can bear that.",
-        scene.kubectl("delete", "pod", scene.name),
+        "Delete the pod regardless of its budget, if the application tolerates that.",
+        inputs.kubectl("delete", "pod", inputs.name),
     )
     if len(names) > 1:
         return Remedy("Change the budgets so that only one of them selects the pod.", look), past
-    return Remedy("See which pods the budget counts; more healthy ones make room.", look), past
+    return Remedy("See which pods the budget counts; more healthy pods allow more disruptions.", look), past
 
 
-def find_interceptor(scene: ExplanationInput, interceptor: str) -> Remedy:
-    """Silence usually means that nobody of that name runs."""
+def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
+    """A missing heartbeat usually means that no such interceptor runs."""
     return Remedy(
         f"Make sure that {interceptor} runs and may update the status of EvictionRequests.",
-        scene.kubectl("get", "evictionrequest", scene.request.metadata.name, "-o", "yaml"),
+        inputs.kubectl("get", "evictionrequest", inputs.request.metadata.name, "-o", "yaml"),
     )
 
 
-def look_for_controller(scene: ExplanationInput, due: dt.datetime | None) -> tuple[Remedy, ...]:
-    """What is due and does not happen has nobody to do it."""
-    if due is None or scene.now - due < PROMPT:
+def look_for_controller(inputs: ExplanationInput, due: dt.datetime | None) -> tuple[Remedy, ...]:
+    """What is due and does not happen has no controller to do it."""
+    if due is None or inputs.now - due < PROMPT:
         return ()
     return (Remedy("Make sure that Vacate's controller runs: this is overdue.", "kubectl get leases -A"),)
 
 
 def reason_of(request: EvictionRequest) -> str:
-    """Why the leave is asked for, where someone wrote it down."""
+    """Why the eviction is requested, where a reason was given."""
     return plain(request.metadata.annotations.get(REASON, ""))
 
 

@@ -1,4 +1,4 @@
-"""What became of each interceptor, in the order of their turns."""
+"""The state of each interceptor's turn, in the order of the turns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vacate.views.phrases import ago, ahead, sentence, span
 
 
 class TurnState(StrEnum):
-    """How it stands with an interceptor's turn."""
+    """The state of an interceptor's turn."""
 
     COMPLETED = "Completed"
     TIMED_OUT = "TimedOut"
@@ -32,15 +32,15 @@ class TurnState(StrEnum):
     POD_GONE = "PodGone"  # the pod ended during its turn
     HELD = "Held"  # active, failed, and waiting for an administrator
     ACTIVE = "Active"
-    OVERDUE = "Overdue"  # active, and silent for longer than the deadline
+    OVERDUE = "Overdue"  # active, and past its heartbeat deadline
     WAITING = "Waiting"
-    NOT_NEEDED = "NotNeeded"  # the request was over before its turn
-    UNKNOWN = "Unknown"  # it had its turn; how that ended is no longer kept
+    NOT_NEEDED = "NotNeeded"  # the request completed before its turn
+    UNKNOWN = "Unknown"  # it had its turn; how that ended is no longer recorded
 
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """One interceptor, and what became of it, as the rest of a sentence that begins with its name."""
+    """One interceptor and the state of its turn, as the rest of a sentence that begins with its name."""
 
     interceptor: str
     state: TurnState
@@ -61,21 +61,21 @@ _STATES = {
     TurnResult.CANCELLED: TurnState.CANCELLED,
     TurnResult.POD_GONE: TurnState.POD_GONE,
 }
-_FATES = {
-    TurnResult.COMPLETED: "was asked {asked} and completed its part after {took}.",
-    TurnResult.TIMED_OUT: "was asked {asked}, responded, then fell silent, and was given up after {took}.",
-    TurnResult.NEVER_RESPONDED: "was asked {asked}, never responded, and was given up after {took}.",
-    TurnResult.DECLINED: "was asked {asked} and declined after {took}.",
-    TurnResult.FAILED: "was asked {asked} and failed after {took}.",
-    TurnResult.CANCELLED: "was asked {asked} and had the turn when the request was cancelled after {took}.",
-    TurnResult.POD_GONE: "was asked {asked} and had the turn when the pod ended after {took}.",
+_RESULTS = {
+    TurnResult.COMPLETED: "was assigned {assigned} and completed after {took}.",
+    TurnResult.TIMED_OUT: "was assigned {assigned}, responded, then timed out after {took}.",
+    TurnResult.NEVER_RESPONDED: "was assigned {assigned}, never responded, and timed out after {took}.",
+    TurnResult.DECLINED: "was assigned {assigned} and declined after {took}.",
+    TurnResult.FAILED: "was assigned {assigned} and failed after {took}.",
+    TurnResult.CANCELLED: "was assigned {assigned}; the request was cancelled after {took}.",
+    TurnResult.POD_GONE: "was assigned {assigned}; the pod terminated after {took}.",
 }
 
 
 def turn_views(request: EvictionRequest, now: dt.datetime, *, idle: str = "") -> tuple[TurnView, ...]:
     """Every interceptor of the request, the one with the first turn first.
 
-    `idle` is what is said of the one who has the turn while nobody's time runs, and empty while it does.
+    `idle` is what is said of the active interceptor while no deadline runs, and empty while one does.
     """
     process = process_of(request)
     past = {turn.interceptor: turn for turn in past_turns(request)}
@@ -96,7 +96,7 @@ def turn_views(request: EvictionRequest, now: dt.datetime, *, idle: str = "") ->
 
 
 def _past(turn: PastTurn, now: dt.datetime) -> TurnView:
-    text = _FATES[turn.result].format(asked=ago(turn.began, now), took=span(turn.ended - turn.began))
+    text = _RESULTS[turn.result].format(assigned=ago(turn.began, now), took=span(turn.ended - turn.began))
     if turn.message:
         text = f"{text} Its last message: {sentence(turn.message)}"
     return TurnView(turn.interceptor, _STATES[turn.result], text, turn.began, turn.ended)
@@ -104,54 +104,54 @@ def _past(turn: PastTurn, now: dt.datetime) -> TurnView:
 
 def _later(name: str, *, over: bool) -> TurnView:
     if over:
-        return TurnView(name, TurnState.NOT_NEEDED, "was not asked.")
+        return TurnView(name, TurnState.NOT_NEEDED, "was not assigned.")
     return TurnView(name, TurnState.WAITING, "waits for its turn.")
 
 
 def _active(request: EvictionRequest, name: str, now: dt.datetime, idle: str) -> TurnView:
     condition = assigned(request)
     began = condition.last_transition_time if condition else request.status.heartbeat_time
-    asked = f"was asked {ago(began, now)}" if began else "has been asked"
+    since = f"was assigned {ago(began, now)}" if began else "has been assigned"
     if request.status.active_interceptor_completed:
-        return _completed(request, name, asked, began)
+        return _completed(request, name, since, began)
     if idle:
-        return TurnView(name, TurnState.ACTIVE, f"{asked} and {idle}.", began)
+        return TurnView(name, TurnState.ACTIVE, f"{since} and {idle}.", began)
     if is_held(request, name):
-        return TurnView(name, TurnState.HELD, f"{asked}, failed, and waits for an administrator.", began)
+        return TurnView(name, TurnState.HELD, f"{since}, failed, and waits for an administrator.", began)
     process = process_of(request)
     late = now - deadline_of(process)
     if late >= dt.timedelta():
-        state, rest = TurnState.OVERDUE, _silent(request, span(process.deadline), now)
+        state, rest = TurnState.OVERDUE, _past_deadline(request, span(process.deadline), now)
     else:
         state, rest = TurnState.ACTIVE, _progress(request, now)
-    return TurnView(name, state, f"{asked}{rest}", began)
+    return TurnView(name, state, f"{since}{rest}", began)
 
 
-def _completed(request: EvictionRequest, name: str, asked: str, began: dt.datetime | None) -> TurnView:
-    """Its turn is over, and the controller has not written that down yet."""
+def _completed(request: EvictionRequest, name: str, since: str, began: dt.datetime | None) -> TurnView:
+    """Its turn is over, and the controller has not recorded that yet."""
     result = result_of_turn(request, name)
     how = {TurnResult.FAILED: "has failed", TurnResult.DECLINED: "has declined"}
-    text = f"{asked} and {how.get(result, 'has completed its part')}."
-    if result in how and (said := last_message(request, name, result)):
-        text = f"{text} Its last message: {sentence(said)}"
+    text = f"{since} and {how.get(result, 'has completed')}."
+    if result in how and (message := last_message(request, name, result)):
+        text = f"{text} Its last message: {sentence(message)}"
     return TurnView(name, _STATES[result], text, began)
 
 
-def _silent(request: EvictionRequest, deadline: str, now: dt.datetime) -> str:
-    heard = request.status.heartbeat_time
-    if not has_responded(request) or heard is None:
-        return f" and has not responded within its deadline of {deadline}."
-    return f" and last reported {ago(heard, now)}, longer ago than its deadline of {deadline}."
+def _past_deadline(request: EvictionRequest, deadline: str, now: dt.datetime) -> str:
+    heartbeat = request.status.heartbeat_time
+    if not has_responded(request) or heartbeat is None:
+        return f" and has not responded within its heartbeat deadline of {deadline}."
+    return f"; its last heartbeat was {ago(heartbeat, now)}, longer ago than its deadline of {deadline}."
 
 
 def _progress(request: EvictionRequest, now: dt.datetime) -> str:
     status = request.status
     if not has_responded(request) or status.heartbeat_time is None:
         return " and has not responded yet."
-    reported = f", last reported {ago(status.heartbeat_time, now)}"
+    heartbeat = f"; last heartbeat {ago(status.heartbeat_time, now)}"
     finish = status.expected_interceptor_finish_time
     if finish is None:
-        return f"{reported}, and gives no time at which it will be done."
+        return f"{heartbeat}; no expected finish time."
     if finish <= now:
-        return f"{reported}, and expected to be done {ago(finish, now)}."
-    return f"{reported}, and expects to be done {ahead(finish, now)}."
+        return f"{heartbeat}; it expected to finish {ago(finish, now)}."
+    return f"{heartbeat}; it expects to finish {ahead(finish, now)}."

@@ -43,11 +43,11 @@ def test_a_plain_eviction_takes_three_writes_and_two_events() -> None:
         assert evictions_heard(world) == 1
         assert world.find(PODS, "p", "default") is None
         assert stage(world, name) == "Complete"
-        assert status(world, name)["message"] in ("The pod is gone.", "The pod has ended.")
+        assert status(world, name)["message"] in ("The pod is deleted.", "The pod has terminated.")
         assert "podEvictionStatus" not in status(world, name)
         assert event_count(world) == 2
         assert events_of(world, "p", "EvictedByRequest") == [f"The pod is evicted, requested by {DRAIN}."]
-        assert events_of(world, name) in (["Pod p is gone."], ["Pod p has ended."])
+        assert events_of(world, name) in (["Pod p is deleted."], ["Pod p has terminated."])
 
     leaving(body)
 
@@ -85,7 +85,7 @@ def test_a_pod_that_overstays_names_its_finalizers() -> None:
         target = await world.client.create(PODS, made, "default")
         name = await ask(world, target)
         await world.until(lambda: stage(world, name) == "Terminating", timeout=60)
-        assert "held by its finalizers: example.com/hold" in status(world, name)["message"]
+        assert "its finalizers keep it: example.com/hold" in status(world, name)["message"]
         await world.settle(10)
         assert len(events_of(world, name, "TerminationOverdue")) == 1
         await world.client.patch(PODS, "p", {"metadata": {"finalizers": None}}, "default")

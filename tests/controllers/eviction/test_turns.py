@@ -92,7 +92,7 @@ def test_an_assignment_resets_what_the_one_before_had_written() -> None:
         second = status(world, name)
         assert second.get("activeInterceptorCompleted", False) is False
         assert "expectedInterceptorFinishTime" not in second
-        assert second["message"] == f"{B} has done its part. {A} is asked next."
+        assert second["message"] == f"{B} has completed. Interceptor {A} is active."
         assert parse_time(second["heartbeatTime"]) > parse_time(first["heartbeatTime"])
         assert condition_of(found(world, name), "Saved") == "True"
 
@@ -108,7 +108,7 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
         assert dt.timedelta(seconds=599) < world.sim.clock.now() - began < dt.timedelta(seconds=602)
         await world.sim.clock.sleep(1)
         [told] = events_of(world, name, "InterceptorTimedOut")
-        assert told.startswith(f"{B} did not report within 600 s, and never responded.")
+        assert told.startswith(f"{B} timed out: it never responded within 600 s.")
         await world.until(lambda: evictions_heard(world), timeout=700)
         assert dt.timedelta(seconds=1199) < world.sim.clock.now() - began < dt.timedelta(seconds=1205)
         assert await completed(world, name) == "PodDeleted"
@@ -121,7 +121,7 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
 @pytest.mark.parametrize(
     ("said", "kind", "reason", "words"),
     [
-        (None, "Warning", "InterceptorTimedOut", "did not report within 600 s: halfway."),
+        (None, "Warning", "InterceptorTimedOut", "timed out: no heartbeat for 600 s: halfway."),
         ({}, "Normal", "InterceptorCompleted", "has completed: halfway."),
         ({"Failed": "the disk is full"}, "Warning", "InterceptorFailed", "failed: the disk is full."),
         ({"Declined": "it has no data"}, "Normal", "InterceptorDeclined", "has declined: it has no data."),

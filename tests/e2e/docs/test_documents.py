@@ -87,7 +87,7 @@ def test_the_readme_can_be_followed(tmp_path: Path, surroundings: dict[str, str]
     printed = follow(used, folder, surroundings)
     (evict, left), (drain, drained) = printed[-2:]
     assert evict.text.startswith("vacate evict --wait")
-    assert "has left" in left or "has ended" in left
+    assert "evicted" in left or "terminated" in left
     assert drain.text == "kubectl drain node-1"
     assert "node/node-1 drained" in drained or "node/node-1 evicted" in drained
 

@@ -16,18 +16,18 @@ JANE, DRAIN = "jane.example.com", "drain.example.com"
 
 async def test_evict_and_wait(place: Place) -> None:
     pod = await place.pod("plain")
-    done = await place.vacate("evict", "plain", "--wait", "--because", "kernel update")
+    done = await place.vacate("evict", "plain", "--wait", "--reason", "kernel update")
     assert (done.code, done.err) == (0, "")
     asked, ended = done.out.splitlines()
-    assert asked == "pod/plain is asked to leave"
+    assert asked == "pod/plain eviction requested"
     assert re.fullmatch("pod/plain has (left|ended)", ended)
     await place.gone(pod)
 
 
 async def test_status_explain_and_cancel(place: Place) -> None:
     pod = await place.pod("db-0", NOTIFY, BACKUP)
-    asked = await place.vacate("evict", "db-0", "--requester", JANE, "--because", "kernel update")
-    assert asked.out == f"pod/db-0 is asked to leave; {BACKUP} prepares it first\n", asked
+    asked = await place.vacate("evict", "db-0", "--requester", JANE, "--reason", "kernel update")
+    assert asked.out == f"pod/db-0 eviction requested; first interceptor: {BACKUP}\n", asked
     request = await place.until_active(pod, BACKUP)
     now = format_micro_time(dt.datetime.now(dt.UTC))
     finish = format_micro_time(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=20))
@@ -39,13 +39,13 @@ async def test_status_explain_and_cancel(place: Place) -> None:
     assert re.fullmatch(rf"db-0 +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s", row), row
 
     told = (await place.vacate("explain", "db-0")).out
-    assert told.startswith(f"{BACKUP} prepares the leave of pod db-0.")
+    assert told.startswith(f"Interceptor {BACKUP} is preparing pod db-0 for eviction.")
     assert "Reason given: kernel update" in told
-    assert "It says: Copied 3 of 9 GiB." in told
-    assert f"{NOTIFY} is asked instead" in told
+    assert "Its message: Copied 3 of 9 GiB." in told
+    assert f"{NOTIFY} is assigned" in told
 
     taken_back = await place.vacate("cancel", "db-0", "--requester", JANE)
-    assert taken_back.out == "pod/db-0 may stay: nobody asks it to leave any more\n"
+    assert taken_back.out == "pod/db-0 is not evicted: the eviction request is cancelled\n"
     assert reason(await place.until_complete(pod), "Complete") == "Cancelled"
     after = (await place.vacate("explain", "db-0", "-o", "json")).out
     assert json.loads(after)["stage"] == "Cancelled"

@@ -67,7 +67,7 @@ def test_a_pod_asks_and_another_leaves_in_order(place: NodePlace) -> None:
         last_words = following.communicate(timeout=60)[0]
     assert last_words.splitlines() == ["alive", "asked to end after its hook"]
     # A kubelet says that a pod has ended before it is gone; who asked may have seen either.
-    assert place.shop("logs asker").lines()[-1] in ("pod/db-0 has ended", "pod/db-0 has left")
+    assert place.shop("logs asker").lines()[-1] in ("pod/db-0 terminated", "pod/db-0 evicted")
     place.gone(place.shop, "pod db-0")
     # Beside what the interceptor prints, its program logs what it serves.
     printed = [line for line in place.shop("logs backup").lines() if line.startswith("db-0: ")]

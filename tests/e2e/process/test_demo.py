@@ -39,7 +39,7 @@ def check_story(screen: str) -> None:
     assert f"Cordoned {node}" in screen
     ready = re.search(rf"All 12 pods are ready; (\d+) of them run on {node}", screen)
     assert ready
-    gone = set(re.findall(r"^(\S+) is gone", screen, re.MULTILINE))
+    gone = set(re.findall(r"^(\S+) is deleted", screen, re.MULTILINE))
     assert count == ready[1] == str(len(gone))
     turns = set(re.findall(r"^([a-z]+)-\S+: interceptor (\S+) has its turn", screen, re.MULTILINE))
     assert turns == {

@@ -68,7 +68,7 @@ def test_a_drain_in_a_pipe_ends_with_a_summary(town: Town) -> None:
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain."
-    assert "pod/default/simple is gone" in lines
+    assert "pod/default/simple evicted" in lines
     assert lines[-1].startswith("node/node-3 drained in ")
     assert "1 pod gone" in lines[-1]
     released = town.vacate("uncordon", "node-3")

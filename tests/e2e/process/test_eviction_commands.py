@@ -37,10 +37,10 @@ def now() -> str:
 
 def test_a_plain_pod_leaves_while_one_waits(town: Town) -> None:
     town.pod("plain")
-    done = town.vacate("evict", "pod/plain", "--wait", "--because", "kernel update")
+    done = town.vacate("evict", "pod/plain", "--wait", "--reason", "kernel update")
     assert (done.code, done.err) == (0, "")
     asked, *_, ended = done.out.splitlines()
-    assert asked == "pod/plain is asked to leave"
+    assert asked == "pod/plain eviction requested"
     assert re.fullmatch("pod/plain has (left|ended)", ended)
 
 
@@ -60,7 +60,7 @@ def test_some_of_several_pods_are_not_there(town: Town) -> None:
     town.pod("there", BACKUP)
     done = town.vacate("evict", "there", "nowhere", "--requester", JANE)
     assert done.code == 1
-    assert done.out == f"pod/there is asked to leave; {BACKUP} prepares it first\n"
+    assert done.out == f"pod/there eviction requested; first interceptor: {BACKUP}\n"
     assert done.err == f"error: pod/nowhere: {NOWHERE}\n"
     assert town.vacate("evict", "nowhere").err == f"error: {NOWHERE}\n"
 
@@ -79,7 +79,7 @@ def test_a_request_that_is_cancelled_while_one_waits(town: Town) -> None:
     until(lambda: town.vacate("cancel", "spared", "--requester", JANE).code == 0)
     out, _ = waiting.communicate(timeout=30)
     assert waiting.returncode == 3, out
-    assert "pod/spared stays: the request was cancelled" in out
+    assert "pod/spared not evicted: the request was cancelled" in out
 
 
 def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(town: Town) -> None:
@@ -101,7 +101,9 @@ def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(town: Town) -> N
     )
     out, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 5, out
-    assert f"error: pod/raw: interceptor {BACKUP} failed (the disk is full); the pod went on without" in out
+    assert (
+        f"error: pod/raw: interceptor {BACKUP} failed (the disk is full); it did not prepare the pod" in out
+    )
 
 
 def test_an_interrupted_wait_leaves_the_request(town: Town) -> None:
@@ -111,20 +113,20 @@ def test_an_interrupted_wait_leaves_the_request(town: Town) -> None:
     waiting.send_signal(signal.SIGINT)
     out, _ = waiting.communicate(timeout=30)
     assert waiting.returncode == 130
-    assert "What was asked for stays asked for: vacate status" in out
+    assert "The eviction requests remain; see: vacate status" in out
     assert town.request("kept")["spec"]["requesters"]
 
 
 def test_the_request_as_an_object(town: Town) -> None:
     town.pod("object", BACKUP)
-    done = town.vacate("evict", "object", "-o", "json", "--because", "because", "--requester", JANE)
+    done = town.vacate("evict", "object", "-o", "json", "--reason", "because", "--requester", JANE)
     printed = json.loads(done.out)
     assert printed["kind"] == "EvictionRequest"
     assert printed["spec"]["requesters"] == [{"name": JANE}]
     assert printed["metadata"]["annotations"]["vacate.dev/reason"] == "because"
     assert printed["metadata"]["ownerReferences"][0]["name"] == "object"
     (event,) = town.events(printed["metadata"]["name"], "EvictionRequested")
-    assert event["message"] == f"{JANE} asks pod object to leave: because"
+    assert event["message"] == f"{JANE} requested the eviction of pod object: because"
     both = yaml.safe_load(town.vacate("evict", "object", "kept", "-o", "yaml").out)
     assert (both["kind"], len(both["items"])) == ("List", 2)
 
@@ -216,23 +218,24 @@ def test_taking_back_one_of_two_requests(town: Town) -> None:
     town.pod("wanted", BACKUP)
     town.vacate("evict", "wanted", "--requester", DRAIN)
     joined = town.vacate("evict", "wanted", "--requester", JANE)
-    assert (
-        joined.out == f"pod/wanted is asked to leave, as {DRAIN} asked before; {BACKUP} prepares it first\n"
-    )
+    assert joined.out == f"pod/wanted eviction requested, also by {DRAIN}; first interceptor: {BACKUP}\n"
     stranger = town.vacate("cancel", "wanted", "--requester", "other.example.com")
     assert stranger.code == 1
-    assert "error: other.example.com does not ask pod wanted to leave; " in stranger.err
+    assert "error: other.example.com does not request the eviction of pod wanted; " in stranger.err
     assert DRAIN in stranger.err
     assert JANE in stranger.err
     assert town.vacate("cancel", "wanted", "--requester", JANE).out == (
-        f"pod/wanted is no longer asked to leave by {JANE}, but still by {DRAIN}\n"
+        f"pod/wanted eviction no longer requested by {JANE}, but still by {DRAIN}\n"
     )
     assert town.vacate("cancel", "wanted", "--requester", DRAIN).out == (
-        "pod/wanted may stay: nobody asks it to leave any more\n"
+        "pod/wanted is not evicted: the eviction request is cancelled\n"
     )
     until(lambda: "Cancelled" in town.vacate("status", "wanted").out)
     again = town.vacate("cancel", "wanted", "--requester", DRAIN)
-    assert (again.code, again.out) == (0, "pod/wanted may stay: the request is cancelled already\n")
+    assert (again.code, again.out) == (
+        0,
+        "pod/wanted is not evicted: the eviction request was cancelled before\n",
+    )
     assert town.vacate("evict", "wanted", "--requester", JANE).code == 0
     assert town.request("wanted")["spec"]["requesters"] == [{"name": JANE}]
 
@@ -250,7 +253,7 @@ def test_forbidden_and_overridden(town: Town) -> None:
     done = town.vacate("cancel", "held", "--override")
     assert done.code == 0
     assert done.out == (
-        "pod/held may stay: the interceptor's Forbid was set to Allow, and all requesters were removed "
+        "pod/held is not evicted: the interceptor's Forbid was set to Allow, and all requesters were removed "
         f"({JANE})\n"
     )
     request = town.request("held")
@@ -267,7 +270,7 @@ def test_overriding_where_nothing_is_forbidden(town: Town) -> None:
     town.pod("free", BACKUP)
     town.vacate("evict", "free", "--requester", JANE)
     done = town.vacate("cancel", "free", "--override")
-    assert (done.code, done.out) == (0, f"pod/free may stay: all requesters were removed ({JANE})\n")
+    assert (done.code, done.out) == (0, f"pod/free is not evicted: all requesters were removed ({JANE})\n")
 
 
 def test_taking_back_what_has_begun(town: Town) -> None:
@@ -278,17 +281,17 @@ def test_taking_back_what_has_begun(town: Town) -> None:
     done = town.vacate("cancel", "going", "--requester", JANE)
     assert done.code == 0
     assert done.out == (
-        "pod/going has begun to leave and goes all the same: nobody asks it to leave any more\n"
+        "pod/going is terminating already and cannot be kept: the eviction request is cancelled\n"
     )
 
 
 def test_nothing_to_take_back(town: Town) -> None:
     town.pod("calm")
-    assert town.vacate("cancel", "calm").err == "error: nobody asks pod calm to leave\n"
+    assert town.vacate("cancel", "calm").err == "error: there is no eviction request for pod calm\n"
     both = town.vacate("cancel", "calm", "nowhere", "--override")
     assert both.code == 1
     assert both.err.splitlines() == [
-        "error: pod/calm: nobody asks pod calm to leave",
+        "error: pod/calm: there is no eviction request for pod calm",
         f"error: pod/nowhere: {NOWHERE}",
     ]
 
@@ -296,18 +299,18 @@ def test_nothing_to_take_back(town: Town) -> None:
 def test_the_story_before_during_and_after(town: Town) -> None:
     town.pod("told", BACKUP, NOTIFY)
     before = town.vacate("explain", "told").out
-    assert before.startswith("Nobody asks pod told to leave.")
+    assert before.startswith("No eviction of pod told is requested.")
     assert [line for line in before.splitlines() if "would have its turn" in line] == [
         f"  1. {BACKUP} would have its turn.",
         f"  2. {NOTIFY} would have its turn.",
     ]
-    town.vacate("evict", "told", "--because", "kernel update")
+    town.vacate("evict", "told", "--reason", "kernel update")
     town.report("told", heartbeatTime=now(), message="Copied 3 of 9 GiB")
     during = town.vacate("explain", "pod/told").out
-    assert during.startswith(f"{BACKUP} prepares the leave of pod told.")
+    assert during.startswith(f"Interceptor {BACKUP} is preparing pod told for eviction.")
     assert "Reason given: kernel update" in during
-    assert "It says: Copied 3 of 9 GiB." in during
-    assert f"{NOTIFY} is asked instead" in during
+    assert "Its message: Copied 3 of 9 GiB." in during
+    assert f"{NOTIFY} is assigned" in during
     told = yaml.safe_load(town.vacate("explain", "told", "-o", "yaml").out)
     assert [one["state"] for one in told["interceptors"]] == ["Active", "Waiting"]
     town.vacate("cancel", "told", "--override")

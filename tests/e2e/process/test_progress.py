@@ -35,7 +35,7 @@ def test_waiting_on_a_terminal(town: Town, columns: int) -> None:
         variables={"KUBECONFIG": str(town.cluster.kubeconfig)}, terminal=(columns, 24),
     )  # fmt: skip
     assert shown.code == 4, shown.text
-    assert f"pod/{plain} is asked to leave\r\n" in shown.text
+    assert f"pod/{plain} eviction requested\r\n" in shown.text
     assert "Intercepting" in shown.text
     assert BACKUP in shown.plain
     ended = re.search(rf"{ERASED}pod/{plain} has (left|ended)\r\n", shown.text)

@@ -92,7 +92,7 @@ class Deputy:
             self._evict(obj, fates)
             return
         if isinstance(action, Assign):
-            assert target.departure is None, "handed over while the pod terminates"
+            assert target.termination is None, "handed over while the pod terminates"
             if action.turn is Turn.PREVIOUS_TIMED_OUT:
                 self.server.judge.gives_up(obj, self.now, self.watching_since)
         patch = patch_of(read(obj), action, self.now)

@@ -181,7 +181,7 @@ def test_a_terminal_phase_is_an_end(phase: str, terminal: bool) -> None:
 
 def test_a_pod_that_terminates_departs() -> None:
     going = pod(deletionTimestamp=when(seconds=30), finalizers=["a.example/x"])
-    expected = Target(departure=Termination(at(seconds=30), ("a.example/x",), "node-1"))
+    expected = Target(termination=Termination(at(seconds=30), ("a.example/x",), "node-1"))
     assert target_of(read(request()), read_pod(going)) == expected
 
 

@@ -44,9 +44,9 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize(
     ("ending", "stage", "message"),
     [
-        (Ending.POD_DELETED, "Complete", "The pod is gone."),
-        (Ending.POD_TERMINATED, "Complete", "The pod has ended."),
-        (Ending.CANCELLED, "Cancelled", "Nobody requests the eviction any more."),
+        (Ending.POD_DELETED, "Complete", "The pod is deleted."),
+        (Ending.POD_TERMINATED, "Complete", "The pod has terminated."),
+        (Ending.CANCELLED, "Cancelled", "The eviction request is cancelled."),
     ],
 )
 def test_a_plain_request_ends_with_one_write(ending: Ending, stage: str, message: str) -> None:
@@ -67,7 +67,7 @@ def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
     assert finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW) == {
         "metadata": GUARD,
         "status": {
-            "message": "The pod is gone.",
+            "message": "The pod is deleted.",
             "activeInterceptorName": None,
             "activeInterceptorCompleted": None,
             "expectedInterceptorFinishTime": None,
@@ -80,9 +80,9 @@ def test_the_end_clears_what_was_of_the_active_one_and_keeps_its_turn() -> None:
                     when(),
                     f"{FIRST} {when(minutes=-5)} pod-gone {when()} Copying.",
                 ),
-                condition("Progressing", "False", "Complete", when(), "The pod is gone."),
+                condition("Progressing", "False", "Complete", when(), "The pod is deleted."),
                 MINE_TOO,
-                condition("Complete", "True", "PodDeleted", when(), "The pod is gone."),
+                condition("Complete", "True", "PodDeleted", when(), "The pod is deleted."),
             ],
         },
     }
@@ -117,7 +117,7 @@ def test_the_end_leaves_policy_heartbeat_and_counter_as_they_were() -> None:
 
 
 def test_a_message_that_says_it_already_is_not_sent_again() -> None:
-    obj = request(message="The pod is gone.")
+    obj = request(message="The pod is deleted.")
     assert "message" not in finish_patch(read(obj), Finish(Ending.POD_DELETED), NOW)["status"]
 
 
@@ -132,7 +132,7 @@ def test_what_is_over_is_settled() -> None:
 
 def test_the_first_turn() -> None:
     patch = assign_patch(read(request(FIRST, SECOND)), Assign(FIRST, Turn.FIRST), NOW)
-    message = f"{FIRST} is asked to prepare the pod's leave."
+    message = f"Interceptor {FIRST} is active."
     assert patch == {
         "metadata": GUARD,
         "status": {
@@ -157,15 +157,15 @@ def test_the_first_turn() -> None:
             Turn.PREVIOUS_COMPLETED,
             {"activeInterceptorCompleted": True},
             "completed",
-            "has done its part",
+            "has completed",
             "Copying.",
         ),
-        (Turn.PREVIOUS_TIMED_OUT, {}, "timed-out", "did not report in time", "Copying."),
+        (Turn.PREVIOUS_TIMED_OUT, {}, "timed-out", "timed out", "Copying."),
         (
             Turn.PREVIOUS_TIMED_OUT,
             {"heartbeatTime": when(minutes=-5)},
             "never-responded",
-            "did not report in time",
+            "timed out",
             "",
         ),
     ],
@@ -173,7 +173,7 @@ def test_the_first_turn() -> None:
 def test_the_turn_passes_on(turn: Turn, status: Obj, fate: str, words: str, said: str) -> None:
     obj = at_work(expectedInterceptorFinishTime=when(hours=1), **status)
     patch = assign_patch(read(obj), Assign(SECOND, turn, FIRST), NOW)
-    message = f"{FIRST} {words}. {SECOND} is asked next."
+    message = f"{FIRST} {words}. Interceptor {SECOND} is active."
     assert patch == {
         "metadata": GUARD,
         "status": {
@@ -241,7 +241,7 @@ def test_a_turn_that_failed_or_was_declined_is_not_called_completed(
     theirs = condition(f"{FIRST}/{kind}", "True", reason, when(), "The disk\nis full")
     obj = at_work(activeInterceptorCompleted=True, conditions=[ASSIGNED, INTERCEPTING, theirs])
     patch = assign_patch(read(obj), Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST), NOW)
-    assert patch["status"]["message"] == f"{FIRST} {words}. {SECOND} is asked next."
+    assert patch["status"]["message"] == f"{FIRST} {words}. Interceptor {SECOND} is active."
     assignment = by_type(patch)["InterceptorAssigned"]
     assert assignment["reason"] == f"Previous{kind}"
     assert assignment["message"] == f"{FIRST} {when(minutes=-5)} {result} {when()} The disk is full"
@@ -265,7 +265,7 @@ def test_a_time_out_of_the_last_one_leaves_a_trace_once() -> None:
     obj = last(heartbeatTime=when(minutes=-31))
     patch = last_turn_patch(read(obj), NOW)
     assert patch is not None
-    message = f"{LAST} did not report in time. The pod is evicted unprepared."
+    message = f"{LAST} timed out. The pod is evicted unprepared."
     assert patch["status"]["message"] == message
     assignment = by_type(patch)["InterceptorAssigned"]
     assert (assignment["status"], assignment["lastTransitionTime"]) == ("True", when(minutes=-5))

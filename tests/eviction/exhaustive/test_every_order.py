@@ -130,7 +130,7 @@ def _nobody_is_given_up(patch: pytest.MonkeyPatch) -> None:
 
 
 def _the_server_passes_no_turn_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(turns, "may_pass_on", lambda process, now: process.active is None)
+    patch.setattr(turns, "may_hand_over", lambda process, now: process.active is None)
 
 
 @pytest.mark.parametrize(

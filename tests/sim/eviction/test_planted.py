@@ -45,7 +45,7 @@ def ends_when_the_pod_begins_to_leave(patch: pytest.MonkeyPatch) -> None:
     ending = engine._ending
 
     def early(process: Any, target: Any) -> Any:
-        return Ending.POD_DELETED if target.departure is not None else ending(process, target)
+        return Ending.POD_DELETED if target.termination is not None else ending(process, target)
 
     patch.setattr(engine, "_ending", early)
 

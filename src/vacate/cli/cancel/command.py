@@ -25,7 +25,7 @@ from vacate.sdk import Requester
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of
 
-GOES = "has begun to leave and goes all the same:"
+GOES = "is terminating already and cannot be kept:"
 
 
 @click.command()
@@ -35,7 +35,7 @@ GOES = "has begun to leave and goes all the same:"
     "--requester",
     type=subdomain,
     metavar="NAME",
-    help="Whose request; USER.cli.vacate.dev by default, USER being the one the cluster knows you as.",
+    help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )
 @click.option(
     "--override", "overriding", is_flag=True, help="Remove every requester, even where that is forbidden."
@@ -44,11 +44,11 @@ GOES = "has begun to leave and goes all the same:"
 def cancel(
     pods: tuple[str, ...], selector: str, requester: str | None, overriding: bool, reach: Connection
 ) -> None:
-    """Take back the request that pods leave.
+    """Cancel eviction requests.
 
-    Without --override only one's own name is taken out: whoever else asked still wants the pod gone. With
-    it every name is removed; where an interceptor has forbidden that, the policy is set back to Allow first,
-    and an Event says who did it.
+    Without --override only your own requester name is removed; the request continues for other requesters.
+    With it every requester is removed. Where an interceptor has forbidden cancellation, it is allowed again
+    first, and an Event records who did that.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
@@ -62,11 +62,11 @@ def cancel(
             chosen = tuple(dict.fromkeys(pods)) or await _selected(
                 cluster, selector, "" if overriding else name
             )
-            for pod, said in await each(chosen, cancelling.cancel):
-                if isinstance(said, VacateError):
-                    codes.append(complain(pod, said))
+            for pod, result in await each(chosen, cancelling.cancel):
+                if isinstance(result, VacateError):
+                    codes.append(complain(pod, result))
                 else:
-                    terminal.echo(f"pod/{pod} {said}")
+                    terminal.echo(f"pod/{pod} {result}")
 
     if run_until_signalled(work):
         interrupted()
@@ -102,12 +102,12 @@ class Cancelling:
         found = await find(self._cluster, pod)
         request, there = found.typed_request, found.typed_pod
         if request is None:
-            raise ConfigError(f"nobody asks pod {pod} to leave")
+            raise ConfigError(f"there is no eviction request for pod {pod}")
         if request.complete:
             return _over(request, there)
-        said = await (self._override(request) if self._overriding else self._withdraw(request))
+        result = await (self._override(request) if self._overriding else self._withdraw(request))
         # Once an eviction is accepted, cancelling changes only the request.
-        return said.replace(STAYS, GOES, 1) if there is not None and there.terminating else said
+        return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
 
     async def _override(self, request: EvictionRequest) -> str:
         return await override(self._cluster, request, self._requester.name)
@@ -117,27 +117,27 @@ class Cancelling:
         if not await self._requester.withdraw(request):
             names = listed([one.name for one in request.spec.requesters])
             raise ConfigError(
-                f"{own} does not ask pod {pod_of(request)} to leave; {names or 'nobody'} does: name "
-                "another one with --requester, or remove all with --override"
+                f"{own} does not request the eviction of pod {pod_of(request)}; requesters: "
+                f"{names or 'none'}. Choose one with --requester, or remove all with --override"
             )
         others = [one.name for one in request.spec.requesters if one.name != own]
         if others:
-            return f"is no longer asked to leave by {own}, but still by {listed(others)}"
-        return f"{STAYS} nobody asks it to leave any more"
+            return f"eviction no longer requested by {own}, but still by {listed(others)}"
+        return f"{STAYS} the eviction request is cancelled"
 
 
 def _over(request: EvictionRequest, pod: Pod | None) -> str:
-    """A request that is over: fine where it was cancelled, too late where the pod has gone or ended."""
+    """A complete request: fine where it was cancelled, too late where the pod is deleted or terminated."""
     if shown_stage(request) is Stage.CANCELLED:
-        return f"{STAYS} the request is cancelled already"
+        return f"{STAYS} the eviction request was cancelled before"
     name = pod_of(request)
     if pod is None or pod.metadata.uid != request.metadata.name:
-        raise ConfigError(f"it is too late: pod {name} has left")
+        raise ConfigError(f"it is too late: pod {name} is evicted")
     if not pod.terminal:
         raise ConfigError(
-            f"the request is complete, but pod {name} is still there: its status was not written by the "
+            f"the request is complete, but pod {name} still exists: its status was not written by the "
             "controller. Nothing evicts the pod any more"
         )
-    held = f"; its removal waits for its finalizers: {listed(pod.metadata.finalizers)}"
+    held = f"; its deletion waits for its finalizers: {listed(pod.metadata.finalizers)}"
     held = held if pod.terminating and pod.metadata.finalizers else ""
-    raise ConfigError(f"it is too late: the containers of pod {name} have ended{held}")
+    raise ConfigError(f"it is too late: pod {name} has terminated{held}")

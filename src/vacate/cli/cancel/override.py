@@ -12,7 +12,7 @@ from vacate.errors import Conflict, VacateError
 from vacate.eviction.dialects.registry import dialect_of
 from vacate.views.phrases import listed
 
-STAYS = "may stay:"
+STAYS = "is not evicted:"
 _ATTEMPTS = 20
 
 
@@ -29,13 +29,13 @@ async def override(cluster: Cluster, request: EvictionRequest, requester: str) -
 
 
 class Overriding:
-    """One request that is cancelled over the heads of others, and what has come of it so far."""
+    """One request that is cancelled for all requesters, and what is done so far."""
 
     def __init__(self, cluster: Cluster, request: EvictionRequest) -> None:
         self._cluster = cluster
         self._request = request
-        self.allowed = False  # whether Forbid was in the way and is undone
-        self.removed = ""  # whose names are gone
+        self.allowed = False  # whether Forbid was set and is undone
+        self.removed = ""  # whose names are removed
 
     async def run(self) -> None:
         """Do it, however others write meanwhile; VacateError where it cannot be done."""
@@ -64,7 +64,7 @@ class Overriding:
         names = listed([one.name for one in self._request.spec.requesters])
         if names:
             await _empty(self._cluster, self._request)
-        self.removed = names or "nobody"
+        self.removed = names or "none"
 
 
 async def _allow(cluster: Cluster, request: EvictionRequest) -> EvictionRequest:
@@ -97,5 +97,5 @@ def _guarded(request: EvictionRequest, patch: Obj) -> Obj:
 
 
 async def _user(cluster: Cluster, requester: str) -> str:
-    """Who the server takes us for; the requester's name where it does not say."""
+    """The user as the server knows it; the requester's name where that is unknown."""
     return await cluster_user(cluster) or requester

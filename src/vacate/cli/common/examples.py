@@ -21,7 +21,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "install": (
         ("install --wait", "install or upgrade, and wait until it is ready"),
-        ("install --dry-run", "say what would change"),
+        ("install --dry-run", "show what would change"),
         ("install --print > vacate.yaml", "objects for a repository"),
     ),
     "uninstall": (
@@ -40,15 +40,15 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     "demo": (("demo", "watch a node being drained, for about half a minute"),),
     "drain": (
         ("drain node-1 --ignore-daemonsets", "drain a node, and follow it"),
-        ("drain node-1 --dry-run", "say what would happen and what would block it"),
+        ("drain node-1 --dry-run", "show what would happen and what would block it"),
         ("drain -l pool=old --max-nodes 25% --detach", "a quarter of a pool at a time, without waiting"),
         ("drain --follow drain-node-1", "return to a drain that is under way"),
-        ("drain --cancel drain-node-1", "call it off, and undo what it did"),
+        ("drain --cancel drain-node-1", "cancel it, and undo what it did"),
     ),
-    "uncordon": (("uncordon node-1", "let the node take pods again"),),
+    "uncordon": (("uncordon node-1", "make the node schedulable again"),),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
-        ('evict web-1 --because "kernel update" --wait', "say why, and wait until it is gone"),
+        ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),
         ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
     ),
     "delete": (
@@ -68,7 +68,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("cancel web-1 --override", "for everyone, as an administrator"),
     ),
     "explain": (
-        ("explain web-1", "what is awaited, and what to do"),
+        ("explain web-1", "what the eviction waits for, and what to do"),
         ("explain pod/web-1 -n shop -o json", "the same for a program"),
     ),
     "version": (

@@ -1,4 +1,4 @@
-"""How a command ends: what went wrong is a line each, and the exit code tells what kind of end it was."""
+"""How a command ends: one line for each error, and an exit code for the kind of result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIDE_BY_SIDE = 16
 
 
 def end(codes: Sequence[int]) -> NoReturn:
-    """Leave with the code that says most."""
+    """Exit with the most telling code."""
     sys.exit(next((code for code in _WEIGHT if code in codes), 0))
 
 

@@ -48,9 +48,9 @@ def next_steps() -> list[str]:
     name = program_name()
     return [
         "Try next",
-        f"  {name} up                  a cluster to keep; it says how kubectl reaches it",
+        f"  {name} up                  a cluster to keep; prints how to connect kubectl",
         f"  {name} evict POD --wait    request an eviction there, and watch it",
-        f"  {name} explain POD         why a pod is still there, and what to do",
+        f"  {name} explain POD         why a pod is not evicted yet, and what to do",
         "  docs/tutorial/first-interceptor.md    prepare a pod's eviction yourself",
     ]
 

@@ -12,9 +12,9 @@ from vacate.eviction.model import Stage
 from vacate.views.budgets import budgets_named_in
 from vacate.views.statusrows import pod_of
 
-LEAVING, EVICTING, BLOCKED = "terminating", "evicting", "waiting for budget"
+TERMINATING, EVICTING, BLOCKED = "terminating", "evicting", "waiting for budget"
 _FILLS = "▒▓▒▓"
-_WAITS, _LEAVES = "·", "█"
+_WAITS, _TERMINATES = "·", "█"
 LEGEND = "▒▓ interceptor   · waiting   █ terminating"
 """What the strips consist of."""
 
@@ -43,7 +43,7 @@ class Course:
 
     def turn(self, label: str, now: float) -> bool:
         """Something else begins; False where it is no news. A pod that leaves does not come back."""
-        if self.gone or self.label in (label, LEAVING):
+        if self.gone or self.label in (label, TERMINATING):
             return False
         if self.steps:
             self.steps[-1].ended = now
@@ -61,7 +61,7 @@ class Course:
 
 
 class Timeline:
-    """The courses of all pods that were asked to leave."""
+    """The courses of all pods whose eviction is requested."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.courses: dict[str, Course] = {}
@@ -85,24 +85,24 @@ class Timeline:
             self._say(_line(pod, label, request))
 
     def see_pod(self, pod: Pod, now: float, *, gone: bool) -> None:
-        """A pod has changed or is gone; those that nobody asked do not count."""
+        """A pod has changed or is deleted; those without an eviction request do not count."""
         course = self.courses.get(pod.metadata.name)
         if course is None:
             return
         if gone:
             if course.end(now):
-                self._say(f"{course.pod} is gone")
-        elif pod.terminating and course.turn(LEAVING, now):
+                self._say(f"{course.pod} is deleted")
+        elif pod.terminating and course.turn(TERMINATING, now):
             self._say(f"{course.pod} is terminating")
 
 
 def bar(course: Course, length: float, width: int) -> str:
-    """The course as a strip: interceptors in turn light and dark, waiting as dots, leaving solid."""
+    """The course as a strip: interceptors in turn light and dark, waiting as dots, terminating solid."""
     strip = [" "] * width
     turns = 0
     for step in course.steps:
-        fill = _LEAVES if step.label == LEAVING else _WAITS
-        if step.label not in (LEAVING, EVICTING) and not step.label.startswith(BLOCKED):
+        fill = _TERMINATES if step.label == TERMINATING else _WAITS
+        if step.label not in (TERMINATING, EVICTING) and not step.label.startswith(BLOCKED):
             fill, turns = _FILLS[turns % len(_FILLS)], turns + 1
         first, last = (int(moment / length * width) if length else 0 for moment in (step.began, step.ended))
         for place in range(first, min(max(last, first + 1), width)):
@@ -111,7 +111,7 @@ def bar(course: Course, length: float, width: int) -> str:
 
 
 def steps_of(course: Course) -> list[str]:
-    """Each step with its beginning and its end; to be evicted takes but a moment."""
+    """Each step with its beginning and its end; an eviction that takes no time is not shown."""
     return [
         f"{step.label} {step.began:.1f}-{step.ended:.1f} s"
         for step in course.steps
@@ -125,7 +125,7 @@ def _label(request: EvictionRequest) -> str:
         return request.status.active_interceptor_name or ""
     if stage is Stage.BLOCKED:
         return f"{BLOCKED} {', '.join(budgets_named_in(request.status.message)) or 'unknown'}"
-    return {Stage.EVICTING: EVICTING, Stage.TERMINATING: LEAVING}.get(stage, "")
+    return {Stage.EVICTING: EVICTING, Stage.TERMINATING: TERMINATING}.get(stage, "")
 
 
 def _line(pod: str, label: str, request: EvictionRequest) -> str:
@@ -133,4 +133,4 @@ def _line(pod: str, label: str, request: EvictionRequest) -> str:
         return f"{pod} is blocked: {request.status.message.rpartition('. ')[2]}"
     if label == EVICTING:
         return f"{pod} is being evicted"
-    return f"{pod} is terminating" if label == LEAVING else f"{pod}: interceptor {label} has its turn"
+    return f"{pod} is terminating" if label == TERMINATING else f"{pod}: interceptor {label} has its turn"

@@ -78,7 +78,7 @@ class Screen:
         text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
         for word, style in _STYLES.items():
             text.highlight_words([word], style)
-        text.highlight_words(["Pods by node", "Eviction requests", "What happened last"], "bold")
+        text.highlight_words(["Pods by node", "Eviction requests", "Recent events"], "bold")
         return text
 
 
@@ -93,7 +93,7 @@ def drawn(view: View, nodes: Sequence[str], recent: Sequence[str], width: int) -
         "Eviction requests",
         *(_requests(view) or ["  none yet"]),
         "",
-        "What happened last",
+        "Recent events",
         *(f"  {safe(line)}" for line in recent),
     ]
     return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]

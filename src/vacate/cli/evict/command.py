@@ -44,17 +44,17 @@ from vacate.views.phrases import command_line, listed, span
 
 _WATCHES = 64  # each pod that is waited for holds a connection
 _ENDS = {
-    Ending.POD_DELETED: "has left",
-    Ending.POD_TERMINATED: "has ended",
-    Ending.CANCELLED: "stays: the request was cancelled",
+    Ending.POD_DELETED: "evicted",
+    Ending.POD_TERMINATED: "terminated",
+    Ending.CANCELLED: "not evicted: the request was cancelled",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """What was asked for on the command line."""
+class EvictOptions:
+    """The options of the command."""
 
-    because: str = ""
+    reason: str = ""
     deadline: dt.timedelta | None = None
     wait: bool = False
     timeout: dt.timedelta | None = None
@@ -64,29 +64,29 @@ class Asking:
 @click.command()
 @click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @selector_option("Every pod with these labels instead.")
-@click.option("--because", default="", metavar="TEXT", help="Why; kept on the request for people to read.")
+@click.option(
+    "--reason", default="", metavar="TEXT", help="Why the eviction is requested; kept on the request."
+)
 @click.option(
     "--requester",
     type=subdomain,
     metavar="NAME",
-    help="Who asks; USER.cli.vacate.dev by default, USER being the one the cluster knows you as.",
+    help="Name of the requester; USER.cli.vacate.dev by default, where USER is your user in the cluster.",
 )
 @click.option(
     "--deadline",
     type=span_between(MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS),
     metavar="SPAN",
-    help="How long an interceptor may be silent, 10m to 24h; 30m by default.",
+    help="Heartbeat deadline of interceptors, 10m to 24h; 30m by default.",
 )
-@click.option("--wait", is_flag=True, help="Return when the pods have left, or the requests are cancelled.")
-@click.option(
-    "--timeout", type=span_between(), metavar="SPAN", help="Wait no longer than that; implies --wait."
-)
+@click.option("--wait", is_flag=True, help="Wait until the pods are evicted or the requests are cancelled.")
+@click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @cluster_options
 @output_option()
 def evict(
     pods: tuple[str, ...],
     selector: str,
-    because: str,
+    reason: str,
     requester: str | None,
     deadline: dt.timedelta | None,
     wait: bool,
@@ -94,16 +94,16 @@ def evict(
     reach: Connection,
     output: str,
 ) -> None:
-    """Ask pods to leave.
+    """Request the eviction of pods.
 
-    Their interceptors prepare the leave one after the other; then they are evicted, as far as disruption
-    budgets allow. POD is NAME or pod/NAME. Who asks for a pod that is asked already joins the request.
+    Interceptors prepare each pod one after the other; then it is evicted, as far as disruption budgets
+    allow. POD is NAME or pod/NAME. If a request for the pod exists already, you join it as a requester.
 
-    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled, 4 timed out, and 5 gone
-    without the preparation of an interceptor that failed or timed out.
+    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled, 4 timed out, and 5 evicted
+    unprepared, because an interceptor failed or timed out.
     """
     check_choice(pods, selector)
-    asking = Asking(because.strip(), deadline, wait or timeout is not None, timeout, output)
+    options = EvictOptions(reason.strip(), deadline, wait or timeout is not None, timeout, output)
     codes: list[int] = []
 
     async def work() -> None:
@@ -115,10 +115,10 @@ def evict(
                 entropy=system_entropy(),
             )
             chosen = tuple(dict.fromkeys(pods)) or await _selected(cluster, selector)
-            codes.extend(await Eviction(cluster, who, asking).run(chosen))
+            codes.extend(await Eviction(cluster, who, options).run(chosen))
 
     if run_until_signalled(work):
-        terminal.echo(f"Interrupted. What was asked for stays asked for: {program_name()} status", err=True)
+        terminal.echo(f"Interrupted. The eviction requests remain; see: {program_name()} status", err=True)
         sys.exit(INTERRUPTED)
     end(codes)
 
@@ -133,53 +133,53 @@ async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
 class Eviction:
     """One call of the command."""
 
-    def __init__(self, cluster: Cluster, requester: Requester, asking: Asking) -> None:
+    def __init__(self, cluster: Cluster, requester: Requester, options: EvictOptions) -> None:
         self._cluster = cluster
         self._requester = requester
-        self._asking = asking
-        self._room = asyncio.Semaphore(_WATCHES)
+        self._options = options
+        self._slots = asyncio.Semaphore(_WATCHES)
 
     async def run(self, pods: tuple[str, ...]) -> list[int]:
-        """Ask, wait where wanted, say what came of it; the codes of all ends."""
+        """Request, wait where wanted, print the results; the exit codes of all pods."""
         codes: list[int] = []
         requests: dict[str, EvictionRequest] = {}
-        for pod, asked in await each(pods, self._ask):
-            if isinstance(asked, VacateError):
-                codes.append(complain(pod, asked))
+        for pod, requested in await each(pods, self._request):
+            if isinstance(requested, VacateError):
+                codes.append(complain(pod, requested))
                 continue
-            requests[pod] = asked
-            self._say(pod, how_asked(asked, self._requester.name))
-        if self._asking.wait:
+            requests[pod] = requested
+            self._say(pod, how_requested(requested, self._requester.name))
+        if self._options.wait:
             async with self._progress(requests):
                 codes += await asyncio.gather(*(self._wait(pod, requests) for pod in list(requests)))
-        if self._asking.output:
+        if self._options.output:
             self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
         return codes
 
     def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
-        if self._asking.output or not requests:
+        if self._options.output or not requests:
             return contextlib.nullcontext()
         return shown_progress(self._cluster, {one.metadata.name: pod for pod, one in requests.items()})
 
-    async def _ask(self, pod: str) -> EvictionRequest:
-        deadline = self._asking.deadline
+    async def _request(self, pod: str) -> EvictionRequest:
+        deadline = self._options.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
-        because, own = self._asking.because, self._requester.name
+        reason, own = self._options.reason, self._requester.name
         namespace = self._cluster.namespace
         try:
-            request = await self._requester.request(pod, namespace, reason=because, deadline_seconds=seconds)
+            request = await self._requester.request(pod, namespace, reason=reason, deadline_seconds=seconds)
         except NotFound as error:
             raise not_found_in(error, namespace) from error
-        if because:
-            said = f"{own} asks pod {pod} to leave: {because}"
-            await note(self._cluster, request, REQUESTED, said)
+        if reason:
+            message = f"{own} requested the eviction of pod {pod}: {reason}"
+            await note(self._cluster, request, REQUESTED, message)
         return request
 
     async def _wait(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
-        timeout = self._asking.timeout
+        timeout = self._options.timeout
         seconds = None if timeout is None else timeout.total_seconds()
         try:
-            async with asyncio.timeout(seconds), self._room:
+            async with asyncio.timeout(seconds), self._slots:
                 result = await self._requester.wait(requests[pod])
         except TimeoutError:
             return await self._late(pod, requests)
@@ -196,33 +196,34 @@ class Eviction:
     async def _late(self, pod: str, requests: dict[str, EvictionRequest]) -> int:
         now = await self._requester.find(requests[pod]) or requests[pod]
         requests[pod] = now
-        waited = span(self._asking.timeout or dt.timedelta())
-        tell = command_line(program_name(), "explain", pod, "-n", self._cluster.namespace)
-        terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {tell}", err=True)
+        waited = span(self._options.timeout or dt.timedelta())
+        explain = command_line(program_name(), "explain", pod, "-n", self._cluster.namespace)
+        terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {explain}", err=True)
         return TIMED_OUT
 
     def _say(self, pod: str, text: str) -> None:
-        if not self._asking.output:
+        if not self._options.output:
             terminal.echo(f"pod/{pod} {text}")
 
     def _print(self, objs: list[Obj], *, single: bool) -> None:
         if single and objs:
-            print_object(objs[0], self._asking.output)
+            print_object(objs[0], self._options.output)
         elif not single:
-            print_objects(objs, self._asking.output)
+            print_objects(objs, self._options.output)
 
 
-def how_asked(request: EvictionRequest, own: str) -> str:
-    """What has come of asking, as the rest of a sentence that begins with the pod."""
+def how_requested(request: EvictionRequest, own: str) -> str:
+    """The result of a request, as the rest of a sentence that begins with the pod."""
     names = [one.name for one in request.spec.requesters]
     if own not in names:
-        return f"leaves already, asked by {listed(names) or 'others'}; nobody can join or cancel that"
+        requesters = listed(names) or "others"
+        return f"eviction already requested by {requesters}; it can no longer be joined or cancelled"
     others = [name for name in names if name != own]
-    text = f"is asked to leave, as {listed(others)} asked before" if others else "is asked to leave"
+    text = f"eviction requested, also by {listed(others)}" if others else "eviction requested"
     if ADMITTED_STAMP not in request.metadata.annotations:
-        return f"{text}; but this did not pass Vacate's admission, and nobody processes it"
+        return f"{text}, but it did not pass Vacate's admission and is not processed"
     first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
-    return f"{text}; {first} prepares it first" if first else text
+    return f"{text}; first interceptor: {first}" if first else text
 
 
 def _ended(result: Result) -> str:
@@ -233,16 +234,16 @@ def _ended(result: Result) -> str:
 
 
 def unprepared(result: Result) -> list[str]:
-    """A sentence for each interceptor that failed or timed out: the pod went on without its preparation."""
+    """A sentence for each interceptor that failed or timed out: the pod was evicted unprepared."""
     how = {
         TurnResult.FAILED: "failed",
         TurnResult.TIMED_OUT: "timed out",
-        TurnResult.NEVER_RESPONDED: "timed out and never responded",
+        TurnResult.NEVER_RESPONDED: "timed out without responding",
     }
     return [
         f"interceptor {turn.interceptor} {how[turn.result]}"
         + (f" ({plain(turn.message).rstrip('.')})" if turn.message else "")
-        + "; the pod went on without its preparation"
+        + "; it did not prepare the pod"
         for turn in result.failures
     ]
 

@@ -21,21 +21,21 @@ _TICK_SECONDS = 1.0
 
 
 def progress_text(row: Row) -> str:
-    """How it stands, as the rest of a sentence that begins with the pod."""
-    said = f": {row.message}" if row.message != NOTHING else ""
+    """The progress, as the rest of a sentence that begins with the pod."""
+    message = f": {row.message}" if row.message != NOTHING else ""
     match row.stage:
         case Stage.INTERCEPTING.value if row.active != NOTHING:
             eta = f" (ETA {row.eta})" if row.eta != NOTHING else ""
-            return f"waits for interceptor {row.active}{eta}{said}"
+            return f"waits for interceptor {row.active}{eta}{message}"
         case Stage.INTERCEPTING.value:
-            return f"waits for its first interceptor to be asked{said}"
+            return f"waits for its first interceptor{message}"
         case Stage.BLOCKED.value:
-            return f"is blocked by {row.blocked_by}{said}"
+            return f"is blocked by {row.blocked_by}{message}"
         case Stage.EVICTING.value:
-            return f"is being evicted{said}"
+            return f"is being evicted{message}"
         case Stage.TERMINATING.value:
-            return f"is terminating{said}"
-    return f"is {row.stage}{said}"
+            return f"is terminating{message}"
+    return f"is {row.stage}{message}"
 
 
 class Progress:

@@ -1,4 +1,4 @@
-"""`vacate explain`: how a pod's leave stands, in sentences."""
+"""`vacate explain`: the state of a pod's eviction, in sentences."""
 
 from __future__ import annotations
 
@@ -27,42 +27,45 @@ from vacate.views.sections.unrequested import explain_unrequested
 @cluster_options
 @output_option()
 def explain(pod: str, reach: Connection, output: str) -> None:
-    """Tell how a pod's leave stands.
+    """Explain the state of a pod's eviction.
 
-    Every interceptor in order and what became of it, what has happened, what is awaited, what will happen
-    next and when, and what you can do about it. POD is NAME or pod/NAME.
+    Shows every interceptor in order with the state of its turn, what has happened, what the eviction waits
+    for, what happens next and when, and what you can do. POD is NAME or pod/NAME.
 
     Exit codes: 0 done, 1 refused or failed, also without such a pod, 2 usage, 130 interrupted.
     """
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            story, readable = await _story(cluster, pod)
+            explanation, readable = await _explanation(cluster, pod)
         if output:
-            print_object(as_object(story), output)
+            print_object(as_object(explanation), output)
             return
-        terminal.echo_lines(as_lines(story, _width()))
+        terminal.echo_lines(as_lines(explanation, _width()))
         if not readable:
-            terminal.echo("You may not read disruption budgets here; what they say is left out.", err=True)
+            terminal.echo(
+                "You may not read disruption budgets in this namespace; they are not explained.",
+                err=True,
+            )
 
     if run_until_signalled(work):
         interrupted()
 
 
-async def _story(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
+async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
     found = await find(cluster, pod)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
-        return _unasked(found, cluster, budgets or []), budgets is not None
+        return _unrequested(found, cluster, budgets or []), budgets is not None
     refused_at = await last_refusal(cluster, request) if request.status.pod_eviction_status else None
-    story = explanation_of(
+    explanation = explanation_of(
         request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
     )
-    return story, budgets is not None
+    return explanation, budgets is not None
 
 
-def _unasked(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
+def _unrequested(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:
     pod = found.typed_pod
     assert found.pod is not None
     assert pod is not None

@@ -1,4 +1,4 @@
-"""A story on the screen, and as an object for programs."""
+"""An explanation as text, and as an object for programs."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from vacate.cli.common.terminal import safe
 from vacate.views.explanation import Explanation, TurnView
 
 
-def as_text(story: Explanation, width: int = 0) -> str:
-    """The story with its headings; lines are broken at the width, where there is one."""
-    return "\n".join(as_lines(story, width))
+def as_text(explanation: Explanation, width: int = 0) -> str:
+    """The explanation with its headings; lines are broken at the width, where there is one."""
+    return "\n".join(as_lines(explanation, width))
 
 
-def as_lines(story: Explanation, width: int = 0) -> list[str]:
-    """The same, line by line: a break within what others wrote does not begin a new one."""
+def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
+    """The same, line by line: a line break in a text of others does not begin a new line."""
     parts = [
-        ("", [story.headline, *story.asked]),
-        ("Interceptors, in the order of turns:", _numbered(story.turns)),
-        ("What has happened:", story.happened),
-        ("What is awaited:", story.awaited),
-        ("What happens next:", story.next),
+        ("", [explanation.headline, *explanation.requested]),
+        ("Interceptors, in the order of turns:", _numbered(explanation.turns)),
+        ("What has happened:", explanation.happened),
+        ("What it waits for:", explanation.awaited),
+        ("What happens next:", explanation.next),
     ]
     blocks = [_block(title, texts, width) for title, texts in parts if texts]
-    if story.remedies:
-        blocks.append(["What you can do:", *_remedies(story, width)])
+    if explanation.remedies:
+        blocks.append(["What you can do:", *_remedies(explanation, width)])
     return [line for block in blocks for line in ("", *block)][1:]
 
 
-def as_object(story: Explanation) -> Obj:
-    """The story for programs: the same sentences, and the moments as times."""
+def as_object(explanation: Explanation) -> Obj:
+    """The explanation for programs: the same sentences, with exact times."""
     return {
-        "namespace": story.namespace,
-        "pod": story.pod,
-        "evictionRequest": story.request,
-        "stage": story.stage.value if story.stage else "",
-        "headline": story.headline,
-        "asked": list(story.asked),
-        "interceptors": [_turn(turn) for turn in story.turns],
-        "happened": list(story.happened),
-        "awaited": list(story.awaited),
-        "next": list(story.next),
-        "nextAt": format_exact_time(story.next_at) if story.next_at else None,
-        "remedies": [{"text": one.text, "command": one.command} for one in story.remedies],
+        "namespace": explanation.namespace,
+        "pod": explanation.pod,
+        "evictionRequest": explanation.request,
+        "stage": explanation.stage.value if explanation.stage else "",
+        "headline": explanation.headline,
+        "requested": list(explanation.requested),
+        "interceptors": [_turn(turn) for turn in explanation.turns],
+        "happened": list(explanation.happened),
+        "awaited": list(explanation.awaited),
+        "next": list(explanation.next),
+        "nextAt": format_exact_time(explanation.next_at) if explanation.next_at else None,
+        "remedies": [{"text": one.text, "command": one.command} for one in explanation.remedies],
     }
 
 
@@ -69,9 +69,9 @@ def _block(title: str, texts: Iterable[str], width: int) -> list[str]:
     return [title, *lines] if title else lines
 
 
-def _remedies(story: Explanation, width: int) -> list[str]:
+def _remedies(explanation: Explanation, width: int) -> list[str]:
     lines: list[str] = []
-    for remedy in story.remedies:
+    for remedy in explanation.remedies:
         lines += _broken(f"- {remedy.text}", width, "  ")
         if remedy.command:
             lines.append(f"      {safe(remedy.command)}")  # never broken: it is there to be copied

@@ -29,7 +29,7 @@ from vacate.views.statusrows import row_of, unreadable_row
 @click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
 @selector_option("Only requests for pods with these labels.")
-@click.option("-w", "--watch", "follow", is_flag=True, help="Stay and show each change.")
+@click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
 @output_option(WIDE, NAME)
@@ -42,11 +42,10 @@ def status(
     reach: Connection,
     output: str,
 ) -> None:
-    """Show which pods are asked to leave.
+    """Show eviction requests and their progress.
 
-    With -w it stays until Ctrl-C, or until all of the named pods have left; it follows the cluster's own
-    changes and asks nothing while there are none. Into a pipe each change is a line with its time; with
-    -o json a line that holds a watch event, {"type": …, "object": …}.
+    With -w it continues until Ctrl-C, or until the requests for all named pods are complete. Into a pipe
+    each change is a line with its time; with -o json a line that holds a watch event, {"type": …, "object": …}.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
@@ -94,8 +93,8 @@ async def _show(cluster: Cluster, view: View) -> None:
 
 def _say_unreadable(count: int) -> None:
     if count:
-        told = f"Requests that cannot be decoded are left alone: {count}."
-        terminal.echo(f"{told} `{program_name()} explain POD` says why.", err=True)
+        text = f"Requests that cannot be decoded are not processed: {count}."
+        terminal.echo(f"{text} `{program_name()} explain POD` shows why.", err=True)
 
 
 def _pod(request: Obj) -> str:

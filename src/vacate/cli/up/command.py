@@ -116,7 +116,7 @@ def up(
     interceptors: Mapping[str, tuple[str, ...]],
     verbose: bool,
 ) -> None:
-    """Run a small Kubernetes until Ctrl-C.
+    """Run the embedded cluster until Ctrl-C.
 
     API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
     process. For laptops, tests and demonstrations: it has no containers and no network between pods. With

@@ -9,7 +9,7 @@ from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.deadlines import may_pass_on, next_turn
+from vacate.eviction.deadlines import may_hand_over, next_turn
 from vacate.eviction.dialects.evictionrequest.reader import process_of
 from vacate.eviction.model import Process
 
@@ -59,7 +59,7 @@ def _order_errors(name: str, process: Process, now: dt.datetime) -> list[FieldEr
         return [invalid(_NAME, name, f'no interceptor comes after "{process.active}"')]
     if name != expected:
         return [invalid(_NAME, name, f'must be "{expected}", whose turn is next')]
-    if not may_pass_on(process, now):
+    if not may_hand_over(process, now):
         detail = f'"{process.active}" has neither completed nor missed its deadline'
         return [forbidden(_NAME, f"the turn may not pass on: {detail}")]
     return []

@@ -1,1 +1,1 @@
-"""API shapes around the neutral process: objects in, patches out. A new shape is a module here."""
+"""Translations between the objects of an API and the engine: objects in, patches out. One module per API."""

@@ -1,7 +1,7 @@
 """How an interceptor reports that its turn failed or was declined: a condition of its own.
 
-The API knows two ends of a turn only: completed, and silence. An interceptor that could not do its part
-completes its turn all the same, and in the same write sets a condition whose type begins with its own name:
+In the API a turn only completes or times out. An interceptor that could not prepare the pod completes its
+turn too, and in the same write sets a condition whose type begins with its own name:
 `backup.example.com/Failed` or `backup.example.com/Declined`. Any program may write them; the SDK does.
 """
 
@@ -27,8 +27,8 @@ _ATTEMPT = re.compile(r"Attempt (\d{1,6}) of (\d{1,6}) failed\b")
 class FailureReason(StrEnum):
     """Why an interceptor has its condition `Failed`."""
 
-    HANDED_OVER = "HandedOver"  # True: it could not do its part, and the turn is over
-    HELD = "Held"  # True: it could not do its part, and keeps the turn until an administrator decides
+    HANDED_OVER = "HandedOver"  # True: it could not prepare the pod, and the turn is over
+    HELD = "Held"  # True: it could not prepare the pod, and keeps the turn until an administrator decides
     RETRYING = "Retrying"  # False: an attempt failed; after the last one the turn is handed over
     RETRYING_THEN_HOLD = "RetryingThenHold"  # False: an attempt failed; after the last one the turn is held
     RECOVERED = "Recovered"  # False: a later attempt succeeded
@@ -52,7 +52,7 @@ def declined_type(interceptor: str) -> str:
 
 
 def failure_of(request: EvictionRequest, interceptor: str) -> RequestCondition | None:
-    """What the interceptor says about a failure, final or not."""
+    """The interceptor's report of a failure, final or not."""
     return condition(request.status.conditions, failed_type(interceptor))
 
 
@@ -86,25 +86,25 @@ def result_of_turn(request: EvictionRequest, interceptor: str) -> TurnResult:
 
 
 def last_message(request: EvictionRequest, interceptor: str, result: TurnResult) -> str:
-    """What the active interceptor said last, in one line; empty where it said nothing."""
+    """The active interceptor's last message, in one line; empty where there is none."""
     types = {TurnResult.FAILED: failed_type, TurnResult.DECLINED: declined_type}
     if result in types:
         found = condition(request.status.conditions, types[result](interceptor))
         return plain(found.message, MESSAGE_LENGTH) if found else ""
     progress = condition(request.status.conditions, PROGRESSING)
-    said = request.status.message
-    by_controller = progress is not None and progress.message == said
-    return "" if by_controller or not has_responded(request) else plain(said, MESSAGE_LENGTH)
+    message = request.status.message
+    by_controller = progress is not None and progress.message == message
+    return "" if by_controller or not has_responded(request) else plain(message, MESSAGE_LENGTH)
 
 
 def past_turns(request: EvictionRequest) -> list[PastTurn]:
-    """The turns that have ended and were written down, oldest first."""
+    """The recorded turns that have ended, oldest first."""
     found = assigned(request)
     return read_history(found.message) if found else []
 
 
 def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None:
-    """What is written down about the active interceptor's turn, where it has ended and that still holds.
+    """The record of the active interceptor's turn, where it has ended and that still holds.
 
     After a time-out the interceptor may have come back: by a newer heartbeat, or by completing its turn.
     """
@@ -117,7 +117,7 @@ def recorded_turn(request: EvictionRequest, interceptor: str) -> PastTurn | None
 
 
 def has_ended(request: EvictionRequest) -> bool:
-    """Whether the active interceptor's turn is over, as it said itself or the controller wrote down."""
+    """Whether the active interceptor's turn is over, by its own report or the controller's record."""
     active = request.status.active_interceptor_name
     if not active or request.status.active_interceptor_completed:
         return True

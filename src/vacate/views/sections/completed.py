@@ -1,4 +1,4 @@
-"""The acts in which nothing is left to do: over, about to be over, and never begun."""
+"""The sections for requests that are complete, about to be complete, or not admitted."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ from vacate.api.types.meta import condition
 from vacate.eviction.model import Ending, Stage
 from vacate.views.model import ExplanationInput, Remedy, Section
 from vacate.views.phrases import ago, listed
-from vacate.views.remedies import ask_again
+from vacate.views.remedies import request_again
 
 _HEADLINES = {
-    Ending.POD_DELETED: "Pod {0} is gone.",
-    Ending.POD_TERMINATED: "Pod {0} has ended.",
-    Ending.CANCELLED: "The request that pod {0} leave is cancelled.",
+    Ending.POD_DELETED: "Pod {0} is deleted.",
+    Ending.POD_TERMINATED: "Pod {0} has terminated.",
+    Ending.CANCELLED: "The eviction request for pod {0} is cancelled.",
 }
 
 
-def over(scene: ExplanationInput) -> Section:
+def over(inputs: ExplanationInput) -> Section:
     """The request is complete."""
-    found = condition(scene.request.status.conditions, COMPLETE)
+    found = condition(inputs.request.status.conditions, COMPLETE)
     ending = _ending(found.reason if found else "")
     since = found.last_transition_time if found else None
     cancelled = ending is Ending.CANCELLED
     return Section(
-        headline=_HEADLINES[ending].format(scene.name),
+        headline=_HEADLINES[ending].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
         happened=(
-            *((f"The request completed {ago(since, scene.now)}.",) if since else ()),
-            *_who_is_there(scene, cancelled=cancelled),
+            *((f"The request completed {ago(since, inputs.now)}.",) if since else ()),
+            *_what_remains(inputs, cancelled=cancelled),
         ),
-        awaited=_kept_by(scene),
-        next=("Nothing more happens to it.",),
-        remedies=(ask_again(scene),) if cancelled and scene.here else (),
+        awaited=_finalizers(inputs),
+        next=("Nothing more happens to the request.",),
+        remedies=(request_again(inputs),) if cancelled and inputs.here else (),
     )
 
 
-def finishing(scene: ExplanationInput, ending: Ending) -> Section:
-    """The end has come and is not written down yet."""
+def finishing(inputs: ExplanationInput, ending: Ending) -> Section:
+    """The request is over, and the controller has not recorded that yet."""
     cancelled = ending is Ending.CANCELLED
     return Section(
-        headline=_HEADLINES[ending].format(scene.name),
+        headline=_HEADLINES[ending].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
-        happened=_who_is_there(scene, cancelled=cancelled),
-        next=("The controller writes down now that the request is complete.",),
-        next_at=scene.now,
-        remedies=(ask_again(scene),) if cancelled and scene.here else (),
+        happened=_what_remains(inputs, cancelled=cancelled),
+        next=("The controller marks the request as complete now.",),
+        next_at=inputs.now,
+        remedies=(request_again(inputs),) if cancelled and inputs.here else (),
     )
 
 
-def unadmitted(scene: ExplanationInput) -> Section:
-    """Nobody processes it."""
-    request = scene.request.metadata.name
+def unadmitted(inputs: ExplanationInput) -> Section:
+    """The request is not processed."""
+    request = inputs.request.metadata.name
     return Section(
-        headline=f"The request that pod {scene.name} leave is not processed.",
+        headline=f"The eviction request for pod {inputs.name} is not processed.",
         stage=None,
-        happened=(f"It did not pass Vacate's admission, which leaves the annotation {ADMITTED_STAMP}.",),
-        next=("Nothing happens to the pod because of it.",),
+        happened=(f"It did not pass Vacate's admission, which sets the annotation {ADMITTED_STAMP}.",),
+        next=("It has no effect on the pod.",),
         remedies=(
             Remedy(
                 "Make sure that Vacate's admission runs, then delete the request.",
-                scene.kubectl("delete", "evictionrequest", request),
+                inputs.kubectl("delete", "evictionrequest", request),
             ),
-            Remedy("Ask again.", scene.command("evict")),
+            Remedy("Request the eviction again.", inputs.command("evict")),
         ),
     )
 
@@ -73,18 +73,18 @@ def _ending(reason: str) -> Ending:
         return Ending.POD_DELETED
 
 
-def _who_is_there(scene: ExplanationInput, *, cancelled: bool) -> tuple[str, ...]:
-    if scene.pod is None:
+def _what_remains(inputs: ExplanationInput, *, cancelled: bool) -> tuple[str, ...]:
+    if inputs.pod is None:
         return ()
-    if not scene.here:
-        return ("A pod of the same name is there; it is another one, and the request is not about it.",)
+    if not inputs.here:
+        return ("A pod of the same name exists; it has another UID, and this request does not apply to it.",)
     if cancelled:
-        return ("The pod stays as it is.",)
-    return ("Its object is being removed." if scene.pod.terminating else "Its object remains.",)
+        return ("The pod is not evicted.",)
+    return ("Its object is being removed." if inputs.pod.terminating else "Its object remains.",)
 
 
-def _kept_by(scene: ExplanationInput) -> tuple[str, ...]:
-    meta = scene.request.metadata
+def _finalizers(inputs: ExplanationInput) -> tuple[str, ...]:
+    meta = inputs.request.metadata
     if meta.deletion_timestamp is None or not meta.finalizers:
         return ()
-    return (f"The request's own removal waits for its finalizers: {listed(meta.finalizers)}.",)
+    return (f"The deletion of the request waits for its finalizers: {listed(meta.finalizers)}.",)

@@ -1,4 +1,4 @@
-"""The acts in which interceptors prepare the leave: asked, at work, silent, handed over."""
+"""The sections in which interceptors prepare the pod: assigned, active, overdue, handed over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vacate.eviction.model import Assign, Hold, Stage, Turn
 from vacate.views.model import ExplanationInput, Section
 from vacate.views.phrases import ago, ahead, sentence, span
 from vacate.views.remedies import (
-    change_of_mind,
+    cancellation,
     decide_on_failure,
     find_interceptor,
     follow,
@@ -30,62 +30,62 @@ from vacate.views.remedies import (
 EVICTED_NEXT = "the pod is evicted through the API, as far as its disruption budgets allow"
 
 
-def at_work(scene: ExplanationInput, action: Hold) -> Section:
+def at_work(inputs: ExplanationInput, action: Hold) -> Section:
     """The active interceptor is within its deadline."""
-    active = scene.process.active or ""
-    responded = has_responded(scene.request)
+    active = inputs.process.active or ""
+    responded = has_responded(inputs.request)
     until = action.until
-    if is_held(scene.request, active):
-        return _held(scene, active, until)
+    if is_held(inputs.request, active):
+        return _held(inputs, active, until)
     return Section(
         headline=(
-            f"{active} prepares the leave of pod {scene.name}."
+            f"Interceptor {active} is preparing pod {inputs.name} for eviction."
             if responded
-            else f"Pod {scene.name} waits for {active}, which has been asked and has not responded yet."
+            else f"Pod {inputs.name} waits for interceptor {active}, which has not responded yet."
         ),
         stage=Stage.INTERCEPTING,
-        happened=_says(scene) if responded else (),
-        awaited=(f"{active} is awaited: it ends the pod, or says that it has done its part.",)
+        happened=_message(inputs) if responded else (),
+        awaited=(f"Waiting for {active} to terminate the pod or to complete its turn.",)
         if responded
-        else (f"A first report of {active} is awaited.",),
+        else (f"Waiting for the first heartbeat of {active}.",),
         next=(
-            *_after_attempts(scene, active),
-            f"Should it {_fall_silent(responded, until, scene.now)}, {_then(scene)}.",
+            *_after_attempts(inputs, active),
+            f"If it {_no_heartbeat(responded, until, inputs.now)}, {_then(inputs)}.",
         ),
         next_at=until,
         remedies=(
-            follow(scene),
-            *(() if responded else (find_interceptor(scene, active),)),
-            *change_of_mind(scene),
+            follow(inputs),
+            *(() if responded else (find_interceptor(inputs, active),)),
+            *cancellation(inputs),
         ),
     )
 
 
-def _held(scene: ExplanationInput, active: str, until: dt.datetime | None) -> Section:
+def _held(inputs: ExplanationInput, active: str, until: dt.datetime | None) -> Section:
     """The interceptor has failed, and its author chose to wait for an administrator."""
-    failure = failure_of(scene.request, active)
-    said = f"{active} failed: {sentence(failure.message)}" if failure and failure.message else ""
+    failure = failure_of(inputs.request, active)
+    failed = f"{active} failed: {sentence(failure.message)}" if failure and failure.message else ""
     return Section(
-        headline=f"Pod {scene.name} waits for an administrator: {active} has failed and holds its turn.",
+        headline=f"Pod {inputs.name} waits for an administrator: {active} has failed and holds its turn.",
         stage=Stage.INTERCEPTING,
-        happened=(said,) if said else (),
-        awaited=(f"An administrator's decision about {active} is awaited.",),
-        next=(f"Should {active} {_fall_silent(True, until, scene.now)}, {_then(scene)}.",),
+        happened=(failed,) if failed else (),
+        awaited=(f"Waiting for an administrator to decide about {active}.",),
+        next=(f"If {active} {_no_heartbeat(True, until, inputs.now)}, {_then(inputs)}.",),
         next_at=until,
-        remedies=(*decide_on_failure(scene), *change_of_mind(scene)),
+        remedies=(*decide_on_failure(inputs), *cancellation(inputs)),
     )
 
 
-def _after_attempts(scene: ExplanationInput, active: str) -> tuple[str, ...]:
+def _after_attempts(inputs: ExplanationInput, active: str) -> tuple[str, ...]:
     """What happens when the attempts of an interceptor that fails are used up."""
-    attempt = failed_attempt(scene.request, active)
+    attempt = failed_attempt(inputs.request, active)
     if attempt is None:
         return ()
-    failure = failure_of(scene.request, active)
+    failure = failure_of(inputs.request, active)
     if failure is not None and failure.reason == FailureReason.RETRYING_THEN_HOLD:
         then = f"{active} holds its turn until an administrator decides"
-    elif following := next_turn(scene.process):
-        then = f"{following} is asked next, without what {active} should have done"
+    elif following := next_turn(inputs.process):
+        then = f"{following} is assigned next, although {active} did not prepare the pod"
     else:
         then = "the pod is evicted unprepared"
     if attempt.number >= attempt.limit:
@@ -95,80 +95,81 @@ def _after_attempts(scene: ExplanationInput, active: str) -> tuple[str, ...]:
     return (f"Attempt {attempt.number} of {attempt.limit} failed; if {rest} too, {then}.",)
 
 
-def turn_comes(scene: ExplanationInput, action: Assign) -> Section:
-    """Someone's turn comes at once."""
+def turn_comes(inputs: ExplanationInput, action: Assign) -> Section:
+    """The next turn begins now."""
     if action.turn is Turn.FIRST:
-        headline = f"Pod {scene.name} is asked to leave; no interceptor has been asked yet."
-        due: dt.datetime | None = scene.process.created
+        headline = f"The eviction of pod {inputs.name} is requested; no interceptor is active yet."
+        due: dt.datetime | None = inputs.process.created
     elif action.turn is Turn.PREVIOUS_COMPLETED:
-        headline = _ended(scene, action.previous or "")
-        due = scene.process.heartbeat
+        headline = _ended(inputs, action.previous or "")
+        due = inputs.process.heartbeat
     else:
-        headline = f"{action.previous} has been silent for too long."
-        due = deadline_of(scene.process)
+        headline = f"Interceptor {action.previous} has timed out: it missed its heartbeat deadline."
+        due = deadline_of(inputs.process)
     return Section(
         headline=headline,
         stage=Stage.INTERCEPTING,
-        next=(f"{action.interceptor} is asked now to prepare the pod's leave.",),
-        next_at=scene.now,
-        remedies=(*look_for_controller(scene, due), *change_of_mind(scene)),
+        next=(f"{action.interceptor} becomes the active interceptor now.",),
+        next_at=inputs.now,
+        remedies=(*look_for_controller(inputs, due), *cancellation(inputs)),
     )
 
 
-def _ended(scene: ExplanationInput, interceptor: str) -> str:
-    match result_of_turn(scene.request, interceptor):
+def _ended(inputs: ExplanationInput, interceptor: str) -> str:
+    match result_of_turn(inputs.request, interceptor):
         case TurnResult.FAILED:
-            return f"{interceptor} has failed to prepare pod {scene.name}."
+            return f"Interceptor {interceptor} has failed to prepare pod {inputs.name}."
         case TurnResult.DECLINED:
-            return f"{interceptor} has declined to prepare pod {scene.name}."
+            return f"Interceptor {interceptor} has declined to prepare pod {inputs.name}."
         case _:
-            return f"{interceptor} has done its part in the leave of pod {scene.name}."
+            return f"Interceptor {interceptor} has completed its turn for pod {inputs.name}."
 
 
-def overdue(scene: ExplanationInput, listening: Hold) -> Section:
-    """Silent for too long, by a clock that may have listened longer than the controller has."""
-    process, now = scene.process, scene.now
+def overdue(inputs: ExplanationInput, just_started: Hold) -> Section:
+    """Past its deadline, while the controller may not have watched for long enough to time it out."""
+    process, now = inputs.process, inputs.now
     active, share = process.active or "", process.deadline / 10
-    deadline, latest = deadline_of(process), listening.until or now
-    listen = (
-        f"The controller gives nobody up before it has listened for {span(share)} without a gap, a tenth of "
+    deadline, latest = deadline_of(process), just_started.until or now
+    watched = (
+        f"The controller times out an interceptor only after it has watched for {span(share)} without "
+        "interruption (a tenth of the deadline), so that an outage is not mistaken for a missing heartbeat."
     )
     by_then = f"{ahead(latest, now)} at the latest, if the controller runs"
     return Section(
-        headline=f"{active} is overdue: its deadline passed {ago(deadline, now)}.",
+        headline=f"Interceptor {active} is overdue: its heartbeat deadline passed {ago(deadline, now)}.",
         stage=Stage.INTERCEPTING,
-        happened=_says(scene) if has_responded(scene.request) else (),
-        awaited=(f"{listen}the deadline: an outage must not pass for silence.",),
-        next=(f"Unless {active} reports before, {_then(scene)}: {by_then}.",),
+        happened=_message(inputs) if has_responded(inputs.request) else (),
+        awaited=(watched,),
+        next=(f"Unless {active} sends a heartbeat first, {_then(inputs)}: {by_then}.",),
         next_at=latest,
         remedies=(
-            find_interceptor(scene, active),
-            *look_for_controller(scene, deadline + share),
-            *change_of_mind(scene),
+            find_interceptor(inputs, active),
+            *look_for_controller(inputs, deadline + share),
+            *cancellation(inputs),
         ),
     )
 
 
-def _says(scene: ExplanationInput) -> tuple[str, ...]:
-    """The interceptor's own words; the message that came with its turn is the controller's."""
-    status = scene.request.status
+def _message(inputs: ExplanationInput) -> tuple[str, ...]:
+    """The interceptor's own message; the one that came with its turn is the controller's."""
+    status = inputs.request.status
     progress = condition(status.conditions, PROGRESSING)
     if not status.message.strip() or (progress is not None and progress.message == status.message):
         return ()
-    return (f"It says: {sentence(status.message)}",)
+    return (f"Its message: {sentence(status.message)}",)
 
 
-def _fall_silent(responded: bool, until: dt.datetime | None, now: dt.datetime) -> str:
-    again = "not report again" if responded else "not report"
-    return again if until is None else f"{again} until {_moment(until, now)}"
+def _no_heartbeat(responded: bool, until: dt.datetime | None, now: dt.datetime) -> str:
+    missed = "sends no further heartbeat" if responded else "sends no heartbeat"
+    return missed if until is None else f"{missed} by {_time(until, now)}"
 
 
-def _moment(until: dt.datetime, now: dt.datetime) -> str:
-    there = until.astimezone(dt.UTC)
-    form = "%H:%M:%S" if there.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"{there.strftime(form)} UTC (in {span(until - now)})"
+def _time(until: dt.datetime, now: dt.datetime) -> str:
+    utc = until.astimezone(dt.UTC)
+    form = "%H:%M:%S" if utc.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
+    return f"{utc.strftime(form)} UTC (in {span(until - now)})"
 
 
-def _then(scene: ExplanationInput) -> str:
-    following = next_turn(scene.process)
-    return f"{following} is asked instead" if following else EVICTED_NEXT
+def _then(inputs: ExplanationInput) -> str:
+    following = next_turn(inputs.process)
+    return f"it times out and {following} is assigned" if following else f"it times out and {EVICTED_NEXT}"

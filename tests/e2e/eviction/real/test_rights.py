@@ -71,7 +71,7 @@ async def test_commands_of_a_requester(place: Place, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
     jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     where = ("-n", place.namespace)
-    asked = await run_vacate(str(jane.kubeconfig), "evict", "web", "--because", "kernel update", *where)
+    asked = await run_vacate(str(jane.kubeconfig), "evict", "web", "--reason", "kernel update", *where)
     assert asked.code == 0, asked
     told = await run_vacate(str(jane.kubeconfig), "explain", "web", *where)
     assert told.code == 0, told

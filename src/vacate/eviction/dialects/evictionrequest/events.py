@@ -1,6 +1,6 @@
-"""What the controller tells people, in Events on the request and on the pod.
+"""Events of the controller, on the request and on the pod.
 
-Whoever looks at a pod that somebody wants evicted should see it there: who requested it, which interceptor is
+`kubectl describe pod` should show that an eviction is requested: who requested it, which interceptor is
 active, how each turn ended, what blocks the eviction. A plain eviction, accepted at once, has two Events in
 all: one on the pod and one on the request.
 """
@@ -30,12 +30,12 @@ ENDED = {
 
 
 def finished(request: EvictionRequest, action: Finish) -> Notes:
-    """The request is over, and how; on the pod only where it stays."""
+    """The request is complete, and why; on the pod only where it is kept."""
     pod = _pod_name(request)
     message = {
-        Ending.POD_DELETED: f"Pod {pod} is gone.",
-        Ending.POD_TERMINATED: f"Pod {pod} has ended.",
-        Ending.CANCELLED: f"Nobody requests the eviction of pod {pod} any more.",
+        Ending.POD_DELETED: f"Pod {pod} is deleted.",
+        Ending.POD_TERMINATED: f"Pod {pod} has terminated.",
+        Ending.CANCELLED: f"The eviction of pod {pod} is cancelled.",
     }[action.ending]
     about = _about(request, NORMAL, action.ending.value, message)
     if action.ending is not Ending.CANCELLED:
@@ -46,28 +46,28 @@ def finished(request: EvictionRequest, action: Finish) -> Notes:
 def assigned(request: EvictionRequest, action: Assign) -> Notes:
     """Whose turn it is, and how the turn before ended."""
     seconds = request.spec.heartbeat_deadline_seconds
-    asked = f"{action.interceptor} is asked to prepare the eviction of pod {_pod_name(request)}."
-    on_request = _about(request, NORMAL, "InterceptorAssigned", asked)
+    turn = f"Interceptor {action.interceptor} is active for pod {_pod_name(request)}."
+    on_request = _about(request, NORMAL, "InterceptorAssigned", turn)
     active = f"Interceptor {action.interceptor} is active (heartbeat deadline {seconds} s)."
     if action.previous is None:
         text = f"Eviction requested by {_requesters(request)}. {active}"
         return on_request, _on_pod(request, NORMAL, "EvictionRequested", text)
     on_pod = _on_pod(request, NORMAL, "InterceptorAssigned", active)
-    return *turn_ended(request, f"{action.interceptor} is asked next."), on_request, on_pod
+    return *turn_ended(request, f"{action.interceptor} is active now."), on_request, on_pod
 
 
 def turn_ended(request: EvictionRequest, then: str = "") -> Notes:
-    """How the active interceptor's turn ended, on request and pod; a warning where it did not do its part."""
+    """How the active interceptor's turn ended, on request and pod; a warning where it failed or timed out."""
     name = request.status.active_interceptor_name or ""
     result = result_of_turn(request, name)
     kind, reason = ENDED[result]
-    said = last_message(request, name, result)
+    message = last_message(request, name, result)
     text = f"{name} {_how(result, request.spec.heartbeat_deadline_seconds)}"
-    text = f"{text}: {said.rstrip('.')}." if said else f"{text}."
+    text = f"{text}: {message.rstrip('.')}." if message else f"{text}."
     if not then:
         then = "The pod is evicted unprepared." if result.unprepared else "The pod is evicted next."
-    message = f"{text} {then}"
-    return _about(request, kind, reason, message), _on_pod(request, kind, reason, message)
+    full = f"{text} {then}"
+    return _about(request, kind, reason, full), _on_pod(request, kind, reason, full)
 
 
 def refused(request: EvictionRequest, why: str) -> Notes:
@@ -78,19 +78,19 @@ def refused(request: EvictionRequest, why: str) -> Notes:
             request,
             WARNING,
             "EvictionBlocked",
-            f"Eviction requested by {_requesters(request)} is refused: {why}",
+            f"The eviction requested by {_requesters(request)} was refused: {why}",
         ),
     )
 
 
 def evicted(request: EvictionRequest, pod: Pod) -> EventNote:
-    """The eviction was accepted; on the pod, where people look when it goes."""
+    """The eviction was accepted; on the pod, where users look when it terminates."""
     text = f"The pod is evicted, requested by {_requesters(request)}."
     return _note(regarding(PODS, pod), NORMAL, "EvictedByRequest", text)
 
 
 def held(request: EvictionRequest, action: Hold) -> Notes:
-    """Why nothing moves, where a person may have to do something about it."""
+    """Why there is no progress, where an administrator may have to act."""
     if action.message is None:
         return ()
     if action.stage is Stage.BLOCKED:
@@ -107,10 +107,10 @@ def held(request: EvictionRequest, action: Hold) -> Notes:
 
 
 def heartbeat_corrected(request: EvictionRequest) -> EventNote:
-    """Someone wrote a heartbeat from the future; the clock of that program is wrong, or it lies."""
-    name, said = request.status.active_interceptor_name, request.status.heartbeat_time
+    """A heartbeat lies in the future: the clock of the program that wrote it is wrong."""
+    name, heartbeat = request.status.active_interceptor_name, request.status.heartbeat_time
     message = (
-        f"The heartbeat of interceptor {name} was {said} and lay in the future: it is set back to now. "
+        f"The heartbeat of interceptor {name} ({heartbeat}) is in the future; it is set back to now. "
         "Check the clock of the program that wrote it."
     )
     return _about(request, WARNING, "HeartbeatInFuture", message)
@@ -122,7 +122,7 @@ def limit_reached(request: EvictionRequest, limit: str) -> EventNote:
 
 
 def registration_ignored(request: EvictionRequest) -> EventNote:
-    """The pod names its interceptors in a way that nobody understands."""
+    """The pod's registration of interceptors cannot be read."""
     why = request.metadata.annotations.get(IGNORED_REGISTRATION, "")
     message = f"The registration of interceptors of pod {_pod_name(request)} is malformed and ignored: {why}"
     return _about(request, WARNING, "RegistrationIgnored", message)
@@ -141,9 +141,9 @@ def _how(result: TurnResult, deadline: int) -> str:
         case TurnResult.DECLINED:
             return "has declined"
         case TurnResult.TIMED_OUT:
-            return f"did not report within {deadline} s"
+            return f"timed out: no heartbeat for {deadline} s"
         case TurnResult.NEVER_RESPONDED:
-            return f"did not report within {deadline} s, and never responded"
+            return f"timed out: it never responded within {deadline} s"
         case _:
             return "has completed"
 
@@ -169,4 +169,4 @@ def _pod_name(request: EvictionRequest) -> str:
 
 
 def _requesters(request: EvictionRequest) -> str:
-    return ", ".join(one.name for one in request.spec.requesters) or "nobody any more"
+    return ", ".join(one.name for one in request.spec.requesters) or "requesters that have withdrawn"

@@ -1,7 +1,7 @@
-"""What became of each interceptor's turn, kept in the message of one condition.
+"""How each interceptor's turn ended, kept in the message of one condition.
 
-The status has room for one active interceptor only. Whoever explains a request needs those before it too,
-so each turn that ended leaves a line: name, beginning, result, end, and what the interceptor said last.
+The status holds one active interceptor only. Explanations need the earlier ones too, so each turn that ended
+is one line: name, beginning, result, end, and the interceptor's last message.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from vacate.api.types.evictionrequest import MAX_MESSAGE
 class TurnResult(StrEnum):
     """How a turn ended."""
 
-    COMPLETED = "completed"  # the interceptor has done its part
+    COMPLETED = "completed"  # the interceptor completed its turn
     DECLINED = "declined"  # it had nothing to do
-    FAILED = "failed"  # it could not do its part, and said so
+    FAILED = "failed"  # it could not prepare the pod, and said so
     TIMED_OUT = "timed-out"  # it responded at first and then missed its heartbeat deadline
     NEVER_RESPONDED = "never-responded"  # it timed out without a single heartbeat
     CANCELLED = "cancelled"  # the request was cancelled during its turn
-    POD_GONE = "pod-gone"  # the pod ended during its turn, by the interceptor itself or by others
+    POD_GONE = "pod-gone"  # the pod terminated during its turn, by the interceptor itself or by others
 
     @property
     def unprepared(self) -> bool:
-        """Whether the pod went on without what this interceptor should have done."""
+        """Whether the interceptor did not prepare the pod."""
         return self in (TurnResult.FAILED, TurnResult.TIMED_OUT, TurnResult.NEVER_RESPONDED)
 
 
@@ -40,7 +40,7 @@ class PastTurn:
     began: dt.datetime
     result: TurnResult
     ended: dt.datetime
-    message: str = ""  # what the interceptor said last, in one line
+    message: str = ""  # the interceptor's last message, in one line
 
     def __str__(self) -> str:
         times = format_exact_time(self.began), format_exact_time(self.ended)
@@ -69,13 +69,13 @@ def _length(lines: list[str]) -> int:
 
 
 def read_history(text: str) -> list[PastTurn]:
-    """The turns that the text tells of; lines of another form are passed over."""
+    """The turns in the text; lines of another form are skipped."""
     return [turn for line in text.splitlines() if (turn := _read_line(line)) is not None]
 
 
 def _read_line(line: str) -> PastTurn | None:
     try:
-        name, began, result, ended, *said = line.split(" ", 4)
-        return PastTurn(name, parse_time(began), TurnResult(result), parse_time(ended), "".join(said))
+        name, began, result, ended, *message = line.split(" ", 4)
+        return PastTurn(name, parse_time(began), TurnResult(result), parse_time(ended), "".join(message))
     except ValueError:
         return None

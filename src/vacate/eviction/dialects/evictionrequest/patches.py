@@ -30,24 +30,24 @@ from vacate.eviction.dialects.turn_conditions import last_message, past_turns, r
 from vacate.eviction.model import Assign, CorrectHeartbeat, Ending, Finish, Hold, Stage, Turn
 
 _ENDINGS = {
-    Ending.POD_DELETED: "The pod is gone.",
-    Ending.POD_TERMINATED: "The pod has ended.",
-    Ending.CANCELLED: "Nobody requests the eviction any more.",
+    Ending.POD_DELETED: "The pod is deleted.",
+    Ending.POD_TERMINATED: "The pod has terminated.",
+    Ending.CANCELLED: "The eviction request is cancelled.",
 }
 _TURNS = {
-    Turn.FIRST: "{0} is asked to prepare the pod's leave.",
-    Turn.PREVIOUS_COMPLETED: "{1} has done its part. {0} is asked next.",
-    Turn.PREVIOUS_TIMED_OUT: "{1} did not report in time. {0} is asked next.",
+    Turn.FIRST: "Interceptor {0} is active.",
+    Turn.PREVIOUS_COMPLETED: "{1} has completed. Interceptor {0} is active.",
+    Turn.PREVIOUS_TIMED_OUT: "{1} timed out. Interceptor {0} is active.",
 }
 _AFTER = {
-    TurnResult.FAILED: "{1} failed. {0} is asked next.",
-    TurnResult.DECLINED: "{1} has declined. {0} is asked next.",
+    TurnResult.FAILED: "{1} failed. Interceptor {0} is active.",
+    TurnResult.DECLINED: "{1} has declined. Interceptor {0} is active.",
 }
 _REASONS = {TurnResult.FAILED: "PreviousFailed", TurnResult.DECLINED: "PreviousDeclined"}
 _LAST_TURN = {
     TurnResult.FAILED: "{0} failed: {1}. The pod is evicted unprepared.",
-    TurnResult.TIMED_OUT: "{0} did not report in time. The pod is evicted unprepared.",
-    TurnResult.NEVER_RESPONDED: "{0} never responded. The pod is evicted unprepared.",
+    TurnResult.TIMED_OUT: "{0} timed out. The pod is evicted unprepared.",
+    TurnResult.NEVER_RESPONDED: "{0} timed out without responding. The pod is evicted unprepared.",
 }
 _OF_THE_ACTIVE = ("activeInterceptorName", "activeInterceptorCompleted", "expectedInterceptorFinishTime")
 _UNADMITTED = (
@@ -57,7 +57,7 @@ _UNADMITTED = (
 
 
 def finish_patch(request: EvictionRequest, action: Finish, now: dt.datetime) -> Obj:
-    """The request is over: one write for the conditions, the message and what no longer holds."""
+    """The request is complete: one write for the conditions, the message and what no longer holds."""
     cancelled = action.ending is Ending.CANCELLED
     message = _ENDINGS[action.ending]
     stage = Stage.CANCELLED if cancelled else Stage.COMPLETE
@@ -132,14 +132,14 @@ def limit_patch(request: EvictionRequest, limit: str, now: dt.datetime) -> Obj |
 def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj | None:
     """The stage or the message where they are news, else None."""
     message = None if action.message is None else _cut(action.message)
-    told = message is not None and request.status.message != message
-    if recorded_stage(request) is action.stage and not told:
+    changed = message is not None and request.status.message != message
+    if recorded_stage(request) is action.stage and not changed:
         return None
     if message is None and action.stage in (Stage.EVICTING, Stage.TERMINATING):
         return None
     if action.stage is Stage.INTERCEPTING and recorded_stage(request) is None:
         return None
-    status: Obj = {"message": message} if told else {}
+    status: Obj = {"message": message} if changed else {}
     return _patch(request, status, [_progress(action.stage, message or "", now)])
 
 
@@ -157,7 +157,9 @@ def registration_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None
     ignored = request.metadata.annotations.get(IGNORED_REGISTRATION)
     if not ignored or any(one.type == ADMITTED for one in request.status.conditions):
         return None
-    message = _cut(f"No interceptor is asked: the pod's registration of interceptors is malformed. {ignored}")
+    message = _cut(
+        f"No interceptor gets a turn: the pod's registration of interceptors is malformed. {ignored}"
+    )
     admitted = RequestCondition(
         type=ADMITTED, status="True", reason="RegistrationIgnored", message=message, last_transition_time=now
     )
@@ -165,7 +167,7 @@ def registration_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None
 
 
 def unadmitted_patch(request: EvictionRequest, now: dt.datetime) -> Obj | None:
-    """Say that nobody processes the request, once."""
+    """Say once that the request is not processed."""
     if any(one.type == ADMITTED and one.status == "False" for one in request.status.conditions):
         return None
     refused = RequestCondition(
@@ -203,7 +205,7 @@ def _turn(request: EvictionRequest, name: str, result: TurnResult, now: dt.datet
 def _assignment(
     request: EvictionRequest, name: str, result: TurnResult, now: dt.datetime
 ) -> RequestCondition:
-    """The assignment is over; its lines stay for those who look back."""
+    """The assignment is over; its history is kept."""
     if request.status.active_interceptor_completed:
         result = result_of_turn(request, name)
     known = recorded_turn(request, name)

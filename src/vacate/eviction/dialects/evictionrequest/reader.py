@@ -50,7 +50,7 @@ def recorded_stage(request: EvictionRequest) -> Stage | None:
 
 
 def shown_stage(request: EvictionRequest) -> Stage:
-    """The stage as the request alone tells it, also where none was written yet."""
+    """The stage as derived from the request alone, also where none was recorded yet."""
     recorded, interceptors = recorded_stage(request), request.spec.interceptors
     if recorded is None:
         return Stage.INTERCEPTING if interceptors else Stage.EVICTING
@@ -61,7 +61,7 @@ def shown_stage(request: EvictionRequest) -> Stage:
 
 
 def assigned(request: EvictionRequest) -> RequestCondition | None:
-    """The condition that tells since when the active interceptor has its turn."""
+    """The condition whose time is the beginning of the active interceptor's turn."""
     return condition(request.status.conditions, INTERCEPTOR_ASSIGNED)
 
 
@@ -81,10 +81,10 @@ def target_of(request: EvictionRequest, pod: Pod | None, *, live: bool = False) 
     if pod is None or ref is None:
         return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
     if pod.metadata.uid != ref.uid:
-        # The name is taken by another: the server never has two pods of a name, so ours is gone. A cache
-        # may still show the one before ours.
+        # Another pod has the name: the server never has two pods of a name, so ours is deleted. A cache
+        # may still show an earlier one.
         return Target(Presence.GONE if live else Presence.UNSEEN, live=live)
-    return Target(Presence.LIVE, pod.terminal, _departure(pod), unevictable(pod), live)
+    return Target(Presence.LIVE, pod.terminal, _termination(pod), unevictable(pod), live)
 
 
 def is_daemon_set(owner: OwnerReference) -> bool:
@@ -109,17 +109,17 @@ def unevictable(pod: Pod) -> str:
     if owner is not None and is_daemon_set(owner):
         return (
             f"The pod belongs to DaemonSet {owner.name} and is not evicted through the API: "
-            "it would come back at once. The request completes when the pod ends by other means."
+            "it would be created again at once. The request completes when the pod terminates by other means."
         )
     if is_mirror(pod):
         return (
             "The pod mirrors a static pod of its node and is not evicted through the API: only the node can "
-            "end it. The request completes when the pod ends by other means."
+            "terminate it. The request completes when the pod terminates by other means."
         )
     return ""
 
 
-def _departure(pod: Pod) -> Termination | None:
+def _termination(pod: Pod) -> Termination | None:
     if pod.metadata.deletion_timestamp is None:
         return None
     return Termination(pod.metadata.deletion_timestamp, tuple(pod.metadata.finalizers), pod.spec.node_name)

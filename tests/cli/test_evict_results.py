@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.leave_play import Play
-from vacate.cli.evict.command import how_asked, unprepared
+from vacate.cli.evict.command import how_requested, unprepared
 from vacate.sdk.results import result_of
 
 pytestmark = pytest.mark.unit
@@ -16,26 +16,29 @@ ME, OTHER, THIRD = "me.example.com", "other.example.com", "third.example.com"
 @pytest.mark.parametrize(
     ("play", "said"),
     [
-        (Play(requesters=(ME,)), "is asked to leave"),
-        (Play("a.example.com", requesters=(ME,)), "is asked to leave; a.example.com prepares it first"),
+        (Play(requesters=(ME,)), "eviction requested"),
+        (Play("a.example.com", requesters=(ME,)), "eviction requested; first interceptor: a.example.com"),
         (
             Play("a.example.com", "b.example.com", requesters=(OTHER, ME, THIRD)),
-            f"is asked to leave, as {OTHER} and {THIRD} asked before; a.example.com prepares it first",
+            f"eviction requested, also by {OTHER} and {THIRD}; first interceptor: a.example.com",
         ),
         (
             Play(requesters=(OTHER,)).status(evictionRequestCancellationPolicy="Forbid"),
-            f"leaves already, asked by {OTHER}; nobody can join or cancel that",
+            f"eviction already requested by {OTHER}; it can no longer be joined or cancelled",
         ),
-        (Play(requesters=()), "leaves already, asked by others; nobody can join or cancel that"),
+        (
+            Play(requesters=()),
+            "eviction already requested by others; it can no longer be joined or cancelled",
+        ),
         (
             Play("a.example.com", requesters=(ME,)).metadata(annotations=None),
-            "is asked to leave; but this did not pass Vacate's admission, and nobody processes it",
+            "eviction requested, but it did not pass Vacate's admission and is not processed",
         ),
     ],
     ids=["alone", "with an interceptor", "joined", "forbidden", "nobody", "unadmitted"],
 )
 def test_what_is_said(play: Play, said: str) -> None:
-    assert how_asked(play.typed, ME) == said
+    assert how_requested(play.typed, ME) == said
 
 
 def test_who_failed_and_why_is_said_and_who_completed_is_not() -> None:
@@ -45,8 +48,8 @@ def test_who_failed_and_why_is_said_and_who_completed_is_not() -> None:
     result = result_of(play.typed)
     assert result is not None
     assert unprepared(result) == [
-        "interceptor a.example.com failed (the disk [2J is full); the pod went on without its preparation",
-        "interceptor b.example.com timed out and never responded; the pod went on without its preparation",
+        "interceptor a.example.com failed (the disk [2J is full); it did not prepare the pod",
+        "interceptor b.example.com timed out without responding; it did not prepare the pod",
     ]
     done = (
         Play("a.example.com").controller().responds(activeInterceptorCompleted=True).pod_goes().controller()
