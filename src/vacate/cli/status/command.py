@@ -45,7 +45,7 @@ def status(
     """Show eviction requests and their progress.
 
     With -w it continues until Ctrl-C, or until the requests for all named pods are complete. Into a pipe
-    each change is a line with its time; with -o json a line that holds a watch event, {"type": …, "object": …}.
+    each change is a line with its time; with -o json a watch event, {"type": …, "object": …}.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
