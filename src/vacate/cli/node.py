@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import re
 from pathlib import Path
 
 import click
+import yaml
 
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.serveroptions import kubeconfig_options, log_to_stderr
+from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
+from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.wiring.components import Environment
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
 
@@ -75,6 +80,20 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     help=f"Take only pods that tolerate {TAINT} by name.",
 )
 @click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="A KubeletConfiguration, of which the fields of graceful node shutdown are read.",
+)
+@gates_option
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=None,
+    help="Port on 127.0.0.1 for /healthz, /readyz and /metrics; 0 takes any free one. None by default.",
+)
+@click.option(
     "--stop-pods", is_flag=True, help="End the pods with the agent; they run on without it by default."
 )
 @click.option(
@@ -89,6 +108,9 @@ def node(
     address: str,
     pod_addresses: str,
     taint: bool,
+    config_file: Path | None,
+    gates: FeatureGates,
+    metrics_port: int | None,
     stop_pods: bool,
     labels: dict[str, str],
     verbose: bool,
@@ -99,6 +121,7 @@ def node(
     runs goes on when the agent ends; the same command finds it again.
     """
     log_to_stderr(verbose=verbose)
+    logging.getLogger("vacate.nodeagent.shutdown").setLevel(logging.INFO)  # rare, and asked for afterwards
     if folder == Path():
         raise ConfigError("--dir: name a folder, such as ./node; the current one would be filled with files")
     config = load_config(kubeconfig, context)
@@ -108,17 +131,35 @@ def node(
         address or own_address(),
         loopback_pods=pod_addresses == "loopback",
         taint=taint,
+        shutdown=read_config_file(config_file, gates),
         stop_pods=stop_pods,
         labels=labels,
         base_env=container_environment(config.server),
     )
-    run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings))
+    run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings, metrics_port))
 
 
-async def _serve(transport: HttpTransport, settings: AgentSettings) -> None:
+def read_config_file(path: Path | None, gates: FeatureGates) -> ShutdownConfig:
+    """What the file says about shutdown; without one the feature is off."""
+    if path is None:
+        return ShutdownConfig()
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"--config: {path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--config: {path} is neither YAML nor JSON: {error}") from error
+    return read_config(document, gates, f"--config: {path}")
+
+
+async def _serve(transport: HttpTransport, settings: AgentSettings, metrics_port: int | None) -> None:
     around = Environment(SystemClock(), system_entropy(), Metrics())
     agent = build_agent(transport, settings, around)
+    health = HealthServer(around.metrics, agent.manager.not_ready, "node")
     try:
+        if metrics_port is not None:
+            await health.start("127.0.0.1", metrics_port)
+            terminal.echo(f"health and metrics: http://127.0.0.1:{health.port}")
         async with asyncio.TaskGroup() as group:
             running = group.create_task(agent.run())
             await agent.wait_ready()
@@ -126,4 +167,5 @@ async def _serve(transport: HttpTransport, settings: AgentSettings) -> None:
             terminal.echo(f"folder: {settings.folder}")
             await running
     finally:
+        await health.stop()
         await transport.aclose()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import IO
 
 from vacate.api.kinds import NODES, PODS
@@ -14,8 +15,13 @@ from vacate.api.types import Node
 from vacate.errors import ConfigError
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.registration import Heartbeat, NodeReconciler
-from vacate.nodeagent.runtime.protocol import ContainerRuntime
+from vacate.nodeagent.runtime.protocol import ContainerRuntime, DescriptorStore
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.shutdown.keeper import SupervisedLock
+from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.nodepods import AgentPods
+from vacate.nodeagent.shutdown.protocol import Logind
+from vacate.nodeagent.shutdown.storage import FileStorage
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -25,6 +31,9 @@ from vacate.runtime.reconcile import Key
 
 _WORKERS = 8
 _MAX_RETRY = 10.0
+_SHUTDOWN_RETRY = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class NodeAgent:
@@ -50,20 +59,64 @@ class NodeAgent:
         self._nodes.queue.add(Key("", settings.name))
         self.pods.queue = self._pods.queue
         heartbeat = Heartbeat(deps, settings, node)
+        self.shutdown: ShutdownManager | None = None
+        self._deps = deps
         self.manager = Manager(deps.informers, [self._nodes, self._pods], runnables=[*runnables, heartbeat])
 
     async def run(self) -> None:
         """Run until cancelled. The folder is this agent's alone meanwhile."""
         lock = lock_folder(self.settings)
         try:
-            await self._node.claim()
             self.pods.adopt(await self._runtime.open(self.pods.ended))
-            await self.manager.run()
+            async with self._shutdown_running():  # before the API server is asked: it may be away
+                await self._node.claim()
+                await self.manager.run()
         finally:
             try:
                 await asyncio.shield(self._end())
             finally:
                 lock.close()
+
+    def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
+        """End the pods in order when the machine goes down. Before `run`."""
+        pods = AgentPods(self.pods)
+        self.shutdown = ShutdownManager(
+            self.settings.shutdown,
+            logind,
+            pods,
+            SupervisedLock(store),
+            FileStorage(self.settings.folder),
+            self._deps.clock,
+            boot,
+            self._shutdown_changed,
+        )
+        return self.shutdown
+
+    @contextlib.asynccontextmanager
+    async def _shutdown_running(self) -> AsyncIterator[None]:
+        if self.shutdown is None:
+            yield
+            return
+        task = asyncio.get_running_loop().create_task(self._run_shutdown(self.shutdown), name="shutdown")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run_shutdown(self, manager: ShutdownManager) -> None:
+        while True:
+            try:
+                await manager.run()
+            except Exception:  # pods run on all the same
+                log.exception("graceful node shutdown failed and starts anew")
+            await self._deps.clock.sleep(_SHUTDOWN_RETRY)
+
+    def _shutdown_changed(self, state: ManagerState) -> None:
+        if state.active == self._node.shutting_down:
+            return
+        self.pods.shutting_down = self._node.shutting_down = state.active
+        self._nodes.queue.add(Key("", self.settings.name))
 
     async def wait_ready(self) -> None:
         """Return when the agent attends to its pods."""

@@ -9,6 +9,9 @@ from vacate.api.times import format_time
 from vacate.nodeagent.model import PodProgress
 from vacate.nodeagent.view import AgentPod
 
+SHUTDOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
+"""The kubelet's words: tools look for them."""
+
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 _Verdict = tuple[str, str, str]  # status, reason, message
@@ -26,6 +29,13 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
     )
     present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
     return [_condition(type_, verdict, present.get(type_), pod, now) for type_, verdict in wanted]
+
+
+def disruption_target(pod: AgentPod, now: dt.datetime) -> Obj:
+    """The condition of a pod that its node ends when it shuts down."""
+    present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
+    verdict = ("True", "TerminationByKubelet", SHUTDOWN_MESSAGE)
+    return _condition("DisruptionTarget", verdict, present.get("DisruptionTarget"), pod, now)
 
 
 def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: AgentPod, now: dt.datetime) -> Obj:

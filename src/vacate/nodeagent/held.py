@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,13 @@ from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.runtime.reconcile import Key
+
+
+@dataclass(frozen=True, slots=True)
+class PodEnd:
+    """The order to end a pod because its node goes down."""
+
+    deadline: float  # on the monotonic clock
 
 
 @dataclass(slots=True)
@@ -31,6 +38,9 @@ class HeldPod:
     phase: str = ""  # what it has come to
     released: bool = False  # removed from the API by us
     cleaned: bool = False  # records and folder are gone
+    end: PodEnd | None = None  # the node goes down, and the pod with it
+    rejected: bool = False  # it came when the node was going down
+    labels: Mapping[str, str] = field(default_factory=dict)  # what the runtime knows of it
     envs: dict[str, dict[str, str]] = field(default_factory=dict)
     terminations: dict[str, Termination] = field(default_factory=dict)
     probes: dict[str, list[asyncio.Task[None]]] = field(default_factory=dict)
@@ -40,6 +50,13 @@ class HeldPod:
     def uid(self) -> str:
         """The pod's uid."""
         return self.progress.uid
+
+    @property
+    def new(self) -> bool:
+        """Whether nothing was done for it yet, by this agent or one before."""
+        pod = self.pod
+        fresh = pod is not None and not pod.terminal and not pod.deleting and not pod.status.get("startTime")
+        return fresh and not self.progress.containers
 
     @property
     def fields(self) -> FieldValues:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -18,11 +19,11 @@ from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, a
 from vacate.nodeagent.containers import ContainerManager, EndCause
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.difference import status_patch
-from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.held import HeldPod, PodEnd
 from vacate.nodeagent.model import PodProgress, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.status import Addresses, phase_when_stopped, status_of
+from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
@@ -58,6 +59,9 @@ class PodReconciler:
         self.containers = ContainerManager(deps, runtime, settings, self._wake)
         self.queue: Queue[Key] | None = None
         self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
+        self.shutting_down = False  # the node goes down: pods that come now are rejected
+        self.changed: Callable[[], None] = lambda: None  # called when a container has ended
+        self.status_written = asyncio.Event()
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
         """Take over what runs already. Before the first reconcile."""
@@ -67,7 +71,7 @@ class PodReconciler:
         for uid, found in by_uid.items():
             labels = found[0].labels
             key = Key(labels.get(NAMESPACE, ""), labels.get(POD, ""))
-            self._hold(key, adopt_runs(uid, found, self._clock.now()))
+            self._hold(key, adopt_runs(uid, found, self._clock.now())).labels = labels
             self._add(key)
 
     def ended(self, state: ContainerState) -> None:
@@ -90,6 +94,25 @@ class PodReconciler:
         if pod is None or any(one.uid in self._held for one in older):
             return Done()
         return await self._attend(self._take(key, pod))
+
+    @property
+    def held(self) -> Mapping[str, HeldPod]:
+        """The pods of this node by uid."""
+        return self._held
+
+    def end(self, uid: str, seconds: float) -> None:
+        """The node goes down: end the pod within so many seconds, and do not start it again.
+
+        Needs no API server. Where the pod is ending already, a shorter time overtakes.
+        """
+        held = self._held.get(uid)
+        if held is None:
+            return
+        deadline = self._clock.monotonic() + seconds
+        if held.end is None or deadline < held.end.deadline:
+            held.end = PodEnd(deadline)
+        self._stop_due(held)
+        self._add(held.key)
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
@@ -115,6 +138,7 @@ class PodReconciler:
         if first:
             address = self._addresses.take(held.uid, str(pod.status.get("podIP", "")))
             held.where = Addresses(address, self._settings.address)
+            held.rejected = held.pod.rejected or (self.shutting_down and held.new)
             adopt_status(held.pod, held.progress, self._clock.now())
             self.containers.resume(held)
         return held
@@ -131,13 +155,15 @@ class PodReconciler:
         if held.released:
             return Done()
         now = self._clock.now()
-        refused = self._refuse(held)
-        steps = Plan() if refused and not held.pod.deleting else plan(held.pod, held.progress, now)
+        idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
+        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=held.end is not None)
         held.phase = held.phase or steps.phase
+        if held.end is not None and not held.progress.busy:
+            held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
         for name in steps.start:
             self.containers.start(held, name)
         for name in steps.stop:
-            self.containers.stop(held, name, EndCause("", held.pod.grace_seconds))
+            self.containers.stop(held, name, self._cause(held, name))
         await self._write_status(held, now)
         if held.pod.deleting and not held.progress.busy:
             await self._finish(held, now)
@@ -174,6 +200,7 @@ class PodReconciler:
             await held.abandon()
             self._addresses.release(held.uid)
             self._held.pop(held.uid, None)
+            self.changed()
             self._add(held.key)
             return
         for name, state in held.progress.containers.items():
@@ -194,7 +221,12 @@ class PodReconciler:
     async def _write_status(self, held: HeldPod, now: dt.datetime) -> None:
         assert held.pod is not None
         meta = held.pod.metadata
-        wanted = status_of(held.pod, held.progress, held.where, now, held.phase)
+        if held.rejected:
+            wanted = held.pod.status if held.pod.terminal else rejected_status(now)
+        else:
+            wanted = status_of(
+                held.pod, held.progress, held.where, now, held.phase, shutdown=held.end is not None
+            )
         patch = status_patch(held.pod.status, wanted, meta.uid)
         if patch is None:
             return
@@ -205,6 +237,7 @@ class PodReconciler:
         except NotFound:
             return  # the watch will say so, too
         held.pod = held.written = msgspec.convert(answer, AgentPod)
+        self.status_written.set()
 
     def _refuse(self, held: HeldPod) -> bool:
         """Keep away pods that came by a toleration of everything, such as those of daemon sets."""
@@ -226,7 +259,26 @@ class PodReconciler:
     def _is_bound(self, uid: str) -> bool:
         return any(one.metadata.uid == uid for one in self._pods.list())
 
+    def _stop_due(self, held: HeldPod) -> None:
+        """What is due of a pod that ends with its node, at once: the API server may be away."""
+        if held.pod is not None:
+            due = plan(held.pod, held.progress, self._clock.now(), ending=True).stop
+        else:
+            due = [name for name, one in held.progress.containers.items() if one.running]
+        for name in due:
+            self.containers.stop(held, name, self._cause(held, name))
+
+    def _cause(self, held: HeldPod, name: str) -> EndCause:
+        own = held.pod.grace_seconds if held.pod is not None else math.inf
+        if held.end is None:
+            return EndCause("", own)
+        left = max(held.end.deadline - self._clock.monotonic(), 0.0)
+        return EndCause(f"Stopping container {name}: the node is shutting down", min(own, left))
+
     def _wake(self, held: HeldPod) -> None:
+        if held.end is not None:
+            self._stop_due(held)
+        self.changed()
         self._add(held.key)
 
     def _add(self, key: Key) -> None:

@@ -35,6 +35,7 @@ _GOOD = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "the agent does not measure PID pressure"),
     ("Ready", "True", "KubeletReady", "the agent is posting ready status"),
 )
+_GOING_DOWN = ("Ready", "False", "KubeletNotReady", "node is shutting down")
 
 
 class NodeReconciler:
@@ -49,6 +50,7 @@ class NodeReconciler:
         self._runtime = runtime
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
+        self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
         self.foreign = False  # whether the Node of our name belongs to somebody else now
         self._identity = ""
 
@@ -109,13 +111,14 @@ class NodeReconciler:
     async def _describe(self, node: Node, now: dt.datetime) -> None:
         wrong = [
             one
-            for one in _conditions(now)
+            for one in _conditions(now, shutting_down=self.shutting_down)
             if (found := condition(node.status.conditions, one["type"])) is None
             or found.status != one["status"]
         ]
         patch: Obj = {} if self._described else node_status(self._settings, self._runtime, now)
         if wrong or patch:
-            patch = {**patch, "conditions": _conditions(now) if patch else wrong}
+            all_of_them = _conditions(now, shutting_down=self.shutting_down)
+            patch = {**patch, "conditions": all_of_them if patch else wrong}
             await self._client.patch(
                 NODES, node.metadata.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
             )
@@ -221,8 +224,9 @@ def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
     }
 
 
-def _conditions(now: dt.datetime) -> list[Obj]:
+def _conditions(now: dt.datetime, *, shutting_down: bool = False) -> list[Obj]:
     at = format_time(now)
+    wanted = [*_GOOD[:-1], _GOING_DOWN] if shutting_down else _GOOD
     return [
         {
             "type": type_,
@@ -232,7 +236,7 @@ def _conditions(now: dt.datetime) -> list[Obj]:
             "lastHeartbeatTime": at,
             "lastTransitionTime": at,
         }
-        for type_, status, reason, message in _GOOD
+        for type_, status, reason, message in wanted
     ]
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
+
 TAINT = "vacate.dev/process"
 """Key of the taint by which a node keeps pods away that do not mean it."""
 
@@ -22,6 +25,8 @@ class AgentSettings:
     take_over: bool = (
         False  # a Node of this name that is not this folder's; only where there is no other agent
     )
+    shutdown: ShutdownConfig = field(default_factory=ShutdownConfig)
+    logind_drop_ins: Path = DROP_INS
     stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would
     pods: int = 110
     heartbeat_seconds: float = 10.0

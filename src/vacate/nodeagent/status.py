@@ -8,7 +8,7 @@ from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.nodeagent.conditions import conditions_of
+from vacate.nodeagent.conditions import SHUTDOWN_MESSAGE, conditions_of, disruption_target
 from vacate.nodeagent.decisions import backoff
 from vacate.nodeagent.model import UNKNOWN_CODE, PodProgress, Progress, Run, Waiting
 from vacate.nodeagent.view import AgentContainer, AgentPod
@@ -26,9 +26,18 @@ class Addresses:
 
 
 def status_of(
-    pod: AgentPod, progress: PodProgress, where: Addresses, now: dt.datetime, ended: str = ""
+    pod: AgentPod,
+    progress: PodProgress,
+    where: Addresses,
+    now: dt.datetime,
+    ended: str = "",
+    *,
+    shutdown: bool = False,
 ) -> Obj:
-    """Every field of the status that the agent answers for; `ended` is the phase that the pod came to."""
+    """Every field of the status that the agent answers for.
+
+    `ended` is the phase that the pod came to; `shutdown`: it ends because its node goes down.
+    """
     phase = phase_of(pod, progress, ended)
     status: Obj = {
         "phase": phase,
@@ -42,6 +51,10 @@ def status_of(
             _container(one, progress.of(one.name), pod, phase) for one in pod.spec.containers
         ],
     }
+    if shutdown:
+        status["conditions"].append(disruption_target(pod, now))
+        if phase == "Failed" and not pod.status.get("reason"):
+            status |= {"reason": "Terminated", "message": SHUTDOWN_MESSAGE}
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
     if pod.spec.init_containers:
@@ -49,6 +62,16 @@ def status_of(
             _container(one, progress.of(one.name), pod, phase) for one in pod.spec.init_containers
         ]
     return status
+
+
+def rejected_status(now: dt.datetime) -> Obj:
+    """Of a pod that comes while its node goes down: it is not even tried."""
+    return {
+        "phase": "Failed",
+        "reason": "NodeShutdown",
+        "message": "Pod was rejected as the node is shutting down.",
+        "startTime": format_time(now),
+    }
 
 
 def phase_of(pod: AgentPod, progress: PodProgress, ended: str = "") -> str:

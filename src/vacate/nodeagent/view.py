@@ -89,6 +89,7 @@ class AgentPodSpec(Projection, frozen=True):
     tolerations: list[Toleration] = msgspec.field(default_factory=list)
     readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
+    priority: int | None = None
     security_context: Obj | None = None
 
 
@@ -108,6 +109,11 @@ class AgentPod(Projection, frozen=True, gc=True):
     def terminal(self) -> bool:
         """Whether the API shows that the pod has ended for good."""
         return self.phase in TERMINAL_PHASES
+
+    @property
+    def rejected(self) -> bool:
+        """Whether it was turned away because its node went down: it never ran."""
+        return self.terminal and self.status.get("reason") == "NodeShutdown"
 
     @property
     def deleting(self) -> bool:

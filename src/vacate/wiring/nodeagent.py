@@ -11,6 +11,9 @@ from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.shutdown.collector import ShutdownCollector
+from vacate.nodeagent.shutdown.logind import DBusLogind
+from vacate.nodeagent.shutdown.storage import boot_id
 from vacate.wiring.components import Environment, component_dependencies
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -19,7 +22,12 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 def build_agent(transport: Transport, settings: AgentSettings, around: Environment) -> NodeAgent:
     """The agent over a transport, with local processes as containers."""
     deps, recorder = component_dependencies(transport, "kubelet", around)
-    return NodeAgent(deps, settings, ProcessRuntime(settings.runtime_folder), [recorder])
+    runtime = ProcessRuntime(settings.runtime_folder)
+    agent = NodeAgent(deps, settings, runtime, [recorder])
+    if settings.shutdown.enabled:
+        manager = agent.add_shutdown(DBusLogind(drop_ins=settings.logind_drop_ins), runtime, boot_id())
+        around.metrics.show("graceful node shutdown", ShutdownCollector(manager))
+    return agent
 
 
 def container_environment(server: str, own: Mapping[str, str] | None = None) -> dict[str, str]:

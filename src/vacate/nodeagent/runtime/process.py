@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -133,6 +134,40 @@ class ProcessRuntime:
         if writer is not None:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
+        """Have the supervisor hold a descriptor; it is closed here in any case."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            request = {"number": 1, "op": "hold", "name": name, "orphan_seconds": orphan_seconds}
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await self._connected()
+                await self._connect_to(connection)
+                socket.send_fds(connection, [orjson.dumps(request) + b"\n"], [fd])
+                answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
+        except (TimeoutError, OSError) as error:
+            raise RuntimeLost(f"the supervisor does not take the descriptor {name}: {error}") from error
+        finally:
+            connection.close()
+            os.close(fd)
+        if b'"ok"' not in answer:
+            raise RuntimeLost(f"the supervisor does not hold the descriptor {name}: {answer!r}")
+
+    async def holds(self, name: str) -> bool:
+        """Whether the supervisor holds a descriptor of that name."""
+        return bool((await self._ask("holds", {"name": name}))["held"])
+
+    async def release(self, name: str) -> None:
+        """Have the supervisor close it."""
+        await self._ask("release", {"name": name})
+
+    async def _connect_to(self, connection: socket.socket) -> None:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            await asyncio.get_running_loop().sock_connect(connection, f"/proc/self/fd/{folder}/{SOCKET}")
+        finally:
+            os.close(folder)
 
     async def _views_work(self) -> bool:
         """Try an overlay once; machines differ in what they allow."""

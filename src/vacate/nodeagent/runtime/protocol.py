@@ -113,3 +113,19 @@ class ContainerRuntime(Protocol):
     async def aclose(self) -> None:
         """Let go. What runs, runs on."""
         ...
+
+
+class DescriptorStore(Protocol):
+    """Holds descriptors by name while the agent restarts. Every method may raise RuntimeLost."""
+
+    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
+        """Take one over, also where this fails; close it when no agent was there for so many seconds."""
+        ...
+
+    async def holds(self, name: str) -> bool:
+        """Whether one of that name is held."""
+        ...
+
+    async def release(self, name: str) -> None:
+        """Close it, if it is held."""
+        ...

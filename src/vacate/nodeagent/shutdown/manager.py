@@ -6,7 +6,6 @@ It goes on with a shutdown that an earlier agent began, and stops at once when t
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -82,9 +81,6 @@ class ShutdownManager:
 
     async def run(self) -> None:
         """Run until cancelled. A lock stays held only in the middle of a shutdown."""
-        if not self._config.enabled:
-            log.info("graceful node shutdown is off: %s", self._config.disabled_because)
-            return
         self._pods.on_change(self._wake.set)
         self._recover()
         try:
@@ -109,7 +105,7 @@ class ShutdownManager:
         now = self._clock.monotonic()
         log.warning("going on with the shutdown that began at %s", self.record.start)
         self._show(replace(self.state, active=True))
-        self._give(resume(shutdown, now, self.record.gone))
+        self._give(resume(shutdown, now, ()))  # those that are gone, too: they must not be started again
 
     # --- logind ---------------------------------------------------------------------------------------------
 
@@ -268,8 +264,3 @@ class ShutdownManager:
             self.state = state
             self._changed(state)
             self._wake.set()
-
-
-def seconds_of(moment: dt.datetime | None) -> float:
-    """For a metric: 0 where there is none."""
-    return moment.timestamp() if moment is not None else 0.0

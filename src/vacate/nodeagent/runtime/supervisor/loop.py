@@ -15,6 +15,7 @@ from typing import Any
 
 from vacate.nodeagent.runtime.supervisor import cgroups, children, containers, procfs, records, views
 from vacate.nodeagent.runtime.supervisor.containers import Container
+from vacate.nodeagent.runtime.supervisor.descriptors import Descriptors
 
 SOCKET = "supervisor.sock"
 RECORDS = "containers"
@@ -42,11 +43,19 @@ class Client:
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
         self.received = b""
+        self.descriptors: list[int] = []  # that came with a request
 
     def send(self, message: dict[str, Any]) -> None:
         """Messages are small and the agent reads all the time; one that does not is dropped."""
         with contextlib.suppress(OSError):
             self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the connection, and descriptors that no request took."""
+        self.socket.close()
+        for fd in self.descriptors:
+            os.close(fd)
+        self.descriptors.clear()
 
 
 class Supervisor:
@@ -61,6 +70,7 @@ class Supervisor:
         self.containers = containers.adopt(self.records, self.boot)
         self.by_pid: dict[int, Container] = {}
         self.execs: dict[int, Exec] = {}
+        self.descriptors = Descriptors()
         self.next_look = time.monotonic() + _LOOK
         self.leave_at = time.monotonic() + _FIRST_CLIENT
 
@@ -85,6 +95,7 @@ class Supervisor:
             self._end_execs()
             self._settle()
             self._look_at_logs()
+            self.descriptors.look(time.monotonic(), agent=bool(self.clients))
 
     def _idle(self) -> bool:
         if self.clients or any(not one.ended for one in self.containers.values()):
@@ -100,6 +111,8 @@ class Supervisor:
             moments.append(self.leave_at)
         if any(not one.ended for one in self.containers.values()):
             moments.append(self.next_look)
+        if (left_alone := self.descriptors.next_look()) is not None:
+            moments.append(left_alone)
         return max(min(moments) - now, 0.0) if moments else None
 
     def _drain(self, wake: int) -> None:
@@ -116,13 +129,14 @@ class Supervisor:
 
     def _read(self, client: Client) -> None:
         try:
-            chunk = client.socket.recv(65536)
+            chunk, descriptors, _, _ = socket.recv_fds(client.socket, 65536, 4, socket.MSG_CMSG_CLOEXEC)
+            client.descriptors += descriptors
         except OSError:
             chunk = b""
         client.received += chunk
         if not chunk or len(client.received) > MAX_REQUEST:
             self.selector.unregister(client.socket)
-            client.socket.close()
+            client.close()
             self.clients.remove(client)
             return
         *lines, client.received = client.received.split(b"\n")
@@ -187,6 +201,22 @@ class Supervisor:
                 raise children.StartError("container", "the container is still running")
             del self.containers[container.id]
         records.remove(self.records, request["id"])
+        return {}
+
+    def do_hold(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Hold a descriptor that came with the request."""
+        if not client.descriptors:
+            raise children.StartError("request", "no descriptor came with it")
+        self.descriptors.hold(request["name"], client.descriptors.pop(0), request["orphan_seconds"])
+        return {}
+
+    def do_holds(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether one of that name is held."""
+        return {"held": self.descriptors.holds(request["name"])}
+
+    def do_release(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Close one that is held."""
+        self.descriptors.release(request["name"])
         return {}
 
     def _collect(self, command: Exec) -> None:

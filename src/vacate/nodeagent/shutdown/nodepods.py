@@ -1,0 +1,79 @@
+"""The pods of a node agent, as the shutdown manager sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from vacate.nodeagent.adopt import GRACE, PRIORITY
+from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS
+
+
+class AgentPods:
+    """Ends pods by the agent's own way of ending them, with less time where the shutdown grants less."""
+
+    def __init__(self, pods: PodReconciler) -> None:
+        self._pods = pods
+
+    def running(self) -> list[ShutdownPod]:
+        """Every pod that has a process or would get one."""
+        return [_described(one) for one in self._pods.held.values() if _is_active(one)]
+
+    def end(self, order: EndPod) -> None:
+        """Begin to end it."""
+        self._pods.end(order.pod.uid, order.seconds)
+
+    def gone(self, uids: Iterable[str]) -> set[str]:
+        """Those without a process."""
+        held = self._pods.held
+        return {uid for uid in uids if uid not in held or not held[uid].progress.busy}
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Be told when a container has ended."""
+        self._pods.changed = callback
+
+    async def flush(self) -> None:
+        """Wait until every status of an ended pod is written."""
+        while any(_is_unwritten(one) for one in self._pods.held.values()):
+            self._pods.status_written.clear()
+            await self._pods.status_written.wait()
+
+
+def _is_active(held: HeldPod) -> bool:
+    if held.progress.busy:
+        return True
+    pod = held.pod
+    return pod is not None and not pod.terminal and not held.rejected and not held.released
+
+
+def _is_unwritten(held: HeldPod) -> bool:
+    pod = held.pod
+    if pod is None or held.end is None or held.released or held.progress.busy:
+        return False
+    return not pod.terminal and not pod.deleting
+
+
+def _described(held: HeldPod) -> ShutdownPod:
+    """From the API, or from what the runtime kept of it where the API was not heard yet."""
+    if held.pod is not None:
+        priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
+    else:
+        priority, grace = _integer(held.labels.get(PRIORITY)), _seconds(held.labels.get(GRACE))
+    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace)
+
+
+def _integer(text: str | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        return 0
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return float(text or DEFAULT_GRACE_SECONDS)
+    except ValueError:
+        return float(DEFAULT_GRACE_SECONDS)

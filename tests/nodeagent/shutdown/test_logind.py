@@ -1,0 +1,149 @@
+"""systemd's own logind and real processes: order and times as the processes themselves logged them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from support.shutdown_node import ShutdownNode, off_at, shutdown_node
+from support.waiting import until
+from vacate.api.objects import Obj
+
+pytestmark = [pytest.mark.dbus, pytest.mark.timeout(240)]
+
+LATE = 3.0  # what a busy machine may add
+
+
+def condition(pod: Obj, type_: str) -> Obj:
+    return next((one for one in pod["status"]["conditions"] if one["type"] == type_), {})
+
+
+def ended(node: ShutdownNode, name: str) -> Obj:
+    return node.until(name, lambda one: one["status"]["phase"] in ("Succeeded", "Failed"))
+
+
+def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 6, 1000: 4, 100000: 5}) as node:
+        assert node.machine.property("InhibitDelayMaxUSec") == "16000000"
+        assert node.machine.inhibitors() == ["Vacate"]
+        node.run_pod("low", 0, takes=1.0)
+        node.run_pod("stubborn", 1000, takes=3600)
+        node.run_pod("top", 200_000, takes=0.5, grace=1)
+        asked = time.time()
+        node.machine.power_off()
+        until(lambda: node.node_ready() == ("False", "KubeletNotReady", "node is shutting down"))
+        node.create("late", "exec sleep 1000")
+        late = ended(node, "late")
+        down = off_at(node.machine)
+        low, stubborn, top = node.said("low"), node.said("stubborn"), node.said("top")
+        assert asked <= low["term"] < low["end"] <= stubborn["term"]
+        assert "end" not in stubborn
+        assert 4.0 <= top["term"] - stubborn["term"] <= 4.0 + LATE  # its bucket overran
+        assert top["term"] - low["term"] < 6.0 + 4.0  # the first bucket did not wait for its whole time
+        assert top["end"] <= down <= top["end"] + 2.0 + LATE
+        assert (late["status"]["phase"], late["status"]["reason"]) == ("Failed", "NodeShutdown")
+        assert "containerStatuses" not in late["status"]
+        low_pod, stubborn_pod = ended(node, "low"), ended(node, "stubborn")
+        assert low_pod["status"]["phase"] == "Succeeded"
+        assert "reason" not in low_pod["status"]
+        assert (stubborn_pod["status"]["phase"], stubborn_pod["status"]["reason"]) == ("Failed", "Terminated")
+        for one in (low_pod, stubborn_pod, ended(node, "top")):
+            assert condition(one, "DisruptionTarget")["reason"] == "TerminationByKubelet"
+            assert "deletionTimestamp" not in one["metadata"]
+        assert node.record["outcome"] == "finished"
+        assert "pod default/stubborn of priority 1000 in bucket 1000: 4s allotted" in node.agent_log
+
+
+def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 20, 1000: 5}) as node:
+        node.run_pod("low", 0, takes=8.0)
+        node.run_pod("high", 1000)
+        node.machine.power_off()
+        until(lambda: "term" in node.said("low"))
+        node.machine.run("systemctl", "restart", "systemd-logind")
+        until(lambda: "the shutdown was cancelled" in node.agent_log)
+        until(lambda: node.node_ready()[0] == "True")
+        until(lambda: node.agent_log.count("registered a shutdown inhibitor") == 2)
+        until(lambda: "end" in node.said("low"), 60)
+        assert ended(node, "low")["status"]["phase"] == "Succeeded"
+        assert "term" not in node.said("high")
+        assert node.machine.up
+        assert node.machine.inhibitors() == ["Vacate"]
+        node.machine.power_off()  # and the next one works
+        off_at(node.machine)
+        assert "end" in node.said("high")
+
+
+@pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
+def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
+    with shutdown_node(tmp_path, {0: 8, 1000: 8}) as node:
+        node.run_pod("low", 0, takes=4.0)
+        node.run_pod("high", 1000, takes=4.0)
+        if stage == "idle":
+            node.kill()
+            node.machine.power_off()
+        else:
+            node.machine.power_off()
+            until(lambda: "term" in node.said("low" if stage == "first bucket" else "high"), 60)
+            node.kill()
+        assert node.machine.inhibitors() == ["Vacate"]  # the supervisor holds the lock
+        node.start()
+        off_at(node.machine)
+        low, high = node.said("low"), node.said("high")
+        assert low["end"] <= high["term"] < high["end"]
+        assert node.record["outcome"] == "finished"
+
+
+def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 5}) as node:
+        node.run_pod("web", 0)
+        node.machine.run(
+            "busctl", "emit", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
+            "PrepareForShutdown", "b", "true", check=False,
+        )  # fmt: skip
+        node.machine.run("systemctl", "restart", "dbus", check=False)
+        until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
+        node.machine.wait_up()
+        assert "term" not in node.said("web")
+        assert node.machine.inhibitors() == ["Vacate"]
+        assert node.node_ready()[0] == "True"
+        node.machine.power_off()
+        off_at(node.machine)
+        assert "end" in node.said("web")
+
+
+def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 6, 1000: 6}) as node:
+        node.run_pod("low", 0, takes=1.0)
+        node.run_pod("high", 1000)
+        node.cluster.kill()
+        node.machine.power_off()
+        until(lambda: "term" in node.said("low"), 60)
+        node.kill()
+        node.start()
+        off_at(node.machine)
+        assert node.said("low")["end"] <= node.said("high")["term"]
+        assert "end" in node.said("high")
+
+
+def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 40, 1000: 20}) as node:
+        node.run_pod("low", 0, takes=3600)
+        node.run_pod("high", 1000)
+        node.kill()
+        node.machine.run(
+            "sh", "-c",
+            "printf '[Login]\\nInhibitDelayMaxSec=10\\n' > /etc/systemd/logind.conf.d/99-zz.conf; "
+            "systemctl kill -s HUP systemd-logind",
+        )  # fmt: skip
+        until(lambda: node.machine.property("InhibitDelayMaxUSec") == "10000000")
+        node.start()
+        assert "logind delays a shutdown by 10s at most, and pods have 1m" in node.agent_log
+        node.machine.power_off()
+        down = off_at(node.machine)
+        low, high = node.said("low"), node.said("high")
+        assert 6.0 <= high["term"] - low["term"] <= 6.4 + LATE
+        assert "end" in high
+        assert down - low["term"] <= 10.0 + LATE
