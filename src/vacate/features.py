@@ -16,6 +16,9 @@ KNOWN_GATES: Mapping[str, bool] = {
     "PodTerminationReason": True,
     # Force deletion of pods whose processes may run must be confirmed; namespaces opt in or out by label.
     "PodForceDeleteGuard": True,
+    # Pods of opted-in Deployments are replaced before they are evicted; then the ReplicaSet removes them.
+    "DeploymentInterceptor": True,
+    "ReplicaSetInterceptor": True,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.
     "GracefulNodeShutdown": True,
     "GracefulNodeShutdownBasedOnPodPriority": True,

@@ -13,8 +13,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
-from vacate.api.types import ObjectMeta, OwnerReference, Pod, Toleration
+from vacate.admission.pods.workloads import REGISTERED
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -30,6 +31,8 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.cache.tablewriter import Projection
 from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
+from vacate.eviction.registration import registering
+from vacate.kube.surge import MARKED, SURGE
 
 _MANY = 16_384
 _KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION)
@@ -100,21 +103,51 @@ def _status(phase: str) -> PodStatus:
     return PodStatus(phase=phase)
 
 
-@lru_cache
-def _annotation(key: str, value: str) -> dict[str, str]:
-    return {key: value}
+def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:
+    """Whether a node made the pod, and who is registered on it: few distinct values, so they are shared."""
+    kept = registering(annotations)
+    if MIRROR in annotations:
+        kept[MIRROR] = "true"
+    for key in (REGISTERED, MARKED):
+        if key in annotations:
+            kept[key] = annotations[key]
+    return _labels(tuple(kept.items())) if kept else _NO_LABELS
+
+
+def project_deployment(deployment: Deployment) -> Deployment:
+    """Everything but the template."""
+    return replace(deployment, spec=replace(deployment.spec, template={}))
+
+
+def project_replicaset(replica_set: ReplicaSet) -> ReplicaSet:
+    """Whose it is, and the record of a surge that its Deployment's controller copied to it."""
+    meta = replica_set.metadata
+    owner = meta.controller
+    kept = {SURGE: meta.annotations[SURGE]} if SURGE in meta.annotations else _NO_LABELS
+    return ReplicaSet(
+        metadata=ObjectMeta(
+            name=meta.name,
+            namespace=shared(meta.namespace),
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            annotations=kept,
+            owner_references=(
+                _owner(owner.api_version, owner.kind, owner.name, owner.uid) if owner else _NO_OWNERS
+            ),
+            deletion_timestamp=meta.deletion_timestamp,
+        )
+    )
 
 
 def _pod_meta(meta: ObjectMeta) -> ObjectMeta:
     owner = meta.controller
-    mirrored = meta.annotations.get(MIRROR)
     return ObjectMeta(
         name=meta.name,
         namespace=shared(meta.namespace),
         uid=meta.uid,
         resource_version=meta.resource_version,
         labels=_labels(tuple(meta.labels.items())) if meta.labels else _NO_LABELS,
-        annotations=_NO_LABELS if mirrored is None else _annotation(MIRROR, "true"),
+        annotations=_pod_annotations(meta.annotations) if meta.annotations else _NO_LABELS,
         owner_references=(
             _owner(owner.api_version, owner.kind, owner.name, owner.uid) if owner else _NO_OWNERS
         ),
@@ -193,5 +226,7 @@ def _condition(one: RequestCondition, heartbeat: dt.datetime | None) -> RequestC
 PROJECTIONS: Mapping[str, Projection[Any]] = {
     PODS.resource: project_pod,
     EVICTIONREQUESTS.resource: project_request,
+    DEPLOYMENTS.resource: project_deployment,
+    REPLICASETS.resource: project_replicaset,
 }
 """By resource; a controller that reads another field of these kinds adds it to the projection."""

@@ -12,11 +12,21 @@ from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
+from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
+from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
+from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
+from vacate.interceptors.surge.controller import build as surge
 from vacate.wiring.components import ControllerDescriptor
 
 EVENTS = rule("create patch", CORE, "events")
 """What every controller may do: say what happened."""
+
+_INTERCEPTING = (
+    rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+    rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+    rule(READ, CORE, "pods"),
+)
 
 CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor(
@@ -47,6 +57,44 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
         ),
+    ),
+    ControllerDescriptor(
+        "workload-registration-controller",
+        registration,
+        gate="DeploymentInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule("list watch", CORE, "namespaces"),
+            rule("list watch", "apps", "deployments replicasets"),
+            rule("list watch patch", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "surge-controller",
+        surge,
+        gate="DeploymentInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(f"{READ} patch", "apps", "deployments"),
+            rule("list watch patch", "apps", "replicasets"),
+            rule("list watch patch", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "deployment.apps.k8s.io",
+        deployment_interceptor,
+        gate="DeploymentInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets")),
+    ),
+    ControllerDescriptor(
+        "replicaset.apps.k8s.io",
+        replicaset_interceptor,
+        gate="ReplicaSetInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(*_INTERCEPTING, rule(READ, "apps", "deployments"), rule("list watch", "apps", "replicasets")),
     ),
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""

@@ -103,6 +103,10 @@ _EVICTION_RULES: tuple[Rule, ...] = (
     rule("patch", CORE, "nodes/status"),
     rule("create patch delete", _EVICTION_REQUESTS, "evictionrequests"),
     rule("delete", CORE, "pods"),
+    # To move pods before they are evicted: register interceptors on them, and raise their Deployments.
+    rule("list watch", CORE, "namespaces"),
+    rule("patch", CORE, "pods"),
+    rule(f"{READ} patch", "apps", "deployments replicasets"),
 )
 
 CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)

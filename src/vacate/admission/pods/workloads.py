@@ -1,0 +1,66 @@
+"""Which pods Vacate's own interceptors of Kubernetes workloads are registered on, and by which annotations.
+
+    kubectl label namespace shop vacate.dev/move-before-eviction=true
+    kubectl annotate deployment web vacate.dev/move-before-eviction=true
+
+The annotation of the workload outranks the label of its namespace, so `false` opts one workload out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vacate.eviction.registration import CONTROLLER, CONTROLLER_PRIORITY, PREFIXES, registering
+from vacate.features import FeatureGates
+
+OPT_IN = "vacate.dev/move-before-eviction"
+"""A label of a namespace, or an annotation of a workload: `true` or `false`."""
+REGISTERED = "vacate.dev/registered"
+"""Marks pods that the registration controller has registered, so that it can take that back."""
+
+DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
+REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
+_REPLICASET_PRIORITY = 9_900  # after the Deployment's, before those that authors put below controllers
+
+_BY_GATE = {
+    "DeploymentInterceptor": (DEPLOYMENT_INTERCEPTOR, f"{CONTROLLER_PRIORITY}/{CONTROLLER}"),
+    "ReplicaSetInterceptor": (REPLICASET_INTERCEPTOR, str(_REPLICASET_PRIORITY)),
+}
+
+
+def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mapping[str, str]) -> bool:
+    """Whether the pods of a workload are to be moved before they are evicted."""
+    said = workload_annotations.get(OPT_IN) or namespace_labels.get(OPT_IN, "")
+    return said.lower() == "true"
+
+
+def registration(gates: FeatureGates) -> dict[str, str]:
+    """The annotations of a pod of a Deployment, for the interceptors that run."""
+    found = [one for gate, one in _BY_GATE.items() if gates.enabled(gate)]
+    return {f"{PREFIXES[0]}/priority_{name}": value for name, value in found}
+
+
+def registration_change(
+    annotations: Mapping[str, str], wanted: Mapping[str, str], *, opted_in: bool
+) -> dict[str, str | None]:
+    """What to change about a pod's annotations, as a merge patch has it; empty where nothing is.
+
+    What the pod's author has registered stays: an interceptor of the same name, another one with the role of
+    the controller, or annotations of the older prefix, which ours would hide.
+    """
+    if not opted_in:
+        if REGISTERED not in annotations:
+            return {}
+        return {key: None for key in (*wanted, REGISTERED) if key in annotations}
+    given = registering(annotations)
+    others = {key: value for key, value in given.items() if key not in wanted}
+    if REGISTERED not in annotations and (given.keys() & wanted.keys() or _has_controller(others)):
+        return {}
+    if any(key.startswith(f"{PREFIXES[1]}/") for key in others):
+        return {}
+    wanted = {**wanted, REGISTERED: "true"} if wanted else {}
+    return {key: value for key, value in wanted.items() if annotations.get(key) != value}
+
+
+def _has_controller(annotations: Mapping[str, str]) -> bool:
+    return any(value.partition("/")[2] == CONTROLLER for value in annotations.values())

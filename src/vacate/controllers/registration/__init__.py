@@ -1,0 +1,1 @@
+"""Registers the interceptors of Kubernetes workloads on the pods of workloads that have opted in."""

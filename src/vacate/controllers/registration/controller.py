@@ -1,0 +1,113 @@
+"""The registration controller: annotates running pods of workloads that have opted in.
+
+A registration counts from the moment at which a request is created, so opting in works for the pods of today.
+Where a rule of the webhook has annotated a new pod already, nothing is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.admission.pods.workloads import OPT_IN, is_opted_in, registration, registration_change
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, PODS, REPLICASETS
+from vacate.api.types import Deployment, Namespace, Pod, ReplicaSet
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.owners import deployment_of
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.statuspatches import guarded
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by new pods, and by whatever opts their workloads in or out."""
+    registrar = RegistrationController(deps)
+    informers = deps.informers
+    sources = (
+        Source(informers.informer(PODS, Pod), when=_owned_pod_changed),
+        Source(informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=_opt_in_changed),
+        Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=_is_new),
+        Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
+    )
+    return Controller("registration", registrar, sources, deps, workers=2)
+
+
+def _owned_pod_changed(old: Pod | None, new: Pod | None) -> bool:
+    if new is None or new.terminating or new.metadata.controller is None:
+        return False
+    return old is None or old.metadata.annotations != new.metadata.annotations
+
+
+def _is_new(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
+    """A pod may be seen before the ReplicaSet that tells whose it is."""
+    return old is None and new is not None
+
+
+def _opt_in_changed(old: Deployment | Namespace | None, new: Deployment | Namespace | None) -> bool:
+    return new is not None and (old is None or _said(old) != _said(new))
+
+
+def _said(obj: Deployment | Namespace) -> tuple[str | None, str | None]:
+    return obj.metadata.labels.get(OPT_IN), obj.metadata.annotations.get(OPT_IN)
+
+
+class RegistrationController:
+    """Brings one pod's registration in line with what its workload and namespace say."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._client = deps.client
+        self._wanted = registration(deps.gates)
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
+        self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
+        self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
+        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest).reader
+
+    def pods_of(self, deployment: Deployment) -> Iterable[Key]:
+        """The pods of one Deployment."""
+        meta = deployment.metadata
+        for key, pod in self._owned_pods(meta.namespace):
+            found = deployment_of(pod, self._replica_sets, self._deployments)
+            if found is not None and found.metadata.uid == meta.uid:
+                yield key
+
+    def pods_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
+        """The pods of one ReplicaSet."""
+        meta = replica_set.metadata
+        for key, pod in self._owned_pods(meta.namespace):
+            if pod.metadata.controller and pod.metadata.controller.uid == meta.uid:
+                yield key
+
+    def pods_in(self, namespace: Namespace) -> Iterable[Key]:
+        """The pods of one namespace that have a controller."""
+        return [key for key, _ in self._owned_pods(namespace.metadata.name)]
+
+    def _owned_pods(self, namespace: str) -> list[tuple[Key, Pod]]:
+        found = self._pods.list(namespace)
+        return [(Key(namespace, one.metadata.name), one) for one in found if one.metadata.controller]
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Register or unregister, unless a request exists: it has copied the registration already."""
+        pod = self._pods.get(*key)
+        if pod is None or pod.terminating or pod.terminal:
+            return Done()
+        if self._requests.get(pod.metadata.namespace, pod.metadata.uid) is not None:
+            return Done()
+        change = self._change(pod)
+        if change:
+            patch = guarded(pod.metadata, {"metadata": {"annotations": change}})
+            try:
+                await self._client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+            except NotFound:
+                return Done()
+        return Done()
+
+    def _change(self, pod: Pod) -> dict[str, str | None]:
+        deployment = deployment_of(pod, self._replica_sets, self._deployments)
+        if deployment is None:
+            return {}
+        namespace = self._namespaces.get("", pod.metadata.namespace)
+        labels = namespace.metadata.labels if namespace is not None else {}
+        opted_in = is_opted_in(labels, deployment.metadata.annotations)
+        return registration_change(pod.metadata.annotations, self._wanted, opted_in=opted_in)

@@ -1,0 +1,89 @@
+"""What the Deployment interceptor says in a turn: wait, done, or declined. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.times import after
+from vacate.api.types import Deployment, Pod, condition
+from vacate.kube.deletionorder import is_active
+from vacate.kube.surge import is_covered, is_rolling_out, record_of, stands, surge_limit, unsupported
+from vacate.sdk.values import Declined, Finished
+from vacate.views.phrases import counted
+
+DEFAULT_LIMIT = 600
+"""Seconds that a surge or a rollout may take where the Deployment has no progress deadline."""
+MAX_GIVE_WAYS = 2
+"""So often may someone else change replicas during the surge for one pod; then the pod is evicted without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet, and why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What the turn has seen so far."""
+
+    rolling_since: dt.datetime | None = None
+    gave_way: int = 0
+
+
+Decision = Wait | Finished | Declined
+
+
+def decide(
+    deployment: Deployment | None, uid: str, pods: Sequence[Pod] | None, waited: Waited, now: dt.datetime
+) -> Decision:
+    """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read."""
+    if deployment is None:
+        return Declined("the pod belongs to no Deployment")
+    if why := unsupported(deployment):
+        return Declined(f"Deployment {deployment.metadata.name}: {why}")
+    if waited.gave_way >= MAX_GIVE_WAYS:
+        return Declined(
+            f"replicas of Deployment {deployment.metadata.name} are changed by others during the surge, "
+            "by an autoscaler perhaps"
+        )
+    record = record_of(deployment)
+    if record is None or not stands(record, deployment) or uid not in record.pods:
+        return _outside(deployment, waited, now)
+    if pods is not None and is_covered(deployment, record, pods, now):
+        return Finished("The replacement is available.")
+    missing = _missing(deployment, pods)
+    if now >= after(record.pods[uid], _limit(deployment)):
+        return Declined(f"the replacement did not become available in time: {missing}")
+    return Wait(f"Waiting for the replacement: {missing}")
+
+
+def _outside(deployment: Deployment, waited: Waited, now: dt.datetime) -> Decision:
+    name = deployment.metadata.name
+    if waited.rolling_since is not None and is_rolling_out(deployment):
+        if now >= after(waited.rolling_since, _limit(deployment)):
+            return Declined(f"a rollout of Deployment {name} is in progress and does not end")
+        return Wait(f"Waiting for the rollout of Deployment {name} to end.")
+    limit = surge_limit(deployment, deployment.spec.replicas)
+    return Wait(f"Waiting for a replacement of Deployment {name}: maxSurge allows {limit} at a time.")
+
+
+def _limit(deployment: Deployment) -> int:
+    said = deployment.spec.progress_deadline_seconds
+    return said if said is not None and 0 < said < 2**31 - 1 else DEFAULT_LIMIT
+
+
+def _missing(deployment: Deployment, pods: Sequence[Pod] | None) -> str:
+    """What the surge waits for, in the words of those who hold it up."""
+    failure = condition(deployment.status.conditions, "ReplicaFailure")
+    if failure is not None and failure.status == "True":
+        return f"{failure.reason}: {failure.message}"
+    for pod in pods or ():
+        placed = condition(pod.status.conditions, "PodScheduled")
+        if is_active(pod) and placed is not None and placed.status == "False":
+            return f"pod {pod.metadata.name} is not scheduled: {placed.message}"
+    name, wanted = deployment.metadata.name, counted(deployment.spec.replicas, "pod")
+    return f"{deployment.status.available_replicas} of {wanted} of Deployment {name} available"

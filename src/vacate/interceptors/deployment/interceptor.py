@@ -1,0 +1,101 @@
+"""The interceptor: waits for the surge of its pod, reports, and hands over."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR
+from vacate.api.types import Deployment, Pod
+from vacate.errors import ApiError, TransportError
+from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide
+from vacate.interceptors.surge.view import SurgeView
+from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import build as interceptor_controller
+from vacate.sdk.interceptors.interceptor import Interceptor
+from vacate.sdk.values import Outcome
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the caches."""
+READ_EVERY = dt.timedelta(seconds=10)
+"""Between two reads of a Deployment's pods, unless the Deployment has changed."""
+CONCURRENCY = 1_000
+"""Turns wait for the surges of others, so many are open at once; each costs a look at the caches."""
+
+
+def build(deps: Deps) -> Controller:
+    """The interceptor as a controller."""
+    handler = DeploymentTurns(deps)
+    one = Interceptor(DEPLOYMENT_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
+    return interceptor_controller(deps, one)
+
+
+class DeploymentTurns:
+    """Handles turns. All writes but those of the turn itself are the surge controller's."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._view = SurgeView(deps)
+
+    async def handle(self, context: EvictionContext) -> Outcome:
+        """Wait until the pod's replacement is available, or until it is clear that it will not be."""
+        turn = _Turn(context.pod)
+        said = ""
+        while True:
+            decision = await self._look(turn)
+            if not isinstance(decision, Wait):
+                return decision
+            if decision.message != said:
+                said = decision.message
+                await context.report(said)
+            context.progress()
+            await self._deps.clock.sleep(LOOK_EVERY)
+
+    async def _look(self, turn: _Turn) -> Decision:
+        now = self._deps.clock.now()
+        deployment = self._view.deployment_of(turn.pod)
+        if deployment is None:
+            return decide(None, turn.uid, None, turn.waited, now)
+        turn.see(deployment, now)
+        pods = await self._pods(turn, deployment, now) if turn.in_surge else None
+        return decide(deployment, turn.uid, pods, turn.waited, now)
+
+    async def _pods(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
+        """The Deployment's pods, read when it may matter; None where that is not now, or did not work."""
+        version = deployment.metadata.resource_version
+        due = turn.read_at is None or version != turn.read_version or now >= turn.read_at + READ_EVERY
+        if not due:
+            return turn.pods
+        try:
+            turn.pods = await self._view.live_pods(deployment)
+        except (ApiError, TransportError):
+            return None
+        turn.read_at, turn.read_version = now, version
+        return turn.pods
+
+
+class _Turn:
+    """What one turn remembers between two looks."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.uid = pod.metadata.uid
+        self.waited = Waited()
+        self.in_surge = False
+        self.pods: list[Pod] | None = None
+        self.read_at: dt.datetime | None = None
+        self.read_version = ""
+
+    def see(self, deployment: Deployment, now: dt.datetime) -> None:
+        """Note a rollout that begins or ends, and a surge that others have ended."""
+        record = record_of(deployment)
+        inside = record is not None and stands(record, deployment) and self.uid in record.pods
+        if self.in_surge and not inside:
+            self.waited = replace(self.waited, gave_way=self.waited.gave_way + 1)
+        self.in_surge = inside
+        rolling = is_rolling_out(deployment) or not is_settled(deployment)
+        since = self.waited.rolling_since or now if rolling and not inside else None
+        self.waited = replace(self.waited, rolling_since=since)

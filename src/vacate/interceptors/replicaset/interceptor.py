@@ -1,0 +1,110 @@
+"""The interceptor: waits until the surge is scaled back to the pod's cost, which removes the pod.
+
+On a stock cluster scaling back deletes at once. It is therefore done in this turn, by the surge controller:
+it marks the pod with the lowest deletion cost, awaits the answer, and then takes one replica back.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from vacate.admission.pods.workloads import REPLICASET_INTERCEPTOR
+from vacate.api.kinds import DEPLOYMENTS, PODS
+from vacate.api.times import after
+from vacate.api.types import Deployment, Pod
+from vacate.errors import ApiError, NotFound, TransportError
+from vacate.interceptors.surge.view import SurgeView
+from vacate.kube.surge import MARKED, record_of, stands
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import build as interceptor_controller
+from vacate.sdk.interceptors.interceptor import Interceptor
+from vacate.sdk.values import Declined, Outcome
+
+LOOK_EVERY = 2.0
+IN_SURGE_LIMIT = 600
+"""Seconds that a pod waits until its replacement counts as available again."""
+REMOVAL_LIMIT = 120
+"""Seconds after the scale-down within which the ReplicaSet controller should have deleted the pod."""
+CONCURRENCY = 1_000
+
+
+def build(deps: Deps) -> Controller:
+    """The interceptor as a controller."""
+    handler = ReplicaSetTurns(deps)
+    one = Interceptor(REPLICASET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
+    return interceptor_controller(deps, one)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet, and why."""
+
+    message: str
+
+
+def decide(
+    deployment: Deployment | None,
+    pod: Pod,
+    began: dt.datetime,
+    scaled: dt.datetime | None,
+    now: dt.datetime,
+) -> Wait | Declined:
+    """The decision while the pod is there; its end ends the turn. `scaled` is when it was seen to be due."""
+    if deployment is None:
+        return Declined("the pod belongs to no Deployment, so nothing was raised for it")
+    name, record = deployment.metadata.name, record_of(deployment)
+    if record is not None and stands(record, deployment) and pod.metadata.uid in record.pods:
+        if now >= after(began, IN_SURGE_LIMIT):
+            return Declined(f"other pods of Deployment {name} have not been available for long")
+        return Wait(f"Waiting until all other pods of Deployment {name} are available.")
+    if MARKED not in pod.metadata.annotations:
+        return Declined(f"Deployment {name} was not raised for this pod")
+    if scaled is not None and now >= after(scaled, REMOVAL_LIMIT):
+        return Declined(f"the scale-down of Deployment {name} has removed another pod")
+    return Wait(f"Deployment {name} is scaled back and removes the pod.")
+
+
+class ReplicaSetTurns:
+    """Handles turns; writes nothing but the turn itself."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._view = SurgeView(deps)
+
+    async def handle(self, context: EvictionContext) -> Outcome:
+        """Wait for the pod to be removed."""
+        clock = self._deps.clock
+        began, scaled, said = clock.now(), None, ""
+        while True:
+            try:
+                deployment, pod = await self._read(context.pod)
+            except (ApiError, TransportError):
+                await clock.sleep(LOOK_EVERY)
+                continue
+            decision = decide(deployment, pod, began, scaled, clock.now())
+            if isinstance(decision, Declined):
+                return decision
+            record = record_of(deployment) if deployment is not None else None
+            if scaled is None and (record is None or pod.metadata.uid not in record.pods):
+                scaled = clock.now()
+            if decision.message != said:
+                said = decision.message
+                await context.report(said)
+            context.progress()
+            await clock.sleep(LOOK_EVERY)
+
+    async def _read(self, pod: Pod) -> tuple[Deployment | None, Pod]:
+        """Both as the server has them: a cache that is behind must not make the turn be declined."""
+        client, meta = self._deps.client, pod.metadata
+        found = self._view.deployment_of(pod)
+        if found is None:
+            return None, pod
+        name = found.metadata.name
+        try:
+            deployment = await client.get(DEPLOYMENTS, name, meta.namespace, into=Deployment)
+        except NotFound:
+            return None, pod
+        return deployment, await client.get(PODS, meta.name, meta.namespace, into=Pod)

@@ -1,0 +1,1 @@
+"""Raises Deployments for pods under eviction request, and takes that back."""

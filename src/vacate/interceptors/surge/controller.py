@@ -1,0 +1,142 @@
+"""The surge controller: the one writer of replicas, records and marks, by what the open requests need.
+
+It is level-triggered: each look derives the next step from requests, pods and the record on the Deployment.
+A crash, a cancellation or a change by someone else is therefore nothing special. The interceptors themselves
+write nothing but their own turns.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
+from vacate.api.types import Deployment, Pod, ReplicaSet
+from vacate.errors import NotFound
+from vacate.interceptors.surge import events
+from vacate.interceptors.surge.marks import PodMarks
+from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
+from vacate.interceptors.surge.record import remove_record
+from vacate.interceptors.surge.view import SurgeView
+from vacate.kube.deletionorder import is_active
+from vacate.kube.surge import SURGE, is_covered, is_settled, record_of, stands, surplus_pods
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.statuspatches import guarded
+
+LOOK_AGAIN = dt.timedelta(seconds=10)
+"""While a Deployment is raised: a pod becomes available by waiting alone, without a change that wakes us."""
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by requests, by pods under request, and by Deployments that are raised."""
+    surge = SurgeController(deps)
+    view = surge.view
+    sources = (
+        Source(view.requests, view.key_of_request),
+        Source(view.pods, view.key_of_pod),
+        Source(view.deployments, when=surge.concerns),
+        Source(view.replica_sets, view.key_of_replicaset, when=_carries_record),
+    )
+    return Controller("surge", surge, sources, deps, workers=4)
+
+
+def _carries_record(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
+    return new is not None and SURGE in new.metadata.annotations
+
+
+class SurgeController:
+    """Brings one Deployment one step closer to what the requests for its pods need."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._marks = PodMarks(deps.client)
+        self._open: dict[Key, None] = {}  # Deployments with pods to be moved
+        self.view = SurgeView(deps)
+
+    def concerns(self, old: Deployment | None, new: Deployment | None) -> bool:
+        """Whether a change of a Deployment matters: few are ever raised."""
+        found = new or old
+        if found is None:
+            return False
+        return SURGE in found.metadata.annotations or _key(found) in self._open
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Take the next step."""
+        deployment = self.view.deployments.reader.get(*key)
+        if deployment is None:
+            self._open.pop(key, None)
+            return Done()
+        requested = self.view.requested(deployment)
+        record = record_of(deployment)
+        if record is None and not requested:
+            return await self._rest(key, deployment)
+        self._open[key] = None
+        try:
+            await self._step(deployment, requested)
+        except NotFound:
+            return Done()  # the Deployment is gone, and its informer will say so
+        return Later(self._deps.clock.now() + LOOK_AGAIN)
+
+    async def _step(self, deployment: Deployment, requested: dict[str, Turn]) -> None:
+        now, record = self._deps.clock.now(), record_of(deployment)
+        pods: list[Pod] = []
+        covered = False
+        if record is not None and stands(record, deployment):
+            pods = await self.view.live_pods(deployment)
+            covered = is_covered(deployment, record, pods, now)
+        running = {pod.metadata.uid for pod in pods if is_active(pod)}
+        step = plan(deployment, requested, running, now, covered=covered)
+        match step:
+            case Scale():
+                await self._scale(deployment, step, pods, requested)
+            case CleanUp(gave_way):
+                await remove_record(self._deps.client, deployment)
+                if gave_way and record is not None and record.deployment == deployment.metadata.uid:
+                    self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
+            case Nothing():
+                pass
+
+    async def _scale(
+        self, deployment: Deployment, step: Scale, pods: list[Pod], requested: dict[str, Turn]
+    ) -> None:
+        """Mark first and await the answers: a mark that comes after the new count has no effect."""
+        going = [pod for pod in pods if pod.metadata.uid in step.removed]
+        going += surplus_pods(pods, {*requested, *step.removed}, step.surplus)
+        for pod in going:
+            await self._marks.set(pod)
+        meta, record = deployment.metadata, step.record
+        patch = {
+            "metadata": {"annotations": {SURGE: record.text()}},
+            "spec": {"replicas": record.to_replicas},
+        }
+        await self._deps.client.patch(DEPLOYMENTS, meta.name, guarded(meta, patch), meta.namespace)
+        self._note(deployment, NORMAL, *events.scaled(deployment, step))
+
+    async def _rest(self, key: Key, deployment: Deployment) -> Outcome:
+        """Nobody needs a surge: take back what is left of earlier ones, once the count has come down."""
+        for one in self.view.owned(deployment):
+            if SURGE in one.metadata.annotations:
+                await self._forget_copy(one)
+        if self.view.marked(deployment):
+            if not is_settled(deployment):
+                self._open[key] = None
+                return Later(self._deps.clock.now() + LOOK_AGAIN)
+            for pod in await self.view.live_pods(deployment):
+                await self._marks.take_back(pod)
+        self._open.pop(key, None)
+        return Done()
+
+    async def _forget_copy(self, replica_set: ReplicaSet) -> None:
+        """Deployment controllers copy annotations to ReplicaSets; `kubectl rollout undo` would restore it."""
+        meta = replica_set.metadata
+        patch = guarded(meta, {"metadata": {"annotations": {SURGE: None}}})
+        await self._deps.client.patch(REPLICASETS, meta.name, patch, meta.namespace)
+
+    def _note(self, deployment: Deployment, kind: str, reason: str, message: str) -> None:
+        self._deps.recorder.record(EventNote(regarding(DEPLOYMENTS, deployment), kind, reason, message))
+
+
+def _key(deployment: Deployment) -> Key:
+    return Key(deployment.metadata.namespace, deployment.metadata.name)

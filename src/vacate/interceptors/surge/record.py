@@ -1,0 +1,49 @@
+"""Removes the record of a surge, and with it what the server remembers of our writes."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import DEPLOYMENTS
+from vacate.api.lenient import maps
+from vacate.api.objects import Obj, dig
+from vacate.api.types import Deployment
+from vacate.client.client import Client
+from vacate.client.requests import JSON_PATCH
+from vacate.errors import Conflict, Invalid
+from vacate.kube.surge import SURGE
+
+FIELD_MANAGER = "vacate"
+"""Our name in managed fields: what stands before the slash of the user agent."""
+
+
+async def remove_record(client: Client, deployment: Deployment) -> None:
+    """One patch takes away the annotation and our entry in the managed fields.
+
+    Without the entry the user's next server-side apply of replicas has nobody to conflict with. The record
+    stays until this is done, so a crash before it loses nothing.
+    """
+    meta = deployment.metadata
+    found = await client.get(DEPLOYMENTS, meta.name, meta.namespace)
+    text = dig(found, "metadata", "annotations", SURGE)
+    if dig(found, "metadata", "uid") != meta.uid or text != meta.annotations.get(SURGE):
+        raise Conflict("the Deployment has changed meanwhile")
+    try:
+        patch = removal_patch(found)
+        await client.patch(DEPLOYMENTS, meta.name, patch, meta.namespace, patch_type=JSON_PATCH)
+    except Invalid as error:  # what a failed test is answered with
+        raise Conflict(f"the Deployment has changed meanwhile: {error}") from error
+
+
+def removal_patch(found: Obj) -> list[Obj]:
+    """The JSON patch, valid for this very version of the object only."""
+    meta = found["metadata"]
+    ops: list[Obj] = [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
+        {"op": "remove", "path": f"/metadata/annotations/{SURGE.replace('/', '~1')}"},
+    ]
+    entries = list(enumerate(maps(meta.get("managedFields"))))
+    ops += [
+        {"op": "remove", "path": f"/metadata/managedFields/{index}"}
+        for index, entry in reversed(entries)
+        if entry.get("manager") == FIELD_MANAGER and not entry.get("subresource")
+    ]
+    return ops

@@ -1,0 +1,124 @@
+"""What the caches and the server say about a Deployment whose pods are under eviction request."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.types import Deployment, Pod, ReplicaSet, condition
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.owners import deployment_of, deployment_of_replicaset
+from vacate.eviction.dialects.turn_conditions import declined_type
+from vacate.interceptors.surge.plan import Turn
+from vacate.kube.surge import MARKED
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Key
+from vacate.sdk.turnstate import is_wanted, needs_preparation
+
+
+class SurgeView:
+    """Reads; writes nothing."""
+
+    def __init__(self, deps: Deps) -> None:
+        informers = deps.informers
+        self._client = deps.client
+        self.pods = informers.informer(PODS, Pod)
+        self.replica_sets = informers.informer(REPLICASETS, ReplicaSet)
+        self.deployments = informers.informer(DEPLOYMENTS, Deployment)
+        self.requests = informers.informer(EVICTIONREQUESTS, EvictionRequest)
+
+    def deployment_of(self, pod: Pod) -> Deployment | None:
+        """The Deployment that the pod belongs to."""
+        return deployment_of(pod, self.replica_sets.reader, self.deployments.reader)
+
+    def key_of_pod(self, pod: Pod) -> Iterable[Key]:
+        """The Deployment to look at when a pod changes that is under request, or marked to go first."""
+        meta = pod.metadata
+        if MARKED not in meta.annotations and self.requests.reader.get(meta.namespace, meta.uid) is None:
+            return ()
+        return _keys(self.deployment_of(pod))
+
+    def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
+        """The Deployment of the pod that the request is about."""
+        ref = request.spec.target.pod_ref
+        pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
+        return () if pod is None else _keys(self.deployment_of(pod))
+
+    def key_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
+        """The Deployment of the ReplicaSet."""
+        return _keys(deployment_of_replicaset(replica_set, self.deployments.reader))
+
+    def requested(self, deployment: Deployment) -> dict[str, Turn]:
+        """The pods that are to be moved, by UID, oldest request first, and whose turn it is."""
+        meta, found = deployment.metadata, []
+        for request in self.requests.reader.list(meta.namespace):
+            ref = request.spec.target.pod_ref
+            pod = self.pods.reader.get(meta.namespace, ref.name) if ref else None
+            if pod is None or not is_to_be_moved(request, pod):
+                continue
+            owner = self.deployment_of(pod)
+            if owner is not None and owner.metadata.uid == meta.uid:
+                found.append(request)
+        found.sort(key=_age)
+        return {one.metadata.name: turn_of(one) for one in found}
+
+    def owned(self, deployment: Deployment) -> list[ReplicaSet]:
+        """The ReplicaSets of the Deployment."""
+        meta = deployment.metadata
+        listed = self.replica_sets.reader.list(meta.namespace)
+        return [one for one in listed if one.metadata.controller and one.metadata.controller.uid == meta.uid]
+
+    def marked(self, deployment: Deployment) -> bool:
+        """Whether pods of the Deployment are marked to go first, as far as the cache knows."""
+        owners = {one.metadata.uid for one in self.owned(deployment)}
+        return any(
+            MARKED in pod.metadata.annotations and _controller(pod) in owners
+            for pod in self.pods.reader.list(deployment.metadata.namespace)
+        )
+
+    async def live_pods(self, deployment: Deployment) -> list[Pod]:
+        """The pods of the Deployment as the server has them: caches keep less of pods than is needed here."""
+        owners = {one.metadata.uid for one in self.owned(deployment)}
+        labels = ",".join(f"{key}={value}" for key, value in deployment.spec.selector.match_labels.items())
+        listing = await self._client.list(
+            PODS, deployment.metadata.namespace, label_selector=labels, into=Pod
+        )
+        return [pod for pod in listing.items if _controller(pod) in owners]
+
+
+def is_to_be_moved(request: EvictionRequest, pod: Pod) -> bool:
+    """Whether the Deployment interceptor is to have the pod replaced, or has and the pod is still there."""
+    if request.complete or not is_wanted(request) or not needs_preparation(request, pod):
+        return False
+    if all(one.name != DEPLOYMENT_INTERCEPTOR for one in request.spec.interceptors):
+        return False
+    declined = condition(request.status.conditions, declined_type(DEPLOYMENT_INTERCEPTOR))
+    return declined is None or declined.status != "True"
+
+
+def turn_of(request: EvictionRequest) -> Turn:
+    """Whose turn it is, as the request says."""
+    if request.status.active_interceptor_completed:
+        return Turn.OTHER
+    match request.status.active_interceptor_name:
+        case name if name == DEPLOYMENT_INTERCEPTOR:
+            return Turn.DEPLOYMENT
+        case name if name == REPLICASET_INTERCEPTOR:
+            return Turn.REPLICASET
+        case _:
+            return Turn.OTHER
+
+
+def _controller(pod: Pod) -> str:
+    return pod.metadata.controller.uid if pod.metadata.controller else ""
+
+
+def _age(request: EvictionRequest) -> tuple[dt.datetime, str]:
+    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
+    return request.metadata.creation_timestamp or oldest, request.metadata.name
+
+
+def _keys(deployment: Deployment | None) -> Iterable[Key]:
+    return () if deployment is None else (Key(deployment.metadata.namespace, deployment.metadata.name),)

@@ -1,0 +1,134 @@
+"""A Deployment that is raised for pods under eviction request: the record, and what its strategy allows.
+
+The record is an annotation that is written in the same patch as `spec.replicas`. It says from which value to
+which, for which pods and since when, and on which object: it counts only while all of that still stands.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from vacate.api.types import Deployment, Pod
+from vacate.api.types.meta import check_times
+from vacate.kube.availability import is_available
+from vacate.kube.deletionorder import is_active
+from vacate.kube.intorpercent import NotAPortion, scaled_value
+
+SURGE = "vacate.dev/surge"
+"""The annotation of a Deployment that has the record."""
+MARKED = "vacate.dev/deletion-cost"
+"""The annotation of a pod that is to go first: the deletion cost that its user had set, or nothing."""
+LOWEST_COST = str(-(2**31))
+_DEFAULT_SURGE = "25%"
+
+
+class SurgeRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """What was changed. Without pods everything is restored and only the record is left to be removed."""
+
+    deployment: str  # its UID: annotations are copied with manifests, and to ReplicaSets
+    from_replicas: int
+    to_replicas: int
+    pods: dict[str, dt.datetime]  # UIDs of the pods, each with the moment since which it counts
+
+    def text(self) -> str:
+        """As it is written into the annotation."""
+        return msgspec.json.encode(self).decode()
+
+
+def record_of(deployment: Deployment) -> SurgeRecord | None:
+    """The record that the Deployment carries, whether it counts or not; None where there is none.
+
+    One that cannot be read counts as one that does not stand: it belongs to no object.
+    """
+    text = deployment.metadata.annotations.get(SURGE)
+    if text is None:
+        return None
+    try:
+        record = msgspec.json.decode(text, type=SurgeRecord)
+        check_times(*record.pods.values())
+    except (msgspec.MsgspecError, ValueError):
+        return SurgeRecord(deployment="", from_replicas=0, to_replicas=0, pods={})
+    return record
+
+
+def stands(record: SurgeRecord, deployment: Deployment) -> bool:
+    """Whether record and value are both ours still, and on this very object."""
+    return (
+        record.deployment == deployment.metadata.uid
+        and record.to_replicas == deployment.spec.replicas
+        and record.from_replicas > 0
+        and record.to_replicas == record.from_replicas + len(record.pods)
+    )
+
+
+def next_record(deployment: Deployment, replicas: int, pods: Mapping[str, dt.datetime]) -> SurgeRecord:
+    """The record of a surge from so many replicas for these pods."""
+    return SurgeRecord(
+        deployment=deployment.metadata.uid,
+        from_replicas=replicas,
+        to_replicas=replicas + len(pods),
+        pods=dict(pods),
+    )
+
+
+def unsupported(deployment: Deployment) -> str:
+    """Why this Deployment cannot be raised for an eviction; empty where it can."""
+    strategy = deployment.spec.strategy
+    if deployment.metadata.deletion_timestamp is not None:
+        return "the Deployment is being deleted"
+    if strategy.type != "RollingUpdate":
+        return f"the strategy {strategy.type} ends all pods at once and gains nothing from a surge"
+    if deployment.spec.replicas <= 0:
+        return "the Deployment is scaled to zero"
+    if surge_limit(deployment, deployment.spec.replicas) <= 0:
+        return "maxSurge is 0: set spec.strategy.rollingUpdate.maxSurge to at least 1"
+    return ""
+
+
+def surge_limit(deployment: Deployment, replicas: int) -> int:
+    """How many pods above so many replicas the strategy allows; percentages are rounded up."""
+    rolling = deployment.spec.strategy.rolling_update
+    said = rolling.max_surge if rolling is not None and rolling.max_surge is not None else _DEFAULT_SURGE
+    try:
+        return max(0, scaled_value(said, replicas, round_up=True))
+    except NotAPortion:
+        return 0
+
+
+def is_rolling_out(deployment: Deployment) -> bool:
+    """Whether pods of another template are still there, or the controller has yet to look."""
+    status = deployment.status
+    if status.observed_generation < deployment.metadata.generation:
+        return True
+    return status.updated_replicas < status.replicas
+
+
+def is_settled(deployment: Deployment) -> bool:
+    """Whether there are exactly the wanted pods, all of the present template."""
+    status, wanted = deployment.status, deployment.spec.replicas
+    return not is_rolling_out(deployment) and status.replicas == wanted == status.updated_replicas
+
+
+def is_covered(deployment: Deployment, record: SurgeRecord, pods: Iterable[Pod], now: dt.datetime) -> bool:
+    """Whether the pods of the record can go: without them there are as many available pods as the user wants.
+
+    Every other pod must be available, because scaling back takes those first that are not.
+    """
+    if not is_settled(deployment):
+        return False
+    others = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in record.pods]
+    wait = deployment.spec.min_ready_seconds
+    return len(others) >= record.from_replicas and all(is_available(pod, wait, now) for pod in others)
+
+
+def surplus_pods(pods: Sequence[Pod], needed: Iterable[str], count: int) -> list[Pod]:
+    """Which pods go when a surge is taken back: those that are not ready, then the youngest."""
+    kept = set(needed)
+    found = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in kept]
+    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
+    found.sort(key=lambda pod: pod.metadata.creation_timestamp or oldest, reverse=True)
+    found.sort(key=lambda pod: pod.ready)
+    return found[:count]

@@ -1,0 +1,89 @@
+"""Short words for tests of Deployments that move before they are evicted, in a simulated cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.cluster_words import condition_of, created, history, rollout_done, running
+from support.eviction_words import ask, found
+from vacate.admission.pods.workloads import OPT_IN
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.objects import Obj
+from vacate.eviction.registration import resolve
+from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.surge import MARKED, SURGE
+from vacate.sim.cluster import World
+from vacate.sim.history import health
+
+REGISTERED = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
+
+
+async def moving(world: World, replicas: int = 1, **parts: Any) -> list[Obj]:
+    """A Deployment that has opted in, complete, with all of its pods registered; returns the pods."""
+    parts.setdefault("metadata", {})["annotations"] = {OPT_IN: "true"}
+    await running(world, "web", replicas, **parts)
+    await world.until(lambda: all(resolve(pod).interceptors == REGISTERED for pod in pods(world)))
+    return pods(world)
+
+
+def pods(world: World) -> list[Obj]:
+    """The pods of the Deployment that are not terminating."""
+    return [pod for pod in world.objects(PODS, "default") if not pod["metadata"].get("deletionTimestamp")]
+
+
+def names(world: World) -> set[str]:
+    return {str(pod["metadata"]["name"]) for pod in pods(world)}
+
+
+def replicas(world: World) -> int:
+    return int(created(world, DEPLOYMENTS, "web")["spec"]["replicas"])
+
+
+def record(world: World) -> str:
+    """The record on the Deployment; empty where there is none."""
+    return str(_annotations(created(world, DEPLOYMENTS, "web")).get(SURGE, ""))
+
+
+async def requested(world: World, *targets: Obj) -> list[str]:
+    return [await ask(world, target) for target in targets]
+
+
+async def completed(world: World, *requests: str, timeout: float = 7200.0) -> None:
+    await world.until(lambda: all(_ended(world, one) for one in requests), timeout)
+
+
+def ending(world: World, name: str) -> str:
+    return condition_of(found(world, name), "Complete", "reason")
+
+
+def is_quiet(world: World) -> bool:
+    """Whether nothing of any surge is left, on any object."""
+    objects = [*world.objects(DEPLOYMENTS, "default"), *world.objects(REPLICASETS, "default")]
+    left = [
+        one for one in (*objects, *pods(world)) if {SURGE, MARKED, DELETION_COST} & _annotations(one).keys()
+    ]
+    return not left and rollout_done(world)
+
+
+def fewest(world: World, wanted: int) -> int:
+    """The fewest healthy pods at any revision since there were as many as wanted for the first time."""
+    counts = [count for _, count in health(world.server.log.records.values(), "default", "app", "web")]
+    return min(counts[counts.index(wanted) :])
+
+
+def most(world: World) -> int:
+    """The most replicas that the Deployment ever asked for."""
+    return max(int(one["spec"]["replicas"]) for one in _versions(world))
+
+
+def _versions(world: World) -> list[Obj]:
+    return [obj for deleted, obj in history(world, DEPLOYMENTS) if not deleted]
+
+
+def _ended(world: World, name: str) -> bool:
+    request = world.find(EVICTIONREQUESTS, name, "default")
+    return request is None or condition_of(request, "Complete") == "True"
+
+
+def _annotations(obj: Obj) -> dict[str, str]:
+    return dict(obj["metadata"].get("annotations") or {})
