@@ -9,12 +9,12 @@ import re
 from pathlib import Path
 
 import click
-import yaml
 
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
+from vacate.cli.node_shutdown import read_config_file, shutdown
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
@@ -24,7 +24,6 @@ from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.wiring.components import Environment
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
 
@@ -49,8 +48,8 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     return dict(one.split("=", 1) for one in value)
 
 
-@click.command()
-@click.option("--name", required=True, type=subdomain, metavar="NAME", help="Name of the node.")
+@click.group(invoke_without_command=True)
+@click.option("--name", default=None, type=subdomain, metavar="NAME", help="Name of the node; required.")
 @kubeconfig_options
 @click.option(
     "--dir",
@@ -100,8 +99,10 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     "--label", "labels", multiple=True, callback=_labels, metavar="KEY=VALUE", help="Label of the node."
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what the agent does.")
+@click.pass_context
 def node(
-    name: str,
+    ctx: click.Context,
+    name: str | None,
     kubeconfig: str,
     context: str,
     folder: Path | None,
@@ -120,6 +121,10 @@ def node(
     Registers a node and runs the pods bound to it: no images and no isolation. For laptops and tests. What
     runs goes on when the agent ends; the same command finds it again.
     """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not name:
+        raise click.UsageError("Missing option '--name'.")
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent.shutdown").setLevel(logging.INFO)  # rare, and asked for afterwards
     if folder == Path():
@@ -139,17 +144,7 @@ def node(
     run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings, metrics_port))
 
 
-def read_config_file(path: Path | None, gates: FeatureGates) -> ShutdownConfig:
-    """What the file says about shutdown; without one the feature is off."""
-    if path is None:
-        return ShutdownConfig()
-    try:
-        document = yaml.safe_load(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"--config: {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--config: {path} is neither YAML nor JSON: {error}") from error
-    return read_config(document, gates, f"--config: {path}")
+node.add_command(shutdown)
 
 
 async def _serve(transport: HttpTransport, settings: AgentSettings, metrics_port: int | None) -> None:

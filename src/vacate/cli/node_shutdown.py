@@ -1,0 +1,73 @@
+"""`vacate node shutdown --dry-run`: what a shutdown of a node would do to its pods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import yaml
+
+from vacate.api.kinds import NODES, PODS
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Connection, cluster_options, connected
+from vacate.cli.common.parameters import subdomain
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import gates_option
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
+from vacate.nodeagent.shutdown.preview import preview
+from vacate.nodeagent.view import AgentPod
+
+
+def read_config_file(path: Path | None, gates: FeatureGates) -> ShutdownConfig:
+    """What the file says about shutdown; without one the feature is off."""
+    if path is None:
+        return ShutdownConfig()
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"--config: {path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--config: {path} is neither YAML nor JSON: {error}") from error
+    return read_config(document, gates, f"--config: {path}")
+
+
+@click.command()
+@click.argument("name", type=subdomain, metavar="NODE")
+@click.option("--dry-run", is_flag=True, help="Show the order. Required: nothing is shut down from here.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The KubeletConfiguration of the node.",
+)
+@gates_option
+@cluster_options
+def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, reach: Connection) -> None:
+    """Show in which order the pods of a node end when it shuts down.
+
+    Reads the pods that are bound to the node now, and sorts them into the buckets of the configuration.
+    LATEST START is when the pod is asked to end if every pod before it takes all of its time.
+    """
+    if not dry_run:
+        raise click.UsageError(
+            f"this only shows the order: add --dry-run. To shut {name} down, run `systemctl poweroff` on it."
+        )
+    config = read_config_file(config_file, gates)
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            await cluster.client.get(NODES, name)
+            found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={name}", into=AgentPod)
+        pods = [_described(one) for one in found.items if not one.terminal]
+        terminal.echo_lines(preview(name, config, pods))
+
+    run_until_signalled(work)
+
+
+def _described(pod: AgentPod) -> ShutdownPod:
+    meta = pod.metadata
+    return ShutdownPod(meta.uid, meta.namespace, meta.name, pod.spec.priority or 0, pod.grace_seconds)

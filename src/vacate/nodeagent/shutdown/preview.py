@@ -1,0 +1,52 @@
+"""PURE. What a shutdown would do, as lines to read: each bucket with its pods and their allotted time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, group_pods
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS
+
+_HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "ALLOTTED")
+
+
+def preview(node: str, config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> list[str]:
+    """The order in which this configuration ends these pods."""
+    if not config.enabled:
+        why = config.disabled_because
+        return [f"node/{node}: graceful node shutdown is off, since {why}: all pods end at once"]
+    groups = group_pods(config.buckets, pods)
+    count = sum(len(one.pods) for one in groups)
+    used = format_duration(sum(one.bucket.seconds for one in groups if one.pods))
+    rows: list[tuple[str, ...]] = [_HEADER]
+    latest = 0.0
+    for group in groups:
+        rows += _rows(group, latest)
+        latest += group.bucket.seconds if group.pods else 0.0
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    needed = math.ceil(config.total_seconds + MARGIN_SECONDS)
+    what = f"{count} {'pod ends' if count == 1 else 'pods end'} within {used}"
+    first = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"
+    return [first, *(line.rstrip() for line in table)]
+
+
+def _rows(group: Group, latest: float) -> list[tuple[str, ...]]:
+    bucket, period = str(group.bucket.priority), format_duration(group.bucket.seconds)
+    if not group.pods:
+        return [(bucket, period, "-", "none: skipped", "", "", "")]
+    return [
+        (
+            bucket,
+            period,
+            f"+{format_duration(latest)}",
+            one.key,
+            str(one.priority),
+            format_duration(one.grace_seconds),
+            format_duration(group.grace_of(one)),
+        )
+        for one in group.pods
+    ]

@@ -1,0 +1,101 @@
+"""The order of a shutdown as a person reads it, by the command and by the function behind it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import ClusterProcess, environment, running_cluster
+from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.preview import preview
+
+CONFIG = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+shutdownGracePeriodByPodPriority:
+- {priority: 0, shutdownGracePeriodSeconds: 60}
+- {priority: 1000, shutdownGracePeriodSeconds: 120}
+- {priority: 100000, shutdownGracePeriodSeconds: 10}
+"""
+
+
+@pytest.mark.unit
+def test_buckets_pods_and_times() -> None:
+    config = ShutdownConfig((Bucket(0, 60), Bucket(1000, 120), Bucket(100000, 10)), "")
+    pods = [ShutdownPod("1", "shop", "web", 5, 30), ShutdownPod("2", "kube-system", "dns", 200000, 30)]
+    assert preview("laptop", config, pods) == [
+        "node/laptop: 2 pods end within 1m10s; logind must allow a delay of 191s (InhibitDelayMaxSec)",
+        "BUCKET  PERIOD  LATEST START  POD              PRIORITY  GRACE  ALLOTTED",
+        "0       1m      +0s           shop/web         5         30s    30s",
+        "1000    2m      -             none: skipped",
+        "100000  10s     +1m           kube-system/dns  200000    30s    10s",
+    ]
+
+
+@pytest.mark.unit
+def test_a_node_without_the_feature_says_why() -> None:
+    (line,) = preview("laptop", ShutdownConfig(), [])
+    assert "is off, since neither shutdownGracePeriod nor" in line
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with running_cluster(tmp_path_factory.mktemp("cluster"), "--nodes", "1") as made:
+        yield made
+
+
+def run(cluster: ClusterProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "vacate", "node", *arguments]
+    env = environment() | {"KUBECONFIG": str(cluster.kubeconfig)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
+
+
+@pytest.mark.process
+def test_the_command_shows_the_pods_of_the_node(cluster: ClusterProcess, tmp_path: Path) -> None:
+    (tmp_path / "kubelet.yaml").write_text(CONFIG)
+    pod = {
+        "metadata": {"name": "web"},
+        "spec": {"nodeName": "node-1", "containers": [{"name": "a", "image": "b"}]},
+    }
+    cluster.https().call("POST", "/api/v1/namespaces/default/pods", pod).ok()
+    config = ("--config", str(tmp_path / "kubelet.yaml"))
+    done = run(cluster, "shutdown", "node-1", "--dry-run", *config)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[:4] for line in done.stdout.splitlines()[2:3]] == [["0", "1m", "+0s", "default/web"]]
+    missing = run(cluster, "shutdown", "nobody", "--dry-run", *config)
+    assert missing.returncode == 1
+    assert '"nobody" not found' in missing.stderr
+    wet = run(cluster, "shutdown", "node-1", *config)
+    assert wet.returncode == 2
+    assert "add --dry-run" in wet.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (CONFIG + "shutdownGracePeriod: 10s\n", "shutdownGracePeriodByPodPriority: cannot be combined"),
+        ("{", "is neither YAML nor JSON"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_bad_file_stops_the_agent_before_it_does_anything(
+    cluster: ClusterProcess, tmp_path: Path, text: str | None, named: str
+) -> None:
+    file = tmp_path / "kubelet.yaml"
+    if text is not None:
+        file.write_text(text)
+    done = run(cluster, "--name", "bad", "--dir", str(tmp_path / "node"), "--config", str(file))
+    assert done.returncode == 1, done.stderr
+    assert named in done.stderr
+    assert not (tmp_path / "node").exists()
+
+
+@pytest.mark.process
+def test_a_node_needs_a_name(cluster: ClusterProcess) -> None:
+    assert "Missing option '--name'" in run(cluster).stderr
