@@ -106,6 +106,18 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.pod_gc_deletions = Counter(
+            "pod_gc_collector_force_delete_pods",
+            "Pods that pod GC removed, by reason.",
+            ["namespace", "reason"],
+            registry=self.registry,
+        )
+        self.pod_gc_errors = Counter(
+            "pod_gc_collector_force_delete_pod_errors",
+            "Pods that pod GC could not remove, by reason.",
+            ["namespace", "reason"],
+            registry=self.registry,
+        )
         self.clock_offset = Gauge(
             "vacate_clock_offset_seconds",
             "How far the API server's clock is ahead of this machine's.",

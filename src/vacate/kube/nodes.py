@@ -13,6 +13,10 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""Says that the node is off and stays off until the taint is gone: nothing of its pods runs any more."""
+
+
 def readiness(node: Node) -> str:
     """True, False, Unknown, or empty while the node has not said anything yet."""
     found = condition(node.status.conditions, "Ready")

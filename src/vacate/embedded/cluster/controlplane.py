@@ -15,6 +15,7 @@ from vacate.embedded.controllers.eventexpiry.controller import build as event_ex
 from vacate.embedded.controllers.garbagecollector.controller import build as garbage_collector
 from vacate.embedded.controllers.namespace.controller import build as namespace
 from vacate.embedded.controllers.nodelifecycle.controller import build as node_lifecycle
+from vacate.embedded.controllers.podgc.controller import build as pod_gc
 from vacate.embedded.controllers.replicaset.controller import build as replicaset
 from vacate.embedded.controllers.scheduler.controller import build as scheduler
 from vacate.embedded.controllers.serviceaccount.controller import build as serviceaccount
@@ -45,6 +46,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor("garbage-collector-controller", garbage_collector),
     ControllerDescriptor("node-controller", node_lifecycle),
     ControllerDescriptor("taint-eviction-controller", taint_eviction),
+    ControllerDescriptor("pod-garbage-collector", pod_gc),
     ControllerDescriptor("event-expiry-controller", event_expiry),
 )
 """What kube-controller-manager runs, as far as the embedded cluster has it."""

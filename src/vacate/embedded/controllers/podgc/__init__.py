@@ -1,0 +1,1 @@
+"""Removes pods that no node will ever remove."""

@@ -1,0 +1,162 @@
+"""Pod GC: removes pods of nodes that are gone or out of service, and pods that ended long ago.
+
+It is one of the few that may remove a pod without its node. So it never trusts a cache about a node that is
+missing: it waits, and then asks the server. Each write holds for one UID.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types import Node, Pod
+from vacate.cache.indexes import NODE, PLACED
+from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
+from vacate.embedded.controllers.podgc.reasons import (
+    MESSAGES,
+    QUARANTINE,
+    TERMINATED_THRESHOLD,
+    Reason,
+    reason_to_remove,
+    releases,
+    surplus,
+)
+from vacate.errors import Conflict, NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.statuspatches import STRATEGIC
+
+ENDED = "ended"
+_ENDED_PODS = Key("", ENDED)
+_DELETION_REASON = "DeletionByPodGC"
+
+
+def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
+    """The controller, woken by pods and by nodes that come, go, or are marked out of service."""
+    pods = deps.informers.informer(PODS, Pod, indexes={**PLACED, ENDED: _by_end})
+    nodes = deps.informers.informer(NODES, Node)
+    controller = PodGarbageCollector(deps, threshold)
+    nodes.subscribe(controller.see_node)
+    sources = (
+        Source(pods, when=_matters),
+        Source(pods, keys=lambda _: (_ENDED_PODS,), when=_ended),
+        Source(nodes, keys=controller.pods_on, when=_node_matters),
+    )
+    return Controller("pod-garbage-collector", controller, sources, deps, workers=2, backoff=patience())
+
+
+def _by_end(pod: Pod) -> Iterable[str]:
+    return (ENDED,) if pod.terminal else ()
+
+
+def _matters(old: Pod | None, new: Pod | None) -> bool:
+    if new is None:
+        return False
+    return old is None or old.terminating != new.terminating or old.spec.node_name != new.spec.node_name
+
+
+def _ended(old: Pod | None, new: Pod | None) -> bool:
+    return new is not None and new.terminal and (old is None or not old.terminal)
+
+
+def _node_matters(old: Node | None, new: Node | None) -> bool:
+    if old is None or new is None:
+        return True
+    return releases(old) != releases(new)
+
+
+class PodGarbageCollector:
+    """Reconciles one pod, or all that have ended."""
+
+    def __init__(self, deps: Deps, threshold: int) -> None:
+        self._deps = deps
+        self._threshold = threshold
+        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._nodes = deps.informers.informer(NODES, Node).reader
+        self._missing: dict[str, dt.datetime] = {}  # nodes that pods name and nobody has, since when
+
+    def see_node(self, _old: Node | None, new: Node | None) -> None:
+        """A node that is back was never away."""
+        if new is not None:
+            self._missing.pop(new.metadata.name, None)
+
+    def pods_on(self, node: Node) -> Iterable[Key]:
+        """The pods of the node."""
+        found = self._pods.by_index(NODE, node.metadata.name)
+        return [Key(pod.metadata.namespace, pod.metadata.name) for pod in found]
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Remove the pod if it is time, else come back when it may be."""
+        if key == _ENDED_PODS:
+            return await self._remove_surplus()
+        pod = self._pods.get(*key)
+        if pod is None:
+            return Done()
+        name = pod.spec.node_name
+        reason = reason_to_remove(pod, self._nodes.get("", name) if name else None)
+        if reason is None:
+            return Done()
+        if reason is Reason.ORPHANED:
+            due = self._missing.setdefault(name, self._deps.clock.now()) + QUARANTINE
+            if self._deps.clock.now() < due:
+                return Later(due)
+            if await self._exists(name):
+                return Done()  # the cache lags; the node wakes its pods when it arrives
+            self._forget(name)
+        await self._remove(pod, reason)
+        return Done()
+
+    async def _remove_surplus(self) -> Outcome:
+        for pod in surplus(self._pods.by_index(ENDED, ENDED), self._threshold):
+            await self._remove(pod, Reason.TERMINATED)
+        return Done()
+
+    async def _exists(self, node: str) -> bool:
+        try:
+            await self._deps.client.get(NODES, node)
+        except NotFound:
+            return False
+        return True
+
+    def _forget(self, node: str) -> None:
+        """The last pods of a node that is gone take its name with them."""
+        if len(self._pods.by_index(NODE, node)) <= 1:
+            self._missing.pop(node, None)
+
+    async def _remove(self, pod: Pod, reason: Reason) -> None:
+        meta, metrics = pod.metadata, self._deps.metrics
+        try:
+            if not pod.terminal:
+                patch = self._mark(pod, reason)
+                await self._deps.client.patch(
+                    PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"
+                )
+            await self._deps.client.delete(
+                PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=0
+            )
+        except (NotFound, Conflict):
+            return  # gone, or another pod has its name
+        except BaseException:
+            metrics.pod_gc_errors.labels(meta.namespace, reason).inc()
+            raise
+        metrics.pod_gc_deletions.labels(meta.namespace, reason).inc()
+
+    def _mark(self, pod: Pod, reason: Reason) -> Obj:
+        """The pod has failed, as far as anybody will ever know; why, where a disruption is the cause."""
+        status: Obj = {"phase": "Failed"}
+        if message := MESSAGES.get(reason):
+            status["conditions"] = [
+                {
+                    "type": DISRUPTION_TARGET,
+                    "status": "True",
+                    "reason": _DELETION_REASON,
+                    "message": message,
+                    "lastTransitionTime": format_time(self._deps.clock.now()),
+                }
+            ]
+        return {"metadata": {"uid": pod.metadata.uid}, "status": status}

@@ -1,0 +1,150 @@
+"""Pod GC: which pods go without their node, and above all which do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.cluster_words import condition_of, created, in_world, node_of, running, writes
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.embedded.controllers.podgc.reasons import surplus
+from vacate.sim.cluster import World
+from vacate.testing import pod
+
+pytestmark = pytest.mark.sim
+
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+
+
+def on(world: World, node: str) -> list[str]:
+    return [one["metadata"]["name"] for one in world.objects(PODS) if node_of(one) == node]
+
+
+async def _lose(world: World, node: str = "node-1") -> str:
+    """A node that is cut off and holds one pod, which has begun to terminate."""
+    await running(world, replicas=3)
+    world.pool.isolate(node)
+    (lost,) = on(world, node)
+    await world.client.delete(PODS, lost, "default")
+    return lost
+
+
+def test_pods_of_a_deleted_node_go_after_a_quarantine_and_say_why() -> None:
+    async def body(world: World) -> None:
+        lost = await _lose(world)
+        await world.sim.clock.sleep(600)
+        assert lost in on(world, "node-1")  # nobody has said that the node is gone for good
+        await world.client.delete(NODES, "node-1")
+        await world.sim.clock.sleep(35)
+        assert lost in on(world, "node-1")
+        seen: list[Obj] = []
+        await world.until(lambda: _gone(world, lost, seen), timeout=20)
+        assert condition_of(seen[-1], "DisruptionTarget", "reason") == "DeletionByPodGC"
+        assert seen[-1]["status"]["phase"] == "Failed"
+
+    in_world(body)
+
+
+def _gone(world: World, name: str, seen: list[Obj]) -> bool:
+    found = world.find(PODS, name, "default")
+    if found is not None:
+        seen.append(found)
+    return found is None
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+    async def body(world: World) -> None:
+        await running(world, replicas=3)
+        kept = on(world, "node-1")
+        world.pool.isolate("node-1")
+        await world.client.delete(NODES, "node-1")
+        await world.sim.clock.sleep(30)
+        world.pool.rejoin("node-1")
+        await world.sim.clock.sleep(300)
+        assert on(world, "node-1") == kept
+
+    in_world(body)
+
+
+def test_a_node_that_only_the_cache_misses_keeps_its_pods() -> None:
+    """The live look: the node was created again, and its arrival is on its way."""
+
+    async def body(world: World) -> None:
+        await running(world, replicas=3)
+        kept = on(world, "node-1")
+        world.pool.isolate("node-1")
+        await world.client.delete(NODES, "node-1")
+        await world.sim.clock.sleep(39.9)
+        await world.client.create(NODES, {"metadata": {"name": "node-1"}})
+        await world.sim.clock.sleep(5)
+        assert on(world, "node-1") == kept
+
+    in_world(body)
+
+
+def test_a_silent_node_keeps_its_pods_until_it_is_out_of_service() -> None:
+    async def body(world: World) -> None:
+        lost = await _lose(world)
+        await world.sim.clock.sleep(1800)
+        assert lost in on(world, "node-1")
+        await world.client.patch(NODES, "node-1", {"spec": {"taints": [OUT_OF_SERVICE]}})
+        await world.until(lambda: world.find(PODS, lost, "default") is None, timeout=10)
+
+    in_world(body)
+
+
+def test_a_node_that_still_speaks_is_believed_more_than_the_taint() -> None:
+    async def body(world: World) -> None:
+        await world.client.create(
+            PODS,
+            pod(
+                "slow",
+                metadata={"annotations": {"sim.vacate.dev/stop-seconds": "25"}},
+                spec={"tolerations": [{"operator": "Exists"}]},
+            ),
+            "default",
+        )
+        await world.until(lambda: len(world.healthy_pods()) == 1)
+        await world.client.delete(PODS, "slow", "default")
+        await world.client.patch(NODES, "node-1", {"spec": {"taints": [OUT_OF_SERVICE]}})
+        await world.sim.clock.sleep(20)
+        assert created(world, PODS, "slow")["status"]["phase"] == "Running"
+        await world.until(lambda: world.find(PODS, "slow", "default") is None, timeout=20)
+
+    in_world(body, nodes=1)
+
+
+def test_a_terminating_pod_without_a_node_goes() -> None:
+    async def body(world: World) -> None:
+        held = pod("held", metadata={"finalizers": ["example.com/f"]}, spec={"nodeSelector": {"no": "where"}})
+        await world.client.create(PODS, held, "default")
+        await world.client.delete(PODS, "held", "default")
+        await world.until(lambda: created(world, PODS, "held")["status"]["phase"] == "Failed", timeout=5)
+        before = writes(world)
+        await world.sim.clock.sleep(300)
+        assert writes(world) - before < 60  # a finalizer holds it: no rush of attempts, only heartbeats
+        await world.client.patch(PODS, "held", {"metadata": {"finalizers": None}}, "default")
+        await world.until(lambda: world.find(PODS, "held", "default") is None, timeout=30)
+
+    in_world(body, nodes=1)
+
+
+def _ended(name: str, created_at: str, reason: str = "") -> Pod:
+    return codec_for(Pod).convert(
+        {
+            "metadata": {"name": name, "namespace": "d", "creationTimestamp": created_at},
+            "status": {"phase": "Failed", "reason": reason},
+        }
+    )
+
+
+def test_of_ended_pods_the_evicted_go_first_and_then_the_oldest() -> None:
+    pods = [
+        _ended("new", "2026-03-01T12:00:00Z"),
+        _ended("old", "2026-03-01T10:00:00Z"),
+        _ended("evicted", "2026-03-01T13:00:00Z", "Evicted"),
+    ]
+    assert [one.metadata.name for one in surplus(pods, 1)] == ["evicted", "old"]
+    assert surplus(pods, 3) == surplus([], 0) == []
