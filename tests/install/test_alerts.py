@@ -28,11 +28,11 @@ UNREACHED = (
 )
 PASSED = f"apiserver_admission_webhook_fail_open_count{{{_HOOK}}}"
 
-RATE = Told("More than 300 pods a minute are being evicted. If nobody meant that, switch Vacate off.")
+RATE = Told("More than 300 pods a minute are being evicted. If that is not intended, switch Vacate off.")
 BUDGETS = Told("Most evictions are refused: disruption budgets allow less than is asked for.")
 ENDED = 'vacate_turns_ended_total{result="failed",instance="m"}'
 UNPREPARED = Told(
-    "Pods went on without an interceptor's preparation (failed). Warning Events say which: "
+    "Pods were evicted unprepared: an interceptor did not complete (failed). Warning Events name them: "
     "`kubectl get events -A --field-selector type=Warning`.",
     {"result": "failed"},
 )
@@ -49,7 +49,7 @@ STALLED = Told(
     {"name": "vacate-manager", "resource": "pods"},
 )
 UNREADABLE = Told(
-    "vacate-manager leaves 2 objects of pods alone because it cannot decode them. Its log names each, with "
+    "vacate-manager skips 2 objects of pods because it cannot decode them. Its log names each, with "
     "the field to correct.",
     {"name": "vacate-manager", "resource": "pods"},
 )
@@ -100,10 +100,10 @@ STORIES = {
     "a queue that gets shorter": Story("VacateQueueDeep", {DEPTH: "600x8 400x30"}, 15),
     "the queue of another": Story("VacateQueueDeep", {DEPTH.replace("evictionr", "r"): "600x30"}, 15),
 
-    "two who wait": Story("VacateNobodyLeads", {FIRST: "0x30", SECOND: "0x30"}, 10, NOBODY),
-    "nobody is there": Story("VacateNobodyLeads", {}, 10, NOBODY),
-    "one leads": Story("VacateNobodyLeads", {FIRST: "0x30", SECOND: "1x30"}, 10),
-    "one takes over": Story("VacateNobodyLeads", {FIRST: "1x5 0x30", SECOND: "0x7 1x30"}, 10),
+    "two who wait": Story("VacateNoLeader", {FIRST: "0x30", SECOND: "0x30"}, 10, NOBODY),
+    "nobody is there": Story("VacateNoLeader", {}, 10, NOBODY),
+    "one leads": Story("VacateNoLeader", {FIRST: "0x30", SECOND: "1x30"}, 10),
+    "one takes over": Story("VacateNoLeader", {FIRST: "1x5 0x30", SECOND: "0x7 1x30"}, 10),
 
     "no changes arrive": Story("VacateInformerStalled", {SILENT: "0x5 0+60x30"}, 20, STALLED),
     "changes arrive again": Story("VacateInformerStalled", {SILENT: "0x5 0+60x4 0x30"}, 20),

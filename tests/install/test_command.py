@@ -84,7 +84,7 @@ BAD = {
     "a name instead of addresses": (["--metrics-from", "prometheus"], "is no range of addresses"),
     "addresses without a policy": (
         ["--metrics-from", "10.0.0.0/8", "--no-network-policy"],
-        "stand in network policies",
+        "configure network policies",
     ),
     "a name without a CA": (["--webhook-client-name", "a"], "give it as well"),
     "an image that is too long": (["--image", "a" * 2000], "is no image"),

@@ -104,7 +104,7 @@ async def test_drains_are_called_off_before_the_manager_goes(place: Place) -> No
     manager = asyncio.create_task(undo())
     said = await place.uninstall(definitions=True)
     await manager
-    assert "1 NodeMaintenance called off" in said
+    assert "1 NodeMaintenance cancelled" in said
     assert await existing(place.client, definition_for(NODEMAINTENANCES)) is None
 
 

@@ -275,9 +275,9 @@ async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Place) -> None
     namespace = place.settings.namespace
     made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
     said = await place.install(way=Way(dry_run=True))
-    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate (server dry run)"
+    assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate (server dry run)"
     said = await place.install()
-    assert said[0] == f"namespace/{namespace} left as it is: it was not made for Vacate"
+    assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate"
     assert await place.client.get(NAMESPACES, namespace) == made
     said = await place.uninstall(definitions=True)
     assert said[-1] == f"namespace/{namespace} kept: it was not made for Vacate"

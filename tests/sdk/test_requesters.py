@@ -67,7 +67,7 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
         await stage.until(lambda: not stage.requests())
         result = await requester.wait(request)
         assert (result.ending, result.left) == (Ending.POD_DELETED, True)
-        assert result.message == "The pod is gone, and the request with it."
+        assert result.message == "The pod is deleted, and the request with it."
 
     on_stage(body)
 

@@ -197,7 +197,7 @@ STATUSES = (
     Case("refusals forgotten", status(podEvictionStatus=None),
          ("status.podEvictionStatus: Required value: may not be unset once it is set",), before=(_BLOCKED,)),
     Case("Forbid when nobody asks", status(**{_POLICY: "Forbid"}),
-         (f"status.{_POLICY}: Forbidden: may not become Forbid when nobody requests the eviction",),
+         (f"status.{_POLICY}: Forbidden: may not become Forbid without requesters",),
          before=({"spec": {"requesters": []}},)),
     Case("cancelling under Forbid", complete("Cancelled"),
          (f"status.conditions: Forbidden: the request cannot be cancelled while status.{_POLICY} is Forbid",),

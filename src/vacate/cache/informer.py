@@ -187,7 +187,7 @@ class Informer(Generic[T]):
                 await self._stay(watch)
             outcome: Input = machine.Ended(self._clock.monotonic() - began)
         except TimeoutError:
-            outcome = self._failed(TransportError("the watch has fallen silent"))
+            outcome = self._failed(TransportError("the watch has stopped sending changes"))
         except (ApiError, TransportError) as error:
             outcome = self._failed(error)
         return step(self._position, outcome)

@@ -65,7 +65,7 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
 @selector_option("Every node with these labels instead.")
-@click.option("--ignore-daemonsets", is_flag=True, help="Leave pods of DaemonSets where they are.")
+@click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
 @click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
 @click.option("--delete-emptydir-data", is_flag=True, help="Evict pods whose emptyDir data is lost then.")
 @click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
@@ -79,16 +79,18 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     flag_value="client",
     type=click.Choice(["none", "client", "server"]),
     default="none",
-    help="Say what would happen, in which order, and what would block it; change nothing.",
+    help="Show what would happen, in which order, and what would block it; change nothing.",
 )
 @click.option("--detach", is_flag=True, help="Return at once; the drain goes on.")
 @click.option(
     "--max-nodes", callback=_max_nodes, metavar="N|N%", help="How many nodes side by side; 1 by default."
 )
 @click.option("--topology-key", default="", metavar="LABEL", help="Never drain two values of it at once.")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept for people to read.")
+@click.option(
+    "--reason", default="", metavar="TEXT", help="Why; kept on the maintenance and on each request."
+)
 @click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
-@click.option("--cancel", metavar="NAME", type=subdomain, help="Call a drain off and undo what it did.")
+@click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
 @cluster_options
 @click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
 def drain(
@@ -116,7 +118,7 @@ def drain(
     follows it: Ctrl-C detaches. NODE is NAME or node/NAME. Interceptors prepare each pod, and disruption
     budgets are respected.
 
-    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 called off, 4 timed out.
+    Exit codes: 0 drained, 1 refused or failed, 2 usage, 3 cancelled, 4 timed out.
     """
     chosen = sum(map(bool, (nodes, selector, follow, cancel)))
     if chosen != 1:
@@ -185,7 +187,9 @@ async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
     except AlreadyExists:
         existing = await cluster.client.get(NODEMAINTENANCES, name, into=NodeMaintenance)
         if existing.metadata.deletion_timestamp is not None:
-            raise ConfigError(f"nodemaintenance/{name} is being called off; try again in a moment") from None
+            raise ConfigError(
+                f"nodemaintenance/{name} is being cancelled; try again in a few seconds"
+            ) from None
         if sorted(existing.spec.nodes) != sorted(found):
             raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
         _say(wish, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
@@ -274,7 +278,7 @@ async def _cancel(cluster: Cluster, name: str) -> int:
     except NotFound:
         raise ConfigError(f"there is no NodeMaintenance {name}; see: kubectl get nodemaintenances") from None
     terminal.echo(
-        f"nodemaintenance/{name} is called off: its requests are withdrawn and its nodes uncordoned."
+        f"nodemaintenance/{name} is cancelled: its requests are withdrawn and its nodes uncordoned."
     )
     return 0
 

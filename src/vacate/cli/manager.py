@@ -56,7 +56,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     callback=_timings,
     show_default=True,
     metavar="SECONDS,SECONDS,SECONDS",
-    help="How long others wait for a silent leader; when it stops by itself; how often it renews.",
+    help="How long a lease lasts; when a leader that cannot renew it stops; how often it renews.",
 )
 @health_options(8085)
 @gates_option
@@ -94,7 +94,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     "--metrics-per-request",
     "per_request",
     is_flag=True,
-    help="Show series for each open request and its pod as well. Whoever reaches the port can read them.",
+    help="Also serve series for each open request and its pod, to anyone who can reach the port.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
 def manager(

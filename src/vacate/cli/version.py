@@ -55,7 +55,7 @@ async def _server(cluster: Cluster) -> Obj:
         told = orjson.loads(answer)
         shown = str(told["gitVersion"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise TransportError("GET /version: the answer is no version") from None
+        raise TransportError("GET /version: the response is not a version") from None
     return {"version": shown, "evictionRequests": await _served(cluster)}
 
 

@@ -100,7 +100,7 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     default="0s",
     show_default=True,
     metavar="SPAN",
-    help="How long to go on, not ready, when asked to end, until nobody sends reviews any more.",
+    help="How long to keep serving, not ready, after SIGTERM, until API servers send no more reviews.",
 )
 @click.option(
     "--grace",

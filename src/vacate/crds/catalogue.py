@@ -13,9 +13,9 @@ EVICTIONREQUEST = Declaration(
     kind=EVICTIONREQUESTS,
     struct=EvictionRequest,
     columns=(
-        PrinterColumn("Pod", "The pod that should leave.", ".spec.target.podRef.name"),
+        PrinterColumn("Pod", "The pod to evict.", ".spec.target.podRef.name"),
         PrinterColumn(
-            "Stage", "How far the leave has come.", '.status.conditions[?(@.type=="Progressing")].reason'
+            "Stage", "The progress of the eviction.", '.status.conditions[?(@.type=="Progressing")].reason'
         ),
         PrinterColumn("Interceptor", "The interceptor whose turn it is.", ".status.activeInterceptorName"),
         # A column of the type date shows a time to come as invalid.

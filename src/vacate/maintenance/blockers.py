@@ -54,7 +54,7 @@ def blocking(
         return blocker(
             pod,
             "NotAdmitted",
-            f"nobody processes its EvictionRequest: {plain(admitted.message, 600)}",
+            f"its EvictionRequest is not processed: {plain(admitted.message, 600)}",
             "make sure that the webhook of Vacate runs, then delete the EvictionRequest",
         )
     stage = shown_stage(request)

@@ -123,7 +123,7 @@ def _present(row: NodeProgress | None, name: str, node: Node | None) -> NodeProg
         return _row(row, NOT_FOUND, message=gone, drained=None)
     if row.uid and row.uid != node.metadata.uid:
         new = (
-            "the node was replaced by a new one of the same name, which is left alone; to drain it, create "
+            "the node was replaced by a new one of the same name, which is not drained; to drain it, create "
             "a new NodeMaintenance"
         )
         return _row(row, REPLACED, message=new)
@@ -223,7 +223,7 @@ def _drain(
                 node=node.metadata.name,
                 kind="NodeNotReady",
                 message="the node is not ready: its kubelet does not end pods",
-                remedy="bring the node back, or delete the Node object if the machine is gone for good",
+                remedy="bring the node back, or delete the Node object if the machine is permanently lost",
             )
         )
     left = len(going) + len(holding)

@@ -302,8 +302,7 @@ def user_of(pod: AgentPod, container: AgentContainer, own: int) -> tuple[int, in
     if uid is None and gid is None:
         if own == 0 and any(dig(one, "runAsNonRoot") is True for one in contexts):
             raise ContainerError(
-                f"container {container.name} must not run as root (runAsNonRoot), and says not as whom: "
-                "set runAsUser"
+                f"container {container.name} must not run as root (runAsNonRoot): set runAsUser"
             )
         return None
     wanted = (own if uid is None else uid, gid if gid is not None else (uid or 0))

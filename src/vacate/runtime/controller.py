@@ -101,7 +101,7 @@ class Controller:
             case Terminal():
                 self._results["terminal"].inc()
                 self.queue.forget(key)
-                log.error("%s: %s: giving up until something changes: %s", self.name, key, outcome)
+                log.error("%s: %s: not retried until something changes: %s", self.name, key, outcome)
             case _:
                 self._results["error"].inc()
                 seconds = self.queue.add_failed(key, _asked(outcome))

@@ -32,7 +32,7 @@ class FencedTransport:
             async with asyncio.timeout(None) as limit, _Guard(limit, self._seconds_left, left):
                 return await self._transport.send(request)
         except TimeoutError:
-            raise LeadershipLost(f"{request.method} {request.path} was given up: the lease is lost") from None
+            raise LeadershipLost(f"{request.method} {request.path} was not sent: the lease is lost") from None
 
     async def aclose(self) -> None:
         """Close what is wrapped."""

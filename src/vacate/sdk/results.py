@@ -13,7 +13,7 @@ from vacate.eviction.dialects.turn_conditions import last_message, past_turns, r
 from vacate.eviction.model import Ending
 from vacate.sdk.turnstate import ending_of
 
-VANISHED = "The pod is gone, and the request with it."
+VANISHED = "The pod is deleted, and the request with it."
 REMOVED = "The request was deleted while the pod stayed."
 
 

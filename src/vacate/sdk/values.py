@@ -12,7 +12,7 @@ from vacate.api.types.evictionrequest import ALLOW, FORBID
 class TurnEndReason(StrEnum):
     """Why a handler is no longer wanted. The value is a sentence for people."""
 
-    CANCELLED = "nobody wants the pod gone any more"
+    CANCELLED = "the eviction request is cancelled"
     POD_ENDED = "the pod has ended"
     DELETED = "the request was deleted"
     TAKEN_AWAY = "another interceptor has the turn"

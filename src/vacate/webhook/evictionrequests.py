@@ -129,12 +129,12 @@ def _changed_since(obj: Obj, ctx: Context) -> list[FieldError]:
     """What others did after the mutating side to what only it decides."""
     found: list[FieldError] = []
     if _stamp(obj) != "true":
-        found.append(forbidden(_STAMP_PATH, "must be left as it was set on admission"))
+        found.append(forbidden(_STAMP_PATH, "must not change: it was set on admission"))
     if live_pod(obj, ctx) is None:
         return found
     expected = [{"name": name} for name in registration_of(obj, ctx).interceptors]
     if (mapping(obj.get("spec")).get("interceptors") or []) != expected:
-        found.append(forbidden("spec.interceptors", "must be left as they were filled in from the pod"))
+        found.append(forbidden("spec.interceptors", "must not change: they were filled in from the pod"))
     return found
 
 

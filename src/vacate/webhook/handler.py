@@ -89,7 +89,7 @@ class Service:
             async with asyncio.timeout(self._answer_seconds):
                 return await self._asker.judged(path, review, self._terms())
         except TimeoutError:
-            raise ServiceUnavailable("the cluster did not answer the webhook's questions in time") from None
+            raise ServiceUnavailable("the API server did not answer the webhook's requests in time") from None
         except (ApiError, TransportError) as error:
             _log.warning("a review was not answered: %s", error)
             raise ServiceUnavailable(f"the webhook cannot ask the cluster: {error}") from None

@@ -81,4 +81,4 @@ def check_kind(path: Path, request: AdmissionRequest) -> None:
     asked = request.resource
     if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):
         said = f"{asked.resource[:100]}.{asked.group[:100]}".rstrip(".")
-        raise BadRequest(f"this path judges {path.kind.resource}, and the review is about {said}")
+        raise BadRequest(f"this path reviews {path.kind.resource}, and the review is about {said}")

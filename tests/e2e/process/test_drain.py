@@ -1,4 +1,4 @@
-"""`vacate drain` as people and scripts use it: on a terminal, in a pipe, as JSON, detached and called off."""
+"""`vacate drain` as people and scripts use it: on a terminal, in a pipe, as JSON, detached and cancelled."""
 
 from __future__ import annotations
 

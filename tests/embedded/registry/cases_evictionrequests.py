@@ -167,7 +167,7 @@ STATUS_CASES: Cases = (
     _step(f"{_BEAT}/required/begin", {_NAME: _FIRST}, f"{_BEAT}: Required value: must be set when a turn begins"),
     _step(f"{_BEAT}/forbidden", {_BEAT: at(0)}, f"{_BEAT}: Forbidden: may not be set before an interceptor has its turn"),
     _step(f"{_POLICY}/unsupported", {_POLICY: "Maybe"}, f'{_POLICY}: Unsupported value: "Maybe": supported values: "Allow", "Forbid"'),
-    _step(f"{_POLICY}/forbidden/requesters", {_POLICY: "Forbid"}, f"{_POLICY}: Forbidden: may not become Forbid when nobody requests the eviction", {"spec.requesters": []}),
+    _step(f"{_POLICY}/forbidden/requesters", {_POLICY: "Forbid"}, f"{_POLICY}: Forbidden: may not become Forbid without requesters", {"spec.requesters": []}),
     _step(f"{_POLICY}/forbidden/deleted", {_POLICY: "Forbid"}, f"{_POLICY}: Forbidden: may not become Forbid while the request is being deleted", {"metadata.deletionTimestamp": at(0)}),
     _step("status.podEvictionStatus/required", {"status.podEvictionStatus": GONE}, "status.podEvictionStatus: Required value: may not be unset once it is set", {_COUNTER: 1}),
     _step(f"{_COUNTER}/required", {"status.podEvictionStatus": {}}, f"{_COUNTER}: Required value"),

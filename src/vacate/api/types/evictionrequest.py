@@ -59,7 +59,7 @@ class LocalPodReference(Projection, frozen=True):
     uid: Annotated[
         str,
         described(
-            "UID of the pod. A pod of the same name and another UID is another pod and is left alone.",
+            "UID of the pod. The request does not apply to another pod of the same name.",
             required=True,
             minLength=1,
             maxLength=253,
@@ -68,16 +68,16 @@ class LocalPodReference(Projection, frozen=True):
 
 
 class EvictionTarget(Projection, frozen=True):
-    """What should leave."""
+    """What is to be evicted."""
 
     pod_ref: Annotated[
         LocalPodReference | None,
-        described("The pod that should leave. Required: pods are the only targets so far.", required=True),
+        described("The pod to evict. Required: pods are the only targets so far.", required=True),
     ] = None
 
 
 class Requester(Projection, frozen=True):
-    """One who wants the target gone."""
+    """One requester of the eviction."""
 
     name: Annotated[
         str,
@@ -91,7 +91,7 @@ class Requester(Projection, frozen=True):
 
 
 class Interceptor(Projection, frozen=True):
-    """One who prepares the target's leave."""
+    """One interceptor of the eviction."""
 
     name: Annotated[
         str,
@@ -105,27 +105,26 @@ class Interceptor(Projection, frozen=True):
 
 
 class EvictionRequestSpec(Projection, frozen=True):
-    """Who wants what gone, and how long an interceptor may be silent."""
+    """What to evict, who requests it, and the heartbeat deadline of interceptors."""
 
     type: Annotated[
         str,
         described(
-            "How insistent the request is. Soft, the only type, gives each interceptor all the time that it "
-            "needs as long as it reports in time, and respects disruption budgets in the end. Never "
-            "changes.",
+            "The type of eviction. Soft, the only type, gives each interceptor all the time that it needs as "
+            "long as it sends heartbeats in time, and respects disruption budgets in the end. Immutable.",
             enum=[SOFT],
             default=SOFT,
         ),
     ] = SOFT
-    target: Annotated[EvictionTarget, described("What should leave. Never changes.", required=True)] = (
-        msgspec.field(default_factory=EvictionTarget)
+    target: Annotated[EvictionTarget, described("What to evict. Immutable.", required=True)] = msgspec.field(
+        default_factory=EvictionTarget
     )
     requesters: Annotated[
         list[Requester],
         described(
-            "Everyone who wants the target gone: at least one when the request is created. Whoever changes "
-            "their mind takes out their own name; an empty list cancels the request. Fixed while the "
-            "cancellation policy is Forbid, and once the request is complete.",
+            "Who requests the eviction: at least one when the request is created. A requester withdraws by "
+            "removing its own name; an empty list cancels the request. Immutable while the cancellation "
+            "policy is Forbid, and once the request is complete.",
             maxItems=MAX_REQUESTERS,
             **_LIST_MAP_BY_NAME,
         ),
@@ -133,8 +132,8 @@ class EvictionRequestSpec(Projection, frozen=True):
     interceptors: Annotated[
         list[Interceptor],
         described(
-            "Who prepares the leave, one after the other, the last of the list first. Filled in from the "
-            "pod when the request is created; a requester must not set it. Never changes.",
+            "The interceptors that prepare the pod, one after the other, the last of the list first. Filled "
+            "in from the pod when the request is created; a requester must not set it. Immutable.",
             maxItems=MAX_INTERCEPTORS,
             **_LIST_MAP_BY_NAME,
         ),
@@ -142,8 +141,8 @@ class EvictionRequestSpec(Projection, frozen=True):
     heartbeat_deadline_seconds: Annotated[
         int,
         described(
-            "How long the active interceptor may go without reporting before the next one is asked; after "
-            "the last one the pod is evicted. Never changes.",
+            "How long the active interceptor may go without a heartbeat before it times out and the turn is "
+            "handed over to the next one; after the last one the pod is evicted. Immutable.",
             format="int32",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
@@ -168,22 +167,23 @@ class RequestCondition(Projection, frozen=True):
         str, described("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
     ] = ""
     observed_generation: Annotated[
-        int, described("The generation of the request that this was said about.", format="int64", minimum=0)
+        int,
+        described("The generation of the request that the condition describes.", format="int64", minimum=0),
     ] = 0
     last_transition_time: Annotated[
         dt.datetime | None, described("Since when the status is what it is.", required=True)
     ] = None
     reason: Annotated[
-        str, described("Why, in one CamelCase word.", required=True, minLength=1, maxLength=1024)
+        str, described("Why, as one CamelCase word.", required=True, minLength=1, maxLength=1024)
     ] = ""
-    message: Annotated[str, described("Why, for people.", required=True, maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("Why, in a sentence.", required=True, maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.last_transition_time)
 
 
 class PodEvictionStatus(Projection, frozen=True):
-    """What became of attempts to evict the pod through the API."""
+    """Attempts to evict the pod through the API."""
 
     failed_api_eviction_counter: Annotated[
         int,
@@ -197,7 +197,7 @@ class PodEvictionStatus(Projection, frozen=True):
 
 
 class EvictionRequestStatus(Projection, frozen=True):
-    """How far the leave has come."""
+    """The progress of the eviction."""
 
     conditions: Annotated[
         list[RequestCondition],
@@ -209,26 +209,26 @@ class EvictionRequestStatus(Projection, frozen=True):
         ),
     ] = msgspec.field(default_factory=list)
     message: Annotated[
-        str, described("How things stand, for people. May be empty.", maxLength=MAX_MESSAGE, default="")
+        str, described("The progress in a sentence. May be empty.", maxLength=MAX_MESSAGE, default="")
     ] = ""
     active_interceptor_name: Annotated[
         str | None,
         described(
-            "The interceptor whose turn it is. It takes the request on by moving heartbeatTime forward, or "
-            "passes it on with activeInterceptorCompleted. Moves down the list only, and is cleared when "
-            "the request is complete. Written by the controller.",
+            "The interceptor whose turn it is. It accepts the turn by moving heartbeatTime forward, or hands "
+            "it over by setting activeInterceptorCompleted. Moves down the list only; cleared when the "
+            "request is complete. Written by the controller.",
             maxLength=253,
         ),
     ] = None
     active_interceptor_completed: Annotated[
         bool,
         described(
-            "Set to true by the active interceptor when it has done its part, or has nothing to do. The "
-            "next one is asked then; after the last one the pod is evicted."
+            "Set to true by the active interceptor when it has prepared the pod, or has nothing to do. The "
+            "turn is then handed over to the next one; after the last one the pod is evicted."
         ),
     ] = False
     expected_interceptor_finish_time: Annotated[
-        dt.datetime | None, described("When the active interceptor expects to be done, if it can tell.")
+        dt.datetime | None, described("When the active interceptor expects to finish, if it knows.")
     ] = None
     heartbeat_time: Annotated[
         dt.datetime | None,
@@ -240,9 +240,9 @@ class EvictionRequestStatus(Projection, frozen=True):
     eviction_request_cancellation_policy: Annotated[
         str | None,
         described(
-            "Whether the request may be cancelled. While it is Forbid, requesters stay as they are and the "
-            "request cannot be deleted as long as the pod runs. Set by interceptors; kept when the next one "
-            "is asked.",
+            "Whether the request may be cancelled. While it is Forbid, requesters cannot change and the "
+            "request cannot be deleted while the pod runs. Set by interceptors; kept when the turn is handed "
+            "over.",
             enum=[ALLOW, FORBID],
             default=ALLOW,
         ),
@@ -257,7 +257,7 @@ class EvictionRequestStatus(Projection, frozen=True):
 
 
 class EvictionRequest(Projection, frozen=True):
-    """Asks that a pod leave, and shows how its leave goes on."""
+    """Requests the eviction of a pod, and reports its progress."""
 
     # Other APIs for evictions are read into this struct too, as a subclass with a kind of its own.
     kind: ClassVar[Kind] = EVICTIONREQUESTS
@@ -268,20 +268,20 @@ class EvictionRequest(Projection, frozen=True):
             "The name is the UID of the pod. The pod's labels are merged in and win over the request's."
         ),
     ] = msgspec.field(default_factory=ObjectMeta)
-    spec: Annotated[EvictionRequestSpec, described("What is asked for.", required=True)] = msgspec.field(
+    spec: Annotated[EvictionRequestSpec, described("What is requested.", required=True)] = msgspec.field(
         default_factory=EvictionRequestSpec
     )
-    status: Annotated[EvictionRequestStatus, described("How far it has come.")] = msgspec.field(
+    status: Annotated[EvictionRequestStatus, described("The progress of the eviction.")] = msgspec.field(
         default_factory=EvictionRequestStatus
     )
 
     @property
     def complete(self) -> bool:
-        """Whether the request has ended, by the pod's end or by cancellation."""
+        """Whether the request is complete: the pod is evicted, or the request cancelled."""
         found = condition(self.status.conditions, COMPLETE)
         return found is not None and found.status == "True"
 
     @property
     def forbids_cancellation(self) -> bool:
-        """Whether requesters may no longer change their minds."""
+        """Whether the request cannot be cancelled."""
         return self.status.eviction_request_cancellation_policy == FORBID

@@ -144,7 +144,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = DRAIN
     reason: Annotated[
         str,
-        described("Why, for people; kept on every EvictionRequest that is created.", maxLength=MAX_REASON),
+        described("Why, in a sentence; kept on every EvictionRequest that is created.", maxLength=MAX_REASON),
     ] = ""
     pods: Annotated[PodRules, described("Which pods are evicted.", default={})] = msgspec.field(
         default_factory=PodRules
@@ -152,8 +152,8 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     order: Annotated[
         str,
         described(
-            "Priority requests pods of a higher priority only when those of lower priorities are gone; "
-            "Parallel requests all at once. DaemonSet pods come last either way.",
+            "Priority evicts pods of a higher priority only when those of lower priorities are evicted; "
+            "Parallel evicts all at once. DaemonSet pods come last either way.",
             enum=[PRIORITY, PARALLEL],
             default=PRIORITY,
         ),
@@ -231,8 +231,10 @@ class NodeProgress(Projection, frozen=True):
         ),
     ] = ""
     phase: Annotated[str, described("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
-    pods_total: Annotated[int, described("Pods to evict, those already gone included.", format="int32")] = 0
-    pods_evicted: Annotated[int, described("Pods that are gone.", format="int32")] = 0
+    pods_total: Annotated[
+        int, described("Pods to evict, including those already evicted.", format="int32")
+    ] = 0
+    pods_evicted: Annotated[int, described("Pods that are evicted.", format="int32")] = 0
     pods_ignored: Annotated[
         int, described("Pods that stay: static, finished, or ignored.", format="int32")
     ] = 0
@@ -248,7 +250,7 @@ class NodeProgress(Projection, frozen=True):
         ),
     ] = None
     drained_time: Annotated[dt.datetime | None, described("Since when the node is drained.")] = None
-    message: Annotated[str, described("What is awaited, for people.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("What the node waits for, in a sentence.", maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
         check_times(self.start_time, self.deadline_time, self.estimated_finish_time, self.drained_time)
@@ -266,22 +268,22 @@ class Blocker(Projection, frozen=True):
     name: Annotated[
         str, described("The name of what blocks: a disruption budget or an interceptor.", maxLength=317)
     ] = ""
-    message: Annotated[str, described("What happened, for people.", maxLength=MAX_MESSAGE)] = ""
-    remedy: Annotated[str, described("What would help, for people.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("What blocks the pod, in a sentence.", maxLength=MAX_MESSAGE)] = ""
+    remedy: Annotated[str, described("What would help, in a sentence.", maxLength=MAX_MESSAGE)] = ""
 
 
 class NodeMaintenanceStatus(Projection, frozen=True):
     """How far the maintenance has come. Written by the controller."""
 
     observed_generation: Annotated[
-        int, described("The generation of the spec that this was said about.", format="int64")
+        int, described("The generation of the spec that the status describes.", format="int64")
     ] = 0
     phase: Annotated[str, described("All nodes in one word.", enum=list(PHASES))] = ""
-    message: Annotated[str, described("How things stand, for people.", maxLength=MAX_MESSAGE)] = ""
+    message: Annotated[str, described("The progress in a sentence.", maxLength=MAX_MESSAGE)] = ""
     nodes_total: Annotated[int, described("Nodes that are meant.", format="int32")] = 0
     nodes_drained: Annotated[int, described("Nodes that are drained.", format="int32")] = 0
     pods_total: Annotated[int, described("Pods to evict on nodes whose turn has come.", format="int32")] = 0
-    pods_evicted: Annotated[int, described("Pods that are gone.", format="int32")] = 0
+    pods_evicted: Annotated[int, described("Pods that are evicted.", format="int32")] = 0
     percent: Annotated[int, described("How much is done, 0 to 100.", format="int32")] = 0
     estimated_finish_time: Annotated[
         dt.datetime | None, described("When the nodes whose turn has come are likely to be drained.")
@@ -320,6 +322,6 @@ class NodeMaintenance(Projection, frozen=True):
     spec: Annotated[NodeMaintenanceSpec, described("What is wanted.", required=True)] = msgspec.field(
         default_factory=NodeMaintenanceSpec
     )
-    status: Annotated[NodeMaintenanceStatus, described("How far it has come.")] = msgspec.field(
+    status: Annotated[NodeMaintenanceStatus, described("The progress of the eviction.")] = msgspec.field(
         default_factory=NodeMaintenanceStatus
     )

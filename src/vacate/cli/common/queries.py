@@ -49,7 +49,7 @@ def typed_request(request: Obj) -> EvictionRequest:
         meta = identity_of(request)
         where = f"{EVICTIONREQUESTS.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
         raise UnreadableObject(
-            f"{error}. It is left alone until it changes. Put that field right with `kubectl edit {where} "
+            f"{error}. It is not processed until it changes. Correct that field with `kubectl edit {where} "
             f"--subresource=status`, or remove the request with `kubectl delete {where}`"
         ) from error
 

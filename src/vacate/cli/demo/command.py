@@ -34,7 +34,7 @@ from vacate.sdk import Requester, serve_interceptors
 
 NAMESPACE = "default"
 REQUESTER = "drain.example.com"
-_PATIENCE_SECONDS = 120.0
+_TIMEOUT_SECONDS = 120.0
 
 
 @click.command()
@@ -57,10 +57,10 @@ async def _in_temporary_folder() -> None:
             await cluster.wait_ready()
             transport = HttpTransport(load_cluster([cluster.folder.kubeconfig]), SystemClock())
             try:
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with asyncio.timeout(_TIMEOUT_SECONDS):
                     await Demo(Client(transport, user_agent="vacate/demo")).play()
             except TimeoutError:
-                raise VacateError(f"the demo did not end within {_PATIENCE_SECONDS:.0f} seconds") from None
+                raise VacateError(f"the demo did not end within {_TIMEOUT_SECONDS:.0f} seconds") from None
             finally:
                 await transport.aclose()
         finally:

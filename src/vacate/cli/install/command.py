@@ -31,7 +31,9 @@ _A_DAY = 86400.0
 @click.option(
     "--print", "print_only", is_flag=True, help="Print all objects as YAML instead; no cluster is asked."
 )
-@click.option("--dry-run", is_flag=True, help="Let the API server say what would change, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change, as a server-side dry run; change nothing."
+)
 @click.option(
     "--wait",
     type=span_between(1.0, _A_DAY),

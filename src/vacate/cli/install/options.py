@@ -127,9 +127,9 @@ _OPTIONS = (
     click.option("--network-policy/--no-network-policy", default=True, show_default=True,
                  help="Narrow down what reaches the pods, and what they reach."),
     click.option("--webhook-from", "webhook_sources", type=address_range, multiple=True, metavar="CIDR",
-                 help="Addresses of API servers; the network policy lets nobody else send reviews."),
+                 help="Addresses of API servers; others cannot send reviews."),
     click.option("--metrics-from", "metrics_sources", type=address_range, multiple=True, metavar="CIDR",
-                 help="Addresses of Prometheus and of nodes; nobody else reads metrics and health."),
+                 help="Addresses of Prometheus and of nodes; others cannot read metrics and health."),
     click.option("--webhook-client-ca", "client_ca", type=_FILE, metavar="FILE",
                  help="CA of the client certificate that API servers must show to the webhook, PEM."),
     click.option("--webhook-client-name", "client_names", multiple=True, metavar="NAME",
@@ -187,7 +187,7 @@ def settings_of(
         )
     if (webhook_sources or metrics_sources) and not network_policy:
         raise click.UsageError(
-            "--webhook-from and --metrics-from stand in network policies; leave --no-network-policy out"
+            "--webhook-from and --metrics-from configure network policies; omit --no-network-policy"
         )
     return Settings(
         image=image,

@@ -12,7 +12,7 @@ from vacate.cli.common import terminal
 from vacate.embedded.cluster.local import PROCESS, SIMULATED, LocalCluster
 
 _NODES = {
-    SIMULATED: "simulated: pods run on paper",
+    SIMULATED: "simulated: pods run no processes",
     PROCESS: "pods are processes of this machine, without images and isolation",
 }
 

@@ -134,7 +134,7 @@ def _whole_rules() -> list[Obj]:
                 f"{before} == '{FORBID}'",
                 "has(oldSelf.spec.requesters) && size(oldSelf.spec.requesters) > 0",
             ),
-            f"may not become {FORBID} when nobody requests the eviction",
+            f"may not become {FORBID} without requesters",
             path=f".status.{_POLICY}",
             reason=FORBIDDEN,
         ),

@@ -27,8 +27,8 @@ def _request(obj: Obj, now: dt.datetime) -> list[Any]:
 EVICTIONREQUESTS = Printer(
     (
         NAME,
-        Column("Pod", "The pod that should leave."),
-        Column("Stage", "How far the leave has come."),
+        Column("Pod", "The pod to evict."),
+        Column("Stage", "The progress of the eviction."),
         Column("Interceptor", "The interceptor whose turn it is."),
         Column("Expected Finish", "When the active interceptor expects to be done."),
         Column("Failed Evictions", "How many evictions were refused.", type="integer"),

@@ -35,7 +35,7 @@ RULES = table(
     ("status.activeInterceptorName#first", ErrorType.INVALID, "the last of the list has the first turn"),
     ("status.activeInterceptorName#next", ErrorType.INVALID, "turns go down the list, one at a time"),
     ("status.activeInterceptorName#none", ErrorType.INVALID, "only where the request has interceptors"),
-    ("status.activeInterceptorName#over", ErrorType.INVALID, "nobody comes after the first of the list"),
+    ("status.activeInterceptorName#over", ErrorType.INVALID, "the first of the list has the last turn"),
     ("status.activeInterceptorName", ErrorType.FORBIDDEN, "a turn ends by completion or with its deadline"),
     ("status.activeInterceptorName", ErrorType.REQUIRED, "not unset before the request is complete"),
     ("status.activeInterceptorName#complete", ErrorType.FORBIDDEN, "unset once the request is complete"),
@@ -202,7 +202,7 @@ def _policy(new: Obj, old: Obj, _ctx: Context) -> list[FieldError]:
         return []
     found: list[FieldError] = []
     if not sequence(mapping(old.get("spec")).get("requesters")):
-        found.append(forbidden(path, "may not become Forbid when nobody requests the eviction"))
+        found.append(forbidden(path, "may not become Forbid without requesters"))
     if metadata(old).get("deletionTimestamp"):
         found.append(forbidden(path, "may not become Forbid while the request is being deleted"))
     return found

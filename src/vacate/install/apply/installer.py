@@ -27,7 +27,7 @@ from vacate.install.settings import Settings
 
 Tell = Callable[[str], None]
 _DRY = " (server dry run)"
-FOREIGN = "left as it is: it was not made for Vacate"
+FOREIGN = "kept: it does not belong to Vacate"
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Uninstaller:
         for one in (await self._client.list(kind)).items:
             with contextlib.suppress(NotFound):
                 await self._client.delete(kind, one["metadata"]["name"])
-        self._tell(f"{_counted(count, kind)} called off")
+        self._tell(f"{_counted(count, kind)} cancelled")
 
         async def gone() -> bool:
             return not (await self._client.list(kind)).items

@@ -54,7 +54,7 @@ def _process_alerts() -> list[Obj]:
             'sum(rate(vacate_evictions_total{result="accepted"}[5m])) * 60 > 300',
             "10m",
             "warning",
-            "More than 300 pods a minute are being evicted. If nobody meant that, switch Vacate off.",
+            "More than 300 pods a minute are being evicted. If that is not intended, switch Vacate off.",
         ),
         _alert(
             "VacateEvictionsRefused",
@@ -77,8 +77,8 @@ def _process_alerts() -> list[Obj]:
             f"sum by (result) (increase({_UNPREPARED}[30m])) > 0",
             "0m",
             "warning",
-            "Pods went on without an interceptor's preparation ({{ $labels.result }}). Warning Events say "
-            "which: `kubectl get events -A --field-selector type=Warning`.",
+            "Pods were evicted unprepared: an interceptor did not complete ({{ $labels.result }}). Warning "
+            "Events name them: `kubectl get events -A --field-selector type=Warning`.",
         ),
         _alert(
             "VacateQueueDeep",
@@ -94,7 +94,7 @@ def _health_alerts() -> list[Obj]:
     called = 'name=~".*vacate[.]dev"'
     return [
         _alert(
-            "VacateNobodyLeads",
+            "VacateNoLeader",
             "absent(leader_election_master_status == 1)",
             "5m",
             "critical",
@@ -113,8 +113,8 @@ def _health_alerts() -> list[Obj]:
             "max by (name, resource) (vacate_informer_unreadable_objects) > 0",
             "10m",
             "warning",
-            "{{ $labels.name }} leaves {{ $value }} objects of {{ $labels.resource }} alone because it "
-            "cannot decode them. Its log names each, with the field to correct.",
+            "{{ $labels.name }} skips {{ $value }} objects of {{ $labels.resource }} because it cannot "
+            "decode them. Its log names each, with the field to correct.",
         ),
         _alert(
             "VacateWebhookAway",

@@ -53,7 +53,7 @@ def _right_to_delete() -> Obj:
             "validations": [
                 {
                     "expression": may,
-                    "message": "whoever requests a pod's eviction must be allowed to delete the pod",
+                    "message": "a requester of a pod's eviction must be allowed to delete the pod",
                     "messageExpression": told,
                     "reason": "Forbidden",
                 }

@@ -117,7 +117,7 @@ def _new_pods(settings: Settings) -> Obj:
         settings,
         conditions=[
             ("not-of-a-node", f"!('kubernetes.io/config.mirror' in {annotations})"),
-            ("registers-nobody", f"!{annotations}.exists(k, {_REGISTERS})"),
+            ("registers-no-interceptor", f"!{annotations}.exists(k, {_REGISTERS})"),
         ],
         timeout=3,
     )

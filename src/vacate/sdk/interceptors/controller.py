@@ -80,7 +80,7 @@ class TurnPool:
     def _over(self, key: Key, work: TurnRunner, task: asyncio.Task[None]) -> None:
         self._open.pop(key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("%s: %s: the machinery failed", self._interceptor.name, key, exc_info=error)
+            log.error("%s: %s: internal error", self._interceptor.name, key, exc_info=error)
         if work.ledger.ended is not None:
             self._known[key] = work.ledger.request
             self.look_again(key)  # a new request of the same name may have come meanwhile

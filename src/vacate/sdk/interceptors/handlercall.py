@@ -52,7 +52,7 @@ async def _let_go(handler: asyncio.Task[Any], ledger: StatusWriter) -> None:
     handler.cancel(ledger.ended.value if ledger.ended else None)
     await asyncio.wait([handler], timeout=CLEAN_UP)
     if not handler.done():
-        log.error("%s goes on %g s after it was cancelled; it is left alone", handler.get_name(), CLEAN_UP)
+        log.error("%s still runs %g s after it was cancelled; it is abandoned", handler.get_name(), CLEAN_UP)
         _strays[handler] = None
         handler.add_done_callback(lambda task: _strays.pop(task, None))
     elif not handler.cancelled() and (error := handler.exception()) is not None:

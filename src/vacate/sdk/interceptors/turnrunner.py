@@ -104,7 +104,7 @@ class TurnRunner:
         try:
             return self._interceptor.matches is None or self._interceptor.matches(pod)
         except Exception:
-            log.exception("%s: whether it matches cannot be told, so it is left alone", self._turn.where)
+            log.exception("%s: whether it matches cannot be determined, so it is skipped", self._turn.where)
             return False
 
     async def _take_on_in_the_end(self) -> None:

@@ -57,7 +57,7 @@ def why_forbidden(request: EvictionRequest) -> str:
         who = ", ".join(past) or "an interceptor"
     return (
         f"the eviction of pod {pod_name(request)} can no longer be cancelled: Forbid was set by {who}. "
-        "It ends when the pod has left, or may be cancelled once Allow is set again "
+        "It completes when the pod is evicted, or can be cancelled once Allow is set again "
         "(an administrator can do that with `vacate cancel --override`)"
     )
 

@@ -122,7 +122,7 @@ class SustainedRequest:
         except NotFound:
             return True
         except _PASSING as error:
-            log.warning("%s: not asked again yet: %s", self._requester.name, error)
+            log.warning("%s: not requested again yet: %s", self._requester.name, error)
             return False
         if asked.metadata.resource_version != self.request.metadata.resource_version:
             self.requested_again += 1

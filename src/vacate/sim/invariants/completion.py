@@ -84,7 +84,7 @@ def _refusals(request: EvictionRequest) -> int:
 
 
 def is_cancelled(request: EvictionRequest) -> bool:
-    """Whether nobody wants the pod gone any more and nobody forbids that."""
+    """Whether the request has no requesters any more and cancellation is allowed."""
     unwanted = not request.spec.requesters or request.metadata.deletion_timestamp is not None
     return unwanted and not request.forbids_cancellation
 

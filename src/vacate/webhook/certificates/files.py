@@ -53,7 +53,7 @@ class ClientCaFile:
         if content == self._seen:
             return
         if not content.strip():
-            raise ConfigError(f"{self._path}: is empty: without a CA nobody could be told from anybody else")
+            raise ConfigError(f"{self._path}: is empty: without a CA no client can be authenticated")
         try:
             self._served.trust(content)
         except ConfigError as error:

@@ -131,7 +131,7 @@ def _look(prometheus: Prometheus) -> None:
             shown = until(partial(prometheus.query, target["expr"]), _PATIENCE)
             for labels, _ in shown:
                 assert set(_LABEL.findall(target["legendFormat"])) <= set(labels), target["legendFormat"]
-    for alert in ("VacateEvictionRateHigh", "VacateInterceptorOld", "VacateQueueDeep", "VacateNobodyLeads"):
+    for alert in ("VacateEvictionRateHigh", "VacateInterceptorOld", "VacateQueueDeep", "VacateNoLeader"):
         _becomes(partial(prometheus.query, _expression(alert)), [])
     _becomes(partial(_told_about, prometheus), TOLD)
     until(
