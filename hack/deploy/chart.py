@@ -77,6 +77,7 @@ SWITCHES = (
     ),
     Switch(".Values.podWebhooks", lambda given: replace(given, pod_webhooks=True)),
     Switch(".Values.guardForceDeletion", lambda given: replace(given, guard_unlabelled=True)),
+    Switch(".Values.evictionBridge", lambda given: replace(given, eviction_bridge=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
@@ -261,6 +262,10 @@ podWebhooks: true
 # Force deletion of pods must be confirmed in every namespace that is not labelled
 # vacate.dev/force-delete-guard: disabled. Otherwise in those that are labelled enabled.
 guardForceDeletion: false
+
+# Let kubectl drain, Karpenter and the Cluster Autoscaler wait for interceptors: evictions of pods that have
+# some are answered with 429 until these are done. The webhook then gets the right to delete pods.
+evictionBridge: false
 
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.

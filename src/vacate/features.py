@@ -19,6 +19,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     # Pods of opted-in Deployments are replaced before they are evicted; then the ReplicaSet removes them.
     "DeploymentInterceptor": True,
     "ReplicaSetInterceptor": True,
+    # Direct evictions of pods that have interceptors become EvictionRequests: answered with 429 meanwhile.
+    "EvictionBridge": False,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.
     "GracefulNodeShutdown": True,
     "GracefulNodeShutdownBasedOnPodPriority": True,

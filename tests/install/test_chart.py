@@ -55,6 +55,11 @@ CASES: dict[str, tuple[Values, Settings]] = {
         Settings(pod_webhooks=False, network_policy=False, definitions=False),
     ),
     "guard": ({"guardForceDeletion": True}, Settings(guard_unlabelled=True)),
+    "bridge": ({"evictionBridge": True}, Settings(eviction_bridge=True)),
+    "bridge and rules": (
+        {"evictionBridge": True, "podRules": RULES},
+        Settings(eviction_bridge=True, pod_rules=RULES),
+    ),
     "rules": ({"podRules": RULES}, Settings(pod_rules=RULES)),
     "sources": (
         {"networkPolicySources": {"webhook": ["10.0.0.0/24", "fd00::/64"], "metrics": ["10.1.0.0/16"]}},

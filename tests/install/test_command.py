@@ -100,6 +100,9 @@ BAD = {
         ["--webhook-url", "https://x:1", "--certificates", "cert-manager"],
         "is for a webhook in the cluster",
     ),
+    "a selector that is none": (["--eviction-bridge", "--bridge-namespaces", "a in b"], "no label selector"),
+    "a selector of numbers": (["--eviction-bridge", "--bridge-namespaces", "a>1"], "selected by =, !="),
+    "a selector without a bridge": (["--bridge-namespaces", "a=b"], "no meaning without --eviction-bridge"),
     "a file that is not there": (["--ca-file", "/no/such/file"], "does not exist"),
 }
 

@@ -40,6 +40,7 @@ VARIANTS = {
         webhook_sources=("10.0.0.0/8",),
         monitoring=replace(Monitoring.everything(), per_request=True),
     ),
+    "bridge": replace(EVERYTHING, eviction_bridge=True, bridge_namespaces="drains=wait"),
     "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
 }
 METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
@@ -122,6 +123,35 @@ def test_no_webhook_sees_pods_of_the_system_or_of_its_own_namespace() -> None:
         (expression,) = hook["namespaceSelector"]["matchExpressions"]
         assert expression["operator"] == "NotIn"
         assert {"kube-system", "vacate-system"} <= set(expression["values"])
+
+
+def test_the_bridge_is_asked_for_fails_open_soon_and_never_sees_its_own_namespace() -> None:
+    name = "evictions.validate.vacate.dev"
+    assert name not in hooks()
+    bridged = Settings(eviction_bridge=True, bridge_namespaces="!legacy,team in (a,b),tier!=dev")
+    hook = hooks(bridged)[name]
+    assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 2)
+    assert hook["sideEffects"] == "NoneOnDryRun"
+    assert hook["rules"][0]["resources"] == ["pods/eviction"]
+    own = ["kube-system", "kube-public", "kube-node-lease", "vacate-system"]
+    assert hook["namespaceSelector"]["matchExpressions"] == [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": own},
+        {"key": "legacy", "operator": "DoesNotExist"},
+        {"key": "team", "operator": "In", "values": ["a", "b"]},
+        {"key": "tier", "operator": "NotIn", "values": ["dev"]},
+    ]
+    assert hooks(Settings(eviction_bridge=True))[name]["namespaceSelector"]["matchExpressions"] == [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": own}
+    ]
+
+
+def test_only_with_the_bridge_may_the_webhook_delete_pods() -> None:
+    def verbs(settings: Settings) -> set[str]:
+        role = next(one for one in of_kind("ClusterRole", settings) if one["metadata"]["name"] == WEBHOOK)
+        return {verb for rule in role["rules"] if rule["resources"] == ["pods"] for verb in rule["verbs"]}
+
+    assert verbs(EVERYTHING) == {"get"}
+    assert verbs(VARIANTS["bridge"]) == {"get", "delete"}
 
 
 def test_without_rules_no_new_pod_is_sent_to_the_webhook() -> None:

@@ -16,7 +16,7 @@ from vacate.api.identity import MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.client.client import Client
-from vacate.clock import PassiveClock
+from vacate.clock import Clock
 from vacate.crds.schema import structure
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.patch.jsonpatch import apply_json_patch
@@ -71,7 +71,7 @@ class Told:
 class Hook:
     """A webhook, beside an embedded server or beside whatever else the client reaches."""
 
-    def __init__(self, client: Client, clock: PassiveClock, terms: WebhookConfig | None = None) -> None:
+    def __init__(self, client: Client, clock: Clock, terms: WebhookConfig | None = None) -> None:
         self.terms = terms or WebhookConfig()
         self.metrics = Metrics()
         counted = WebhookMetrics(self.metrics.registry)

@@ -15,6 +15,7 @@ RULES_CONFIG_MAP, CLIENT_CA_CONFIG_MAP = "vacate-pod-rules", "vacate-webhook-cli
 INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
 METRICS_PORT, WEBHOOK_PORT = 8085, 9443
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
+VALIDATE_EVICTIONS = "/validate/evictions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
 PART_OF = {"app.kubernetes.io/part-of": "vacate"}
 

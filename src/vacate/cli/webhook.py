@@ -17,6 +17,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import (
     PORT,
     allowed_option,
+    bridge_wait_option,
     gates_option,
     health_options,
     interceptor_accounts_option,
@@ -91,6 +92,13 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     help="User name under which a manager works, which alone writes the progress of requests. "
     "By default the account vacate-manager in vacate-system. May be given several times.",
 )
+@click.option(
+    "--eviction-bridge",
+    "bridge",
+    is_flag=True,
+    help="Answer direct evictions of pods that have interceptors with 429 until these are done.",
+)
+@bridge_wait_option
 @gates_option
 @health_options(8086)
 @click.option(
@@ -154,6 +162,8 @@ def _settings(
     client_ca: Path | None,
     client_names: tuple[str, ...],
     reviews: int,
+    bridge: bool,
+    bridge_wait: dt.timedelta,
 ) -> WebhookSettings:
     if client_names and client_ca is None:
         raise click.UsageError("--client-name: names are looked for in certificates of --client-ca; give it")
@@ -162,6 +172,7 @@ def _settings(
         address, port, cert_dir, rules, allowed, authority, gates,
         delay.total_seconds(), grace.total_seconds(),
         client_ca=client_ca, client_names=client_names, reviews=reviews,
+        bridge=bridge, bridge_wait=bridge_wait,
     )  # fmt: skip
 
 

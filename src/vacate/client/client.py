@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from multidict import CIMultiDict
@@ -169,10 +170,11 @@ class Client:
         uid: str = "",
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Ask for a pod's eviction; a disruption budget may answer TooManyRequests."""
         options = requests.delete_options(grace_period_seconds=grace_period_seconds, uid=uid, dry_run=dry_run)
-        await self.send(requests.evict(name, namespace, options))
+        await self.send(requests.evict(name, namespace, options, annotations))
 
     async def bind(self, name: str, namespace: str, node: str, *, uid: str = "") -> None:
         """Put a pod on a node."""

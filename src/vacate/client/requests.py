@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -140,13 +141,17 @@ def delete_collection(
     return _request("DELETE", _collection_path(kind, namespace), query, _options_body(options))
 
 
-def evict(name: str, namespace: str, options: Obj | None = None) -> Request:
-    """Ask for a pod's eviction."""
+def evict(
+    name: str, namespace: str, options: Obj | None = None, annotations: Mapping[str, str] | None = None
+) -> Request:
+    """Ask for a pod's eviction; annotations are for webhooks that look at it."""
     body: Obj = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": name, "namespace": namespace},
     }
+    if annotations:
+        body["metadata"]["annotations"] = dict(annotations)
     if options:
         body["deleteOptions"] = options
     return _request("POST", _object_path(PODS, name, namespace, "eviction"), body=encode(body))

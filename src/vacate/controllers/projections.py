@@ -30,12 +30,13 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.cache.tablewriter import Projection
+from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
 from vacate.kube.surge import MARKED, SURGE
 
 _MANY = 16_384
-_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION)
+_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []

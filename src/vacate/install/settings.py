@@ -79,6 +79,11 @@ class Settings:
     pod_rules: str = ""
     # Whether force deletion of pods must be confirmed in namespaces that say nothing about it.
     guard_unlabelled: bool = False
+    # Whether direct evictions of pods that have interceptors become EvictionRequests.
+    eviction_bridge: bool = False
+    # Of the namespaces where they do, as a label selector; empty for all but the system's and our own.
+    bridge_namespaces: str = ""
+    bridge_wait_seconds: int = 600
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

@@ -86,7 +86,7 @@ class Service:
     async def _judged(self, path: Path, review: AdmissionRequest) -> Verdict:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
-            async with asyncio.timeout(self._answer_seconds):
+            async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds)):
                 return await self._asker.judged(path, review, self._terms())
         except TimeoutError:
             raise ServiceUnavailable("the API server did not answer the webhook's requests in time") from None

@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,9 +14,10 @@ from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.errors import ApiError, BadRequest
+from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.webhook import evictionrequests, pods
-from vacate.webhook.admissionreview import AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
 from vacate.webhook.lookups import LookupResults, Question, Unanswered
 
 
@@ -28,6 +30,9 @@ class WebhookConfig:
     allowed_interceptors: tuple[str, ...] = ()
     rules: tuple[PodRule, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
+    bridge: bool = False  # whether direct evictions wait for interceptors
+    # How long a caller of the eviction API counts as waiting after its last attempt.
+    bridge_wait: dt.timedelta = DEFAULT_WAIT
 
 
 _Judge = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]
@@ -39,18 +44,22 @@ class Path:
 
     kind: Kind
     judge: _Judge
+    answer_seconds: float = math.inf  # where the API server gives up sooner than for the others
 
 
 MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx))
 VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx))
 MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
+# What this one answers needs more than lookups: `EvictionBridge` does it.
+EVICTIONS = Path(PODS, lambda _ask, _ctx, _terms: ALLOWED, answer_seconds=1.7)
 
 PATHS: Mapping[str, Path] = {
     "/mutate/evictionrequests": MUTATE_REQUESTS,
     "/validate/evictionrequests": VALIDATE_REQUESTS,
     "/mutate/pods": MUTATE_PODS,
     "/validate/pods": VALIDATE_PODS,
+    "/validate/evictions": EVICTIONS,
 }
 
 

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api.identity import Access, User
 from vacate.api.kinds import SUBJECTACCESSREVIEWS
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
-from vacate.clock import PassiveClock
+from vacate.clock import Clock
 from vacate.errors import ConfigError, NotFound
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.evictionbridge import EvictionBridge
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
-from vacate.webhook.paths import MUTATE_REQUESTS, VALIDATE_REQUESTS, Path, WebhookConfig, review_at
+from vacate.webhook.paths import (
+    EVICTIONS,
+    MUTATE_REQUESTS,
+    VALIDATE_REQUESTS,
+    Path,
+    WebhookConfig,
+    review_at,
+)
 from vacate.webhook.reviewcache import ReviewCache
 
 
 class Reviewer:
     """Judges reviews, with a cluster to look things up in."""
 
-    def __init__(self, client: Client, clock: PassiveClock) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._memory = ReviewCache(clock)
+        self._bridge = EvictionBridge(client, clock)
 
     async def judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
         """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
+        if path is EVICTIONS:
+            return await self._evicted(request, terms)
         if path is VALIDATE_REQUESTS and self._memory.recalls(request):
             return ALLOWED
         verdict = await self._judged(path, request, terms)
         if path is MUTATE_REQUESTS:
             self._memory.note(request, verdict)
         return verdict
+
+    async def _evicted(self, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
+        if request.sub_resource != "eviction" or not terms.bridge:
+            return ALLOWED
+        review = read_eviction(
+            request.user,
+            request.namespace or "",
+            request.name or "",
+            request.object or {},
+            dry_run=request.dry_run is True,
+        )
+        config = BridgeConfig(terms.authority, terms.allowed_interceptors, terms.bridge_wait)
+        answer = await self._bridge.answer(review, config)
+        return Verdict(answer.refusal, warnings=[answer.warning] if answer.warning else ())
 
     async def _judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
         known, now = LookupResults(), self._clock.now()

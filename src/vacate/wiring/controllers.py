@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.eviction.controller import build as eviction_request
+from vacate.controllers.evictionbridge.controller import build as eviction_bridge
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
@@ -40,6 +41,18 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(READ, CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
+    ControllerDescriptor(
+        # Without the bridge too: what it left in requests must end when it is switched off.
+        "evictionbridge-controller",
+        eviction_bridge,
+        gate="EvictionRequestAPI",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(f"{READ} patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            # Whoever changes requesters needs the right to delete the pod.
+            rule("delete", CORE, "pods"),
         ),
     ),
     ControllerDescriptor(

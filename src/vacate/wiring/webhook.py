@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import errno
 import logging
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from vacate.api.identity import StatusAuthority
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
+from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
@@ -25,6 +27,7 @@ from vacate.webhook.certificates.files import (
     keep_looking,
 )
 from vacate.webhook.connectivity import Connectivity
+from vacate.webhook.evictionbridge import BRIDGE_GATE
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.paths import WebhookConfig
@@ -57,6 +60,8 @@ class WebhookSettings:
     client_ca: Path | None = None
     client_names: tuple[str, ...] = ()
     connections: int = 500
+    bridge: bool = False  # whether direct evictions wait for interceptors
+    bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
     reviews: int = 100  # under way at once: many more than two replicas get from several API servers
 
 
@@ -149,4 +154,11 @@ class WebhookParts:
 
     def _terms(self) -> WebhookConfig:
         chosen = self._settings
-        return WebhookConfig(chosen.gates, chosen.allowed_interceptors, self._rules.rules, chosen.authority)
+        return WebhookConfig(
+            chosen.gates,
+            chosen.allowed_interceptors,
+            self._rules.rules,
+            chosen.authority,
+            chosen.bridge or chosen.gates.enabled(BRIDGE_GATE),
+            chosen.bridge_wait,
+        )

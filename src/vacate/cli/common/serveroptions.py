@@ -11,7 +11,7 @@ import click
 from vacate.api.identity import service_account_user, split_service_account
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
-from vacate.cli.common.parameters import subdomain
+from vacate.cli.common.parameters import span_between, subdomain
 from vacate.features import FeatureGates, parse_feature_gates
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -115,3 +115,14 @@ def log_to_stderr(*, verbose: bool) -> None:
 
 def _gates(_ctx: click.Context, _param: click.Parameter, value: str) -> FeatureGates:
     return parse_feature_gates(value)
+
+
+bridge_wait_option = click.option(
+    "--bridge-wait",
+    type=span_between(1.0, 86_400.0),
+    default="10m",
+    show_default=True,
+    metavar="SPAN",
+    help="With the eviction bridge: how long after its last attempt a caller of the eviction API counts "
+    "as waiting. Then its requester is withdrawn.",
+)

@@ -14,9 +14,11 @@ import click
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
+from vacate.api.selectors.labels import parse_selector
+from vacate.api.selectors.requirements import GREATER, LESS
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
-from vacate.errors import ConfigError
+from vacate.errors import ApiError, ConfigError
 from vacate.features import parse_feature_gates
 from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
 from vacate.install.settings import (
@@ -76,6 +78,17 @@ def address_range(text: str) -> str:
         ) from None
 
 
+def label_selector(text: str) -> str:
+    """app=web,tier in (a,b),!canary; comparisons of numbers are not for selectors of objects."""
+    try:
+        found = parse_selector(text)
+    except ApiError as error:
+        raise click.BadParameter(f"{text[:80]!r} is no label selector: {error}") from None
+    if any(one.operator in (GREATER, LESS) for one in found.requirements):
+        raise click.BadParameter(f"{text[:80]!r}: namespaces are selected by =, !=, in, notin and existence")
+    return str(found)
+
+
 def install_options(command: F) -> F:
     """Add all of them; the command gets them by name."""
     for option in reversed(_OPTIONS):
@@ -124,6 +137,13 @@ _OPTIONS = (
     click.option("--guard-force-deletion", "guard_unlabelled", is_flag=True,
                  help="Force deletion of pods must be confirmed in all namespaces that are not labelled "
                       "vacate.dev/force-delete-guard=disabled; by default in those labelled enabled."),
+    click.option("--eviction-bridge", is_flag=True,
+                 help="Let kubectl drain and others wait for interceptors: their evictions of pods that "
+                      "have some are answered with 429 until these are done."),
+    click.option("--bridge-namespaces", type=label_selector, default="", metavar="SELECTOR",
+                 help="Labels of the namespaces where that holds. By default all but the system's."),
+    click.option("--bridge-wait", type=span_between(1.0, 86_400.0), default="10m", show_default=True,
+                 metavar="SPAN", help="How long after its last attempt a caller counts as waiting."),
     click.option("--network-policy/--no-network-policy", default=True, show_default=True,
                  help="Narrow down what reaches the pods, and what they reach."),
     click.option("--webhook-from", "webhook_sources", type=address_range, multiple=True, metavar="CIDR",
@@ -166,6 +186,9 @@ def settings_of(
     pod_failure_policy: str,
     pod_webhooks: bool,
     guard_unlabelled: bool,
+    eviction_bridge: bool,
+    bridge_namespaces: str,
+    bridge_wait: dt.timedelta,
     network_policy: bool,
     webhook_sources: tuple[str, ...],
     metrics_sources: tuple[str, ...],
@@ -178,6 +201,8 @@ def settings_of(
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
     parse_feature_gates(feature_gates)
+    if bridge_namespaces and not eviction_bridge:
+        raise click.UsageError("--bridge-namespaces: has no meaning without --eviction-bridge; give it too")
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
     if client_names and client_ca is None:
@@ -208,6 +233,9 @@ def settings_of(
         status_failure_policy=FailurePolicy(status_failure_policy),
         pod_failure_policy=FailurePolicy(pod_failure_policy),
         pod_webhooks=pod_webhooks,
+        eviction_bridge=eviction_bridge,
+        bridge_namespaces=bridge_namespaces,
+        bridge_wait_seconds=max(1, int(bridge_wait.total_seconds())),
         pod_rules=_rules(pod_rules, allowed),
         deploy_manager=deploy_manager,
         guard_unlabelled=guard_unlabelled,

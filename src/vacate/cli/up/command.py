@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import (
     allowed_option,
+    bridge_wait_option,
     gates_option,
     interceptor_accounts_option,
     log_to_stderr,
@@ -98,6 +100,7 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     help="Force deletion of a pod whose node has not confirmed its end must be confirmed, in namespaces "
     "without the label vacate.dev/force-delete-guard.",
 )
+@bridge_wait_option
 @allowed_option
 @interceptor_accounts_option
 @click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
@@ -112,6 +115,7 @@ def up(
     pod_stop: float,
     evictions: bool,
     guard: bool,
+    bridge_wait: dt.timedelta,
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
     verbose: bool,
@@ -135,6 +139,7 @@ def up(
         allowed_interceptors=allowed,
         runtime=runtime,
         interceptor_accounts=interceptors,
+        bridge_wait=bridge_wait,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 

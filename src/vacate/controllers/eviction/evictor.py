@@ -10,6 +10,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, why_refused
+from vacate.eviction.callers import grace_period
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
@@ -48,7 +49,9 @@ class Evictor:
         """Evict this very pod; errors that say nothing about the eviction are raised, to be tried again."""
         meta = pod.metadata
         try:
-            await self._deps.client.evict(meta.name, meta.namespace, uid=meta.uid)
+            await self._deps.client.evict(
+                meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=grace_period(request)
+            )
         except (ApiError, TransportError) as error:
             return await self._failed(request, error)
         self._count[Result.ACCEPTED].inc()

@@ -6,6 +6,7 @@ server meets no race. Only the wait for the disk is awaited.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +25,10 @@ from vacate.embedded.store.commit import Write
 from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Entry, Key
 from vacate.entropy import Entropy
+from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
+from vacate.webhook.evictionbridge import EvictionBridge
 
 LogFiles = Callable[[str, str, str], list[Path]]
 """Of a node, a pod's uid and a container: the files that its runs printed to, the newest last."""
@@ -45,6 +48,8 @@ class Storage:
     authority: StatusAuthority = field(default_factory=StatusAuthority)
     force_guard: Guard = field(default_factory=Guard)
     metrics: Metrics | None = None
+    bridge: EvictionBridge | None = None  # None where direct evictions go past interceptors
+    bridge_wait: dt.timedelta = DEFAULT_WAIT
     logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -11,24 +12,28 @@ from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, name_of, namespace_of
+from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.auth.authentication import Authenticator, with_authenticated
 from vacate.embedded.apiserver.auth.authorization import Authorizer
 from vacate.embedded.apiserver.auth.storedpolicy import StoredRbac
 from vacate.embedded.apiserver.call import Call
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.response.stored import key_of
 from vacate.embedded.apiserver.selectableattributes import project
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create, update
 from vacate.embedded.bootstrap import bootstrap_objects, must_recreate, reconcile
-from vacate.embedded.bootstrap.identities import BOOTSTRAP
+from vacate.embedded.bootstrap.identities import BOOTSTRAP, controller
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.log import Log
 from vacate.embedded.store.store import Store
 from vacate.entropy import Entropy
+from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
+from vacate.webhook.evictionbridge import BRIDGE_GATE, EvictionBridge
 from vacate.wire.message import Request
 
 
@@ -45,6 +50,7 @@ class ServerParts:
     allowed_interceptors: tuple[str, ...] = ()
     authority: StatusAuthority = field(default_factory=StatusAuthority)
     force_guard: Guard = field(default_factory=Guard)
+    bridge_wait: dt.timedelta = DEFAULT_WAIT
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -68,7 +74,12 @@ async def open_server(parts: ServerParts) -> ApiServer:
     except BaseException:
         await store.aclose()
         raise
-    return ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
+    server = ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
+    if parts.gates.enabled(BRIDGE_GATE):
+        transport = InProcessTransport(server, controller("evictionrequest-controller"))
+        client = Client(transport, user_agent="vacate/eviction-bridge")
+        registry.bridge, registry.bridge_wait = EvictionBridge(client, parts.clock), parts.bridge_wait
+    return server
 
 
 async def _bootstrap(registry: Storage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import errno
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from vacate.embedded.store.compaction import Compactor, Retention
 from vacate.embedded.store.sqlite import SqliteLog
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics
@@ -59,6 +61,7 @@ class LocalSettings:
     runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
     # Accounts that interceptors are bound to, by the interceptors' names.
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
 
     @property
     def authority(self) -> StatusAuthority:
@@ -137,6 +140,7 @@ class LocalCluster:
             self.settings.allowed_interceptors,
             self.settings.authority,
             Guard(unlabelled=self.settings.guard_force_deletion),
+            self.settings.bridge_wait,
         )
         server = await open_server(parts)
         store = server.registry.store

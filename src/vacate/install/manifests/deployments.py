@@ -70,6 +70,7 @@ def webhook(settings: Settings) -> list[Obj]:
         *([f"--rules={_RULES}/{_RULES_FILE}"] if settings.pod_rules else []),
         *([f"--client-ca={_CLIENT_CA}/{_CLIENT_CA_FILE}"] if settings.client_ca else []),
         *(f"--client-name={name}" for name in settings.client_names if settings.client_ca),
+        *_bridge(settings),
         *_gates(settings),
     ]
     ports = [
@@ -121,6 +122,13 @@ def _authority(settings: Settings) -> list[str]:
         for user in users
     ]
     return [*bound, *(f"--manager-user={user}" for user in settings.controllers)]
+
+
+def _bridge(settings: Settings) -> list[str]:
+    """A drain asks for all pods of a node at once, and each request made for them is reviewed in turn."""
+    if not settings.eviction_bridge:
+        return []
+    return ["--eviction-bridge", f"--bridge-wait={settings.bridge_wait_seconds}s", "--max-reviews=1000"]
 
 
 def _gates(settings: Settings) -> list[str]:

@@ -87,7 +87,18 @@ def _webhook(settings: Settings) -> list[Obj]:
     ]
     if settings.pod_rules:
         everywhere.append(_rule("", ["namespaces"], ["get"]))
+    if settings.eviction_bridge:
+        everywhere += _bridging()
     return _part(WEBHOOK, everywhere, [], settings)
+
+
+def _bridging() -> list[Obj]:
+    """To request evictions for callers: whoever requests them must be allowed to delete the pods."""
+    return [
+        _rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
+        _rule("", ["pods"], ["delete"]),
+        _rule("policy", ["poddisruptionbudgets"], ["list"]),
+    ]
 
 
 def _certificates(settings: Settings) -> list[Obj]:

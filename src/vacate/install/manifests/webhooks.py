@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from vacate.api import objectnames
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
+from vacate.api.selectors.labels import parse_selector
+from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
 from vacate.crds.cel import listed
 from vacate.eviction.registration import PREFIXES
@@ -48,6 +50,8 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
         mutating.append(_new_pods(settings))
     if settings.pod_webhooks:
         validating.append(_registering_pods(settings))
+    if settings.eviction_bridge:
+        validating.append(_evictions(settings))
     for one in mutating:
         one["reinvocationPolicy"] = "IfNeeded"
     return [
@@ -142,6 +146,38 @@ def _registering_pods(settings: Settings) -> Obj:
         timeout=3,
     )
     return {**hook, "namespaceSelector": _own_namespaces_aside(settings)}
+
+
+def _evictions(settings: Settings) -> Obj:
+    """Direct evictions, where those of the manager and dry runs have nothing to wait for.
+
+    It always fails open, and soon: a drain is more important than those who want to prepare it. The pod is
+    not in the review, so that whether it has interceptors is looked up by the webhook.
+    """
+    by_others = f"!(request.userInfo.username in {listed(settings.controllers)})"
+    real = "!request.?dryRun.orValue(false) && object.?deleteOptions.?dryRun.orValue([]).size() == 0"
+    hook = _hook(
+        f"evictions.validate.{_SUFFIX}",
+        objectnames.VALIDATE_EVICTIONS,
+        _rule("", "v1", "pods/eviction", "CREATE"),
+        FailurePolicy.IGNORE,
+        settings,
+        conditions=[("not-of-the-manager", by_others), ("no-dry-run", real)],
+        timeout=2,
+    )
+    chosen = [_expression(one) for one in parse_selector(settings.bridge_namespaces).requirements]
+    apart = _own_namespaces_aside(settings)
+    selector = {"matchExpressions": [*apart["matchExpressions"], *chosen]}
+    # It makes requests, though never for a dry run.
+    return {**hook, "namespaceSelector": selector, "sideEffects": "NoneOnDryRun"}
+
+
+def _expression(one: Requirement) -> Obj:
+    """A requirement of a selector's text as objects write it."""
+    if one.operator in (EXISTS, DOES_NOT_EXIST):
+        return {"key": one.key, "operator": "Exists" if one.operator == EXISTS else "DoesNotExist"}
+    operator = "NotIn" if one.operator in (NOT_EQUALS, NOT_IN) else "In"
+    return {"key": one.key, "operator": operator, "values": list(one.values)}
 
 
 def _own_namespaces_aside(settings: Settings) -> Obj:

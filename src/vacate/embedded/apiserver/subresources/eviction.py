@@ -6,8 +6,10 @@ evictions at once spend from a budget one after the other.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
+from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api import status
 from vacate.api.fielderrors import invalid
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
@@ -27,9 +29,11 @@ from vacate.embedded.apiserver.subresources import evictiondecision as deciding
 from vacate.embedded.apiserver.subresources.body import read_posted
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.types import Entry
-from vacate.errors import ApiError, BadRequest
+from vacate.errors import ApiError, BadRequest, TransportError
 from vacate.kube.eviction import bypasses_budgets, selects
 from vacate.wire.message import Response
+
+_log = logging.getLogger(__name__)
 
 _EVICTION = Kind("policy", "v1", "Eviction", "evictions", "eviction", namespaced=True)
 _VERSIONS = ("policy/v1", "policy/v1beta1")
@@ -40,6 +44,7 @@ async def evict(registry: Storage, call: Call) -> Response:
     """Ask the budgets, spend, mark the pod, delete it."""
     body = read_posted(registry, call, "Eviction", _VERSIONS)
     options = _read_options(registry, call, body)
+    await _ask_bridge(registry, call, body, options)
     writes: list[Write] = []
     try:
         newest = _stage(registry, call, options, body, writes)
@@ -48,6 +53,21 @@ async def evict(registry: Storage, call: Call) -> Response:
         await settle(writes)
     await registry.store.wait_for(newest.revision)
     return respond.success(201)
+
+
+async def _ask_bridge(registry: Storage, call: Call, body: Obj, options: DeleteOptions) -> None:
+    """Raise what the eviction bridge answers; where it has no answer the eviction passes, as by webhook."""
+    if registry.bridge is None:
+        return
+    review = read_eviction(call.user, call.namespace, call.name, body, dry_run=options.is_dry_run)
+    config = BridgeConfig(registry.authority, registry.allowed_interceptors, registry.bridge_wait)
+    try:
+        answer = await registry.bridge.answer(review, config)
+    except (ApiError, TransportError) as error:
+        _log.warning("the eviction bridge did not answer: %s", error)
+        return
+    if answer.refusal is not None:
+        raise answer.refusal
 
 
 def _read_options(registry: Storage, call: Call, body: Obj) -> DeleteOptions:

@@ -1,0 +1,240 @@
+"""The eviction bridge: what is answered to a direct eviction of a pod that has interceptors.
+
+PURE. A review and what is known of the cluster in; out comes what must be looked up next, or the decision.
+The order of the questions is the contract: nothing is read for a caller who passes anyway, and what the API
+server itself would answer with 404 or 409 is left to it, because that is what ends a drain.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import msgspec
+
+from vacate.api.identity import StatusAuthority, User
+from vacate.api.lenient import mapping, text
+from vacate.api.objects import Obj, dig, terminating
+from vacate.api.times import EARLIEST, after, parse_time
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.errors import TooManyRequests
+from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
+from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.engine import decide
+from vacate.eviction.model import (
+    Assign,
+    CorrectHeartbeat,
+    DecisionContext,
+    Finish,
+    Hold,
+    Limits,
+    Settled,
+    Stage,
+)
+from vacate.eviction.registration import resolve
+
+CAUSE = "EvictionRequest"
+"""The reason in the cause of a refusal, beside `DisruptionBudget` of the API server."""
+
+INTERCEPTOR = "vacate.dev/interceptor"
+"""The annotation of an Eviction by which the active interceptor ends the pod itself."""
+
+_TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionReview:
+    """One direct eviction."""
+
+    user: User
+    namespace: str
+    name: str  # of the pod
+    uid: str = ""  # of the pod, where the caller names it
+    grace: int | None = None
+    dry_run: bool = False
+    interceptor: str = ""  # who evicts, where it is an interceptor
+
+    @property
+    def requester(self) -> str:
+        """The caller as a requester."""
+        return caller_name(self.user.name)
+
+    def attempted(self, now: dt.datetime, wait: dt.timedelta) -> Caller:
+        """The caller as it is recorded."""
+        return attempt(now, wait, by_uid=bool(self.uid), grace=self.grace)
+
+
+def read_eviction(user: User, namespace: str, name: str, body: Obj, *, dry_run: bool) -> EvictionReview:
+    """The review of an Eviction, whose dry run may stand in the request or in the body."""
+    options = mapping(body.get("deleteOptions"))
+    grace = options.get("gracePeriodSeconds")
+    return EvictionReview(
+        user,
+        namespace,
+        name or text(dig(body, "metadata", "name")),
+        text(mapping(options.get("preconditions")).get("uid")),
+        grace if isinstance(grace, int) and not isinstance(grace, bool) and grace >= 0 else None,
+        dry_run or bool(options.get("dryRun")),
+        text(mapping(dig(body, "metadata", "annotations")).get(INTERCEPTOR)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeConfig:
+    """What the bridge goes by."""
+
+    authority: StatusAuthority = field(default_factory=StatusAuthority)
+    allowed_interceptors: tuple[str, ...] = ()
+    wait: dt.timedelta = dt.timedelta(minutes=10)
+    limits: Limits = field(default_factory=Limits)
+
+
+class Lookup(Enum):
+    """What must be read before there can be a decision."""
+
+    POD = "pod"
+    REQUEST = "request"  # the one for this pod
+    NAMESAKES = "namesakes"  # requests, with recorded callers, for pods of this name
+
+
+class Unread(Enum):
+    """Stands for what was not read."""
+
+    UNREAD = "unread"
+
+
+UNREAD = Unread.UNREAD
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read so far; None is what does not exist."""
+
+    pod: Obj | Unread | None = UNREAD
+    request: EvictionRequest | Unread | None = UNREAD
+    namesakes: Sequence[EvictionRequest] | Unread = UNREAD
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The eviction goes on to the API server. `request` is the one in which the caller is recorded."""
+
+    request: EvictionRequest | None = None
+    final: bool = True  # whether the caller will hear that the pod is evicted or gone; a budget may refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """404: the pod that the caller meant is gone, and this is another one of its name."""
+
+    request: EvictionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """429: interceptors come first. Without a request, or with one that is over, a new one is to be made."""
+
+    request: EvictionRequest | None = None
+    replaced: EvictionRequest | None = None  # over, and in the way of a new one
+
+
+Decision = Lookup | Pass | Gone | Wait
+
+
+def decide_review(review: EvictionReview, known: Known, config: BridgeConfig, now: dt.datetime) -> Decision:
+    """The decision, or what it needs."""
+    if review.dry_run or config.authority.is_controller(review.user):
+        return Pass()
+    pod = known.pod
+    if isinstance(pod, Unread):
+        return Lookup.POD
+    uid = text(dig(pod, "metadata", "uid")) if pod is not None else ""
+    if review.uid and review.uid != uid:
+        return Pass()
+    if pod is None or _may_be_another(pod, now, config.wait):
+        if not review.uid and isinstance(known.namesakes, Unread):
+            return Lookup.NAMESAKES
+        earlier = None if review.uid else _earlier(review, known.namesakes, uid, now)
+        if earlier is not None:
+            return Pass(earlier) if pod is None else Gone(earlier)
+    if pod is None:
+        return Pass()
+    found = resolve(pod, config.allowed_interceptors)
+    if not found.interceptors or found.field_errors:
+        return Pass()
+    if isinstance(known.request, Unread):
+        return Lookup.REQUEST
+    return _decide_on_request(review, pod, known.request, config, now)
+
+
+def refusal(message: str) -> TooManyRequests:
+    """429 with a cause. It names no time: client libraries would wait for it without a word."""
+    return TooManyRequests(message, details={"causes": [{"reason": CAUSE, "message": message}]})
+
+
+def _decide_on_request(
+    review: EvictionReview,
+    pod: Obj,
+    request: EvictionRequest | None,
+    config: BridgeConfig,
+    now: dt.datetime,
+) -> Decision:
+    if terminating(pod) or dig(pod, "status", "phase") in _TERMINAL:
+        return Pass(request if request is not None and _is_recorded(review, request) else None)
+    if request is None:
+        return Wait()
+    if _is_interceptor(review, request, config.authority):
+        return Pass()
+    if request.complete:
+        return Wait(replaced=request)
+    process = process_of(request)
+    target = target_of(request, msgspec.convert(pod, Pod), live=True)
+    action = decide(process, target, DecisionContext(now, EARLIEST, limits=config.limits))
+    match action:
+        case Assign() | CorrectHeartbeat() | Hold(stage=Stage.INTERCEPTING):
+            return Wait(request)
+        case Settled() | Finish():  # cancelled, and not yet written down
+            return Wait(replaced=request)
+        case _:
+            # Evicting, blocked by a budget, or not admitted and never processed: the API server decides.
+            return Pass(request if _is_recorded(review, request) else None, final=False)
+
+
+def _is_interceptor(review: EvictionReview, request: EvictionRequest, authority: StatusAuthority) -> bool:
+    """Whether the eviction is that of the active interceptor, from one of its accounts where it is bound."""
+    if not review.interceptor or review.interceptor != request.status.active_interceptor_name:
+        return False
+    accounts = authority.accounts_of(review.interceptor)
+    return not accounts or review.user.name in accounts
+
+
+def _is_recorded(review: EvictionReview, request: EvictionRequest) -> bool:
+    return review.requester in callers_of(request.metadata.annotations)
+
+
+def _may_be_another(pod: Obj, now: dt.datetime, wait: dt.timedelta) -> bool:
+    """Whether the pod is young enough to stand where another stood that somebody still asks for."""
+    try:
+        created = parse_time(text(dig(pod, "metadata", "creationTimestamp")))
+    except ValueError:
+        return True
+    return after(created, wait * 2) > now
+
+
+def _earlier(
+    review: EvictionReview, namesakes: Sequence[EvictionRequest] | Unread, uid: str, now: dt.datetime
+) -> EvictionRequest | None:
+    """The request for an earlier pod of the name, for which this caller has had no final answer."""
+    if isinstance(namesakes, Unread):
+        return None
+    for request in namesakes:
+        ref = request.spec.target.pod_ref
+        if ref is None or ref.name != review.name or ref.uid == uid:
+            continue
+        caller = callers_of(request.metadata.annotations).get(review.requester)
+        if caller is not None and not caller.by_uid and not caller.answered and caller.until > now:
+            return request
+    return None

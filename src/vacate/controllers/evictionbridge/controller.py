@@ -1,0 +1,72 @@
+"""Reads which callers of the eviction API a request stands for, and withdraws those that stopped asking.
+
+Nothing is remembered here: the record in the request says until when each caller counts as waiting. So it
+does not matter which replica of the webhook wrote it, nor when this controller was started.
+"""
+
+from __future__ import annotations
+
+from vacate.api.events import NORMAL, EventNote, regarding
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.controllers.evictionbridge.withdrawals import due_withdrawal, is_bridged, withdrawal_patch
+from vacate.errors import NotFound
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUEUE = "evictionbridge"
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by requests that the bridge has written into."""
+    informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+    return Controller(QUEUE, BridgedRequests(deps), (Source(informer, when=_matters),), deps)
+
+
+class BridgedRequests:
+    """Reconciles the requesters of a request with the callers that still ask."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Withdraw whose time is over, or come back when it is."""
+        request = self._requests.reader.get(key.namespace, key.name)
+        if request is None or not is_bridged(request):
+            return Done()
+        now = self._deps.clock.now()
+        due = due_withdrawal(request, now)
+        if due.forbidden:
+            return Done()  # a change of the policy wakes us
+        if not due.names and due.until is not None:
+            return Later(due.until)
+        return await self._withdraw(key)
+
+    async def _withdraw(self, key: Key) -> Outcome:
+        """The request itself is read once more: an attempt may be on its way to the cache."""
+        client, now = self._deps.client, self._deps.clock.now()
+        try:
+            request = await client.get(EVICTIONREQUESTS, key.name, key.namespace, into=EvictionRequest)
+            due = due_withdrawal(request, now)
+            if not is_bridged(request) or due.forbidden or (not due.names and due.until is not None):
+                return Done() if due.until is None else Later(due.until)
+            await client.patch(
+                EVICTIONREQUESTS, key.name, withdrawal_patch(request, due.names), key.namespace
+            )
+        except NotFound:
+            return Done()
+        if not request.complete:
+            for name in due.names:
+                self._deps.recorder.record(_withdrawn(request, name))
+        return Done() if due.until is None else Later(due.until)
+
+
+def _matters(before: EvictionRequest | None, after: EvictionRequest | None) -> bool:
+    return after is not None and is_bridged(after)
+
+
+def _withdrawn(request: EvictionRequest, name: str) -> EventNote:
+    text = f"{name} is withdrawn: it has not asked for the eviction of the pod any more."
+    return EventNote(regarding(EVICTIONREQUESTS, request), NORMAL, "CallerWithdrawn", text)

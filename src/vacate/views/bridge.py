@@ -1,0 +1,79 @@
+"""PURE. What a caller of the eviction API reads while interceptors prepare the pod, in one line."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.text import plain
+from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest
+from vacate.api.types.meta import condition
+from vacate.eviction.deadlines import deadline_of
+from vacate.eviction.dialects.evictionrequest.reader import has_responded, process_of
+from vacate.eviction.model import Stage
+from vacate.views.phrases import ago, ahead, command_line, sentence, span
+
+_LONGEST = 300
+
+
+def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "vacate") -> str:
+    """Stage, interceptor, progress and ETA of a request whose interceptors are at work."""
+    process, ref = process_of(request), request.spec.target.pod_ref
+    name = ref.name if ref else ""
+    active = process.active or (process.interceptors[0] if process.interceptors else "")
+    parts = [
+        f"{Stage.INTERCEPTING}: pod/{name} is waiting for interceptor {active}{_position(request, active)}"
+    ]
+    if process.active is None:
+        parts.append("which is assigned next")
+    elif has_responded(request) and process.heartbeat is not None:
+        parts.append(f"last heartbeat {ago(process.heartbeat, now)}")
+    else:
+        parts.append("which has not responded yet")
+    finish = request.status.expected_interceptor_finish_time
+    if finish is not None:
+        late = finish < now
+        parts.append(
+            f"expected to finish {span(now - finish)} ago"
+            if late
+            else f"expected to finish {ahead(finish, now)}"
+        )
+    if process.active is not None and not process.active_completed:
+        parts.append(f"times out {ahead(deadline_of(process), now)}")
+    told = _progress(request)
+    more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
+    return f"{', '.join(parts)}.{told} Try again until it is evicted; `{more}` tells more."
+
+
+def requested_message(
+    namespace: str, pod: str, interceptors: tuple[str, ...], program: str = "vacate"
+) -> str:
+    """The same for a request that is only being made."""
+    first = interceptors[-1] if interceptors else ""
+    more = command_line(program, "explain", f"pod/{pod}", "-n", namespace)
+    return (
+        f"{Stage.INTERCEPTING}: the eviction of pod/{pod} is requested, and interceptor {first} "
+        f"(1 of {len(interceptors)}) prepares it first. Try again until it is evicted; `{more}` tells more."
+    )
+
+
+def another_pod_message(pod: str, uid: str) -> str:
+    """404 to a caller who asked for an earlier pod of the name."""
+    return (
+        f"the pod {pod} that was to be evicted (UID {uid}) is gone; another pod of the same name runs, "
+        "and is left alone"
+    )
+
+
+def _position(request: EvictionRequest, active: str) -> str:
+    names = process_of(request).interceptors
+    return f" ({names.index(active) + 1} of {len(names)})" if active in names else ""
+
+
+def _progress(request: EvictionRequest) -> str:
+    """The interceptor's own words; the message that came with its turn is the controller's."""
+    status = request.status
+    written = condition(status.conditions, PROGRESSING)
+    said = plain(status.message).strip()
+    if not said or not has_responded(request) or (written is not None and written.message == status.message):
+        return ""
+    return f" It says: {sentence(said if len(said) <= _LONGEST else said[: _LONGEST - 1] + '…')}"

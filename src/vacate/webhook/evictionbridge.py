@@ -1,0 +1,296 @@
+"""The eviction bridge at work: reads what a decision needs, makes or joins the request, records the caller.
+
+The answer never depends on a write that is slow: a request that takes its time to be made is made on, and
+the caller is told to come again. A write that is refused for good, on the other hand, must not block a drain
+for ever: then the eviction passes, with a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import logging
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from vacate.admission.pods.bridge import (
+    BridgeConfig,
+    Decision,
+    EvictionReview,
+    Gone,
+    Known,
+    Lookup,
+    Pass,
+    Wait,
+    decide_review,
+    refusal,
+)
+from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types.core import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
+from vacate.eviction.callers import (
+    CALLERS,
+    POD_LABEL,
+    Caller,
+    callers_of,
+    needs_write,
+    pod_label,
+    written_callers,
+)
+from vacate.eviction.registration import resolve
+from vacate.kube.eviction import check_eviction, selects
+from vacate.sdk.requesters.requests import is_asked_by, joined, new_request
+from vacate.views.bridge import another_pod_message, requested_message, waiting_message
+
+_log = logging.getLogger(__name__)
+
+BRIDGE_GATE = "EvictionBridge"
+"""The feature gate, on the embedded server and in the webhook."""
+
+MAKING_SECONDS = 0.8
+"""How long an answer waits for a request to be made; it is made on afterwards."""
+
+_LOOKUPS = 32  # evictions that are looked up at once: the reviews of the requests made here need room too
+_TRIES, _PAUSE_SECONDS = 5, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeAnswer:
+    """What the caller hears: the refusal, or nothing where the eviction goes on."""
+
+    refusal: ApiError | None = None
+    warning: str = ""
+
+
+class EvictionBridge:
+    """Answers direct evictions."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._room = asyncio.Semaphore(_LOOKUPS)
+        self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
+
+    async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
+        """The answer. An ApiError or TransportError where the cluster does not tell what must be known."""
+        for number in range(_TRIES):
+            # What a server has taken and not yet shown comes as a conflict: it needs a moment.
+            await self._clock.sleep(number * _PAUSE_SECONDS)
+            async with self._room:
+                known, decision = await self._decided(review, config)
+            try:
+                return await self._carried_out(review, known, decision, config)
+            except (AlreadyExists, Conflict, NotFound):
+                continue  # somebody was quicker: what they did is read
+        return BridgeAnswer(refusal(f"the eviction request of pod/{review.name} changes too quickly"))
+
+    async def aclose(self) -> None:
+        """Drop what is under way."""
+        tasks = list(self._making.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _decided(self, review: EvictionReview, config: BridgeConfig) -> tuple[Known, Decision]:
+        known = Known()
+        while True:
+            decision = decide_review(review, known, config, self._clock.now())
+            if not isinstance(decision, Lookup):
+                return known, decision
+            known = await self._more(known, decision, review)
+
+    async def _more(self, known: Known, lookup: Lookup, review: EvictionReview) -> Known:
+        match lookup:
+            case Lookup.POD:
+                return replace(known, pod=await self._pod(review))
+            case Lookup.REQUEST:
+                uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
+                return replace(known, request=await self._request(review.namespace, uid))
+            case Lookup.NAMESAKES:
+                found = await self._client.list(
+                    EVICTIONREQUESTS,
+                    review.namespace,
+                    label_selector=f"{POD_LABEL}={pod_label(review.name)}",
+                    into=EvictionRequest,
+                )
+                return replace(known, namesakes=tuple(found.items))
+
+    async def _pod(self, review: EvictionReview) -> Obj | None:
+        try:
+            return await self._client.get(PODS, review.name, review.namespace)
+        except NotFound:
+            return None
+
+    async def _request(self, namespace: str, name: str) -> EvictionRequest | None:
+        try:
+            return await self._client.get(EVICTIONREQUESTS, name, namespace, into=EvictionRequest)
+        except NotFound:
+            return None
+
+    async def _carried_out(
+        self, review: EvictionReview, known: Known, decision: Decision, config: BridgeConfig
+    ) -> BridgeAnswer:
+        now = self._clock.now()
+        pod = known.pod if isinstance(known.pod, dict) else None
+        match decision:
+            case Pass(request=EvictionRequest() as request, final=final):
+                done = final or await self._budgets_allow(pod)
+                await self._record(review, request, config, now, answered=done)
+                return BridgeAnswer()
+            case Gone(request):
+                await self._record(review, request, config, now, answered=True)
+                return BridgeAnswer(_gone(review, request))
+            case Wait(request=EvictionRequest() as request):
+                await self._join(review, request, config, now)
+                return BridgeAnswer(refusal(waiting_message(request, now)))
+            case Wait(replaced=old) if pod is not None:
+                return await self._make(review, pod, old, config, now)
+            case _:
+                return BridgeAnswer()
+
+    async def _budgets_allow(self, pod: Obj | None) -> bool:
+        """Whether the eviction that goes on now will succeed, as far as budgets are concerned."""
+        if pod is None:
+            return True
+        namespace = pod["metadata"]["namespace"]
+        found = await self._client.list(PODDISRUPTIONBUDGETS, namespace)
+        try:
+            check_eviction(pod, [budget for budget in found.items if selects(budget, pod)])
+        except ApiError:
+            return False
+        return True
+
+    async def _record(
+        self,
+        review: EvictionReview,
+        request: EvictionRequest,
+        config: BridgeConfig,
+        now: dt.datetime,
+        *,
+        answered: bool,
+    ) -> None:
+        """Write down what the caller was told. The answer stands, whether or not this succeeds."""
+        caller = replace(review.attempted(now, config.wait), answered=answered)
+        change = _recording(request, review, caller, config)
+        if change is None:
+            return
+        try:
+            await self._patch(request, change)
+        except (ApiError, TransportError) as error:
+            _log.info("the caller of an eviction was not recorded: %s", error)
+
+    async def _join(
+        self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, now: dt.datetime
+    ) -> None:
+        """Add the caller where it is missing. Interceptors are at work, with or without its name."""
+        change = _recording(request, review, review.attempted(now, config.wait), config)
+        if not request.forbids_cancellation and not is_asked_by(request, review.requester):
+            change = _merged(change, joined(request, review.requester))
+        if change is None:
+            return
+        try:
+            await self._patch(request, change)
+        except (Conflict, NotFound):
+            raise
+        except (ApiError, TransportError) as error:
+            _log.warning("the eviction request of pod %s was not joined: %s", review.name, error)
+
+    async def _make(
+        self,
+        review: EvictionReview,
+        pod: Obj,
+        old: EvictionRequest | None,
+        config: BridgeConfig,
+        now: dt.datetime,
+    ) -> BridgeAnswer:
+        """Make the request, as long as the caller can wait; the rest of it goes on behind the answer."""
+        key = pod["metadata"]["uid"], review.requester
+        task = self._making.get(key)
+        if task is None:
+            task = asyncio.create_task(self._made(review, pod, old, config, now))
+            self._making[key] = task
+            task.add_done_callback(lambda done: self._forget(key, done))
+        await asyncio.wait({task}, timeout=MAKING_SECONDS)
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, Conflict | AlreadyExists):
+                raise error
+            if isinstance(error, ApiError | TransportError):
+                return self._given_up(review, error)
+            raise error
+        names = resolve(pod, config.allowed_interceptors).interceptors
+        return BridgeAnswer(refusal(requested_message(review.namespace, review.name, names)))
+
+    async def _made(
+        self,
+        review: EvictionReview,
+        pod: Obj,
+        old: EvictionRequest | None,
+        config: BridgeConfig,
+        now: dt.datetime,
+    ) -> None:
+        if old is not None:
+            meta = old.metadata
+            with contextlib.suppress(NotFound):
+                await self._client.delete(EVICTIONREQUESTS, meta.name, meta.namespace, uid=meta.uid)
+        reason = f"eviction through the API by {review.user.name}"
+        made = new_request(msgspec.convert(pod, Pod), review.requester, reason)
+        # No owner: it outlives the pod for as long as its callers may ask for it.
+        made["metadata"].pop("ownerReferences", None)
+        made["metadata"]["labels"] = {POD_LABEL: pod_label(review.name)}
+        callers = {review.requester: review.attempted(now, config.wait)}
+        made["metadata"].setdefault("annotations", {})[CALLERS] = written_callers(callers)
+        await self._client.create(EVICTIONREQUESTS, made, review.namespace)
+
+    def _forget(self, key: tuple[str, str], done: asyncio.Task[None]) -> None:
+        self._making.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # whoever waited has had it; where nobody did, the next attempt meets it
+
+    def _given_up(self, review: EvictionReview, error: ApiError | TransportError) -> BridgeAnswer:
+        _log.warning("pod %s is evicted past its interceptors: %s", review.name, error)
+        return BridgeAnswer(
+            warning=f"pod/{review.name} is evicted past its interceptors: "
+            f"no EvictionRequest could be made for it: {error}"
+        )
+
+    async def _patch(self, request: EvictionRequest, change: Obj) -> None:
+        meta = request.metadata
+        await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
+
+
+def _recording(
+    request: EvictionRequest, review: EvictionReview, caller: Caller, config: BridgeConfig
+) -> Obj | None:
+    """The change that records the caller; None where the record says as much already."""
+    meta, callers = request.metadata, callers_of(request.metadata.annotations)
+    if not needs_write(callers.get(review.requester), caller, config.wait):
+        return None
+    ref = request.spec.target.pod_ref
+    kept = [msgspec.to_builtins(one) for one in meta.owner_references if ref is None or one.uid != ref.uid]
+    change: Obj = {
+        "resourceVersion": meta.resource_version,
+        "uid": meta.uid,
+        "annotations": {CALLERS: written_callers({**callers, review.requester: caller})},
+    }
+    if ref is not None and meta.labels.get(POD_LABEL) != pod_label(ref.name):
+        change["labels"] = {POD_LABEL: pod_label(ref.name)}
+    if len(kept) != len(meta.owner_references):
+        change["ownerReferences"] = kept
+    return {"metadata": change}
+
+
+def _merged(change: Obj | None, other: Obj) -> Obj:
+    if change is None:
+        return other
+    return {**other, **change, "metadata": {**other["metadata"], **change["metadata"]}}
+
+
+def _gone(review: EvictionReview, request: EvictionRequest) -> NotFound:
+    details = {"name": review.name, "kind": PODS.plural}
+    return NotFound(another_pod_message(review.name, request.metadata.name), details=details)

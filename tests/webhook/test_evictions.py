@@ -1,0 +1,155 @@
+"""Reviews of direct evictions: the codes that drains understand, and what is left in the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from support.embedded import ADMIN, Embedded, a_pod, embedded
+from support.reviews import Hook, Told, review
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.errors import TransportError
+from vacate.eviction.callers import CALLERS
+from vacate.eviction.registration import PREFIXES
+from vacate.webhook import evictionbridge
+from vacate.webhook.paths import WebhookConfig
+from vacate.wire.message import Request, Response
+
+pytestmark = pytest.mark.unit
+
+PATH = "/validate/evictions"
+FLUSH = "flush.example.com"
+TURNS = {"annotations": {f"{PREFIXES[0]}/priority_{FLUSH}": "10"}}
+ALICE = {"username": "alice", "groups": ["system:authenticated"]}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Embedded]:
+    async with embedded() as server:
+        await server.seed(PODS, a_pod(meta=TURNS))
+        yield server
+
+
+@pytest.fixture
+def hook(server: Embedded) -> Hook:
+    return Hook.beside(server, WebhookConfig(bridge=True))
+
+
+async def evict(hook: Hook, *, options: Obj | None = None, name: str = "p", **more: Any) -> Told:
+    body: Obj = {"metadata": {"name": name, "namespace": "d"}}
+    if options is not None:
+        body["deleteOptions"] = options
+    sent = review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", user=ALICE, **more)
+    return await hook.ask(PATH, sent)
+
+
+async def test_a_refusal_is_429_with_a_cause_and_no_time(server: Embedded, hook: Hook) -> None:
+    status = (await evict(hook)).refusal
+    assert (status["code"], status["reason"]) == (429, "TooManyRequests")
+    assert "retryAfterSeconds" not in status["details"]
+    assert status["details"]["causes"] == [{"reason": "EvictionRequest", "message": status["message"]}]
+    made = server.stored(EVICTIONREQUESTS, "uid-p")
+    assert made is not None
+    assert made["spec"]["requesters"] == [{"name": "alice.bridge.vacate.dev"}]
+    assert made["spec"]["interceptors"] == [{"name": FLUSH}]
+    assert "waiting for interceptor" in (await evict(hook)).refusal["message"]
+
+
+async def test_what_passes_leaves_nothing(server: Embedded, hook: Hook) -> None:
+    assert (await evict(hook, dryRun=True)).allowed
+    assert (await evict(hook, options={"dryRun": ["All"]})).allowed
+    assert (await evict(hook, options={"preconditions": {"uid": "other"}})).allowed
+    assert (await evict(hook, name="absent")).allowed
+    hook.terms = WebhookConfig()
+    assert (await evict(hook)).allowed
+    assert server.stored(EVICTIONREQUESTS, "uid-p") is None
+
+
+async def test_a_pod_created_again_is_404(server: Embedded, hook: Hook) -> None:
+    await evict(hook)
+    await server.ask("DELETE", PODS.object_path("p", "d"), {"gracePeriodSeconds": 0})
+    young = {**TURNS, "uid": "uid-2", "creationTimestamp": "2026-03-01T11:59:58Z"}
+    await server.seed(PODS, a_pod(meta=young))
+    status = (await evict(hook)).refusal
+    assert (status["code"], status["reason"]) == (404, "NotFound")
+    assert "left alone" in status["message"]
+    assert (await evict(hook, options={"preconditions": {"uid": "uid-2"}})).refusal["code"] == 429
+
+
+async def test_two_replicas_share_what_is_recorded(server: Embedded, hook: Hook) -> None:
+    other = Hook.beside(server, hook.terms)
+    answers = await asyncio.gather(*(evict(one) for one in (hook, other) * 5))
+    assert {told.refusal["code"] for told in answers} == {429}
+    made = server.stored(EVICTIONREQUESTS, "uid-p")
+    assert made is not None
+    assert len(made["spec"]["requesters"]) == 1
+    before = made["metadata"]["annotations"][CALLERS]
+    server.clock.move(59)
+    await evict(other)
+    same = server.stored(EVICTIONREQUESTS, "uid-p")
+    assert same is not None
+    assert same["metadata"]["annotations"][CALLERS] == before
+    server.clock.move(2)
+    await evict(hook)
+    newer = server.stored(EVICTIONREQUESTS, "uid-p")
+    assert newer is not None
+    assert newer["metadata"]["annotations"][CALLERS] > before
+
+
+class Hindered(InProcessTransport):
+    """To a server that cannot be reached, or is slow to create anything."""
+
+    def __init__(self, server: Embedded, *, away: bool = False) -> None:
+        super().__init__(server.server, ADMIN)
+        self.away = away
+        self.released = asyncio.Event()
+
+    async def send(self, request: Request) -> Response:
+        if self.away:
+            raise TransportError("no route")
+        if request.method == "POST" and "evictionrequests" in request.path:
+            await self.released.wait()
+        return await super().send(request)
+
+
+async def test_a_cluster_that_cannot_be_asked_leaves_it_to_the_failure_policy(server: Embedded) -> None:
+    hook = Hook(Client(Hindered(server, away=True)), server.clock, WebhookConfig(bridge=True))
+    assert (await evict(hook)).code == 503
+
+
+async def test_a_request_that_is_slow_to_be_made_is_made_behind_the_answer(
+    server: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evictionbridge, "MAKING_SECONDS", 0.01)
+    slow = Hindered(server)
+    hook = Hook(Client(slow), server.clock, WebhookConfig(bridge=True))
+    for _ in range(2):
+        assert (await evict(hook)).refusal["code"] == 429
+    assert server.stored(EVICTIONREQUESTS, "uid-p") is None
+    slow.released.set()
+    async with asyncio.timeout(10):
+        while (await evict(hook, options={})).refusal["message"].find("is waiting for") < 0:
+            server.clock.move(1)
+    assert server.stored(EVICTIONREQUESTS, "uid-p") is not None
+
+
+async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(server: Embedded) -> None:
+    class Refusing(InProcessTransport):
+        async def send(self, request: Request) -> Response:
+            if request.method == "POST":
+                body = b'{"kind":"Status","status":"Failure","code":403,"reason":"Forbidden","message":"no"}'
+                return Response(403, body)
+            return await super().send(request)
+
+    hook = Hook(Client(Refusing(server.server, ADMIN)), server.clock, WebhookConfig(bridge=True))
+    told = await evict(hook)
+    assert told.allowed
+    assert told.response["warnings"] == [
+        "pod/p is evicted past its interceptors: no EvictionRequest could be made for it: no"
+    ]
