@@ -255,7 +255,7 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
         aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
     assert aggregated == {
         "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
-        "vacate-interceptor-pod-deletion": [],
+        "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-certificates"
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
+NODE_MAINTAINER = "vacate-node-maintainer"
 INTERCEPTOR_DELETES = "vacate-interceptor-pod-deletion"
 MUTATING, VALIDATING = "vacate-mutating", "vacate-validating"
 RIGHT_TO_DELETE, STEPS = "vacate-right-to-delete-pod", "vacate-steps"

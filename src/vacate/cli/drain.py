@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from vacate.api.kinds import NODEMAINTENANCES
+from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
@@ -24,11 +25,12 @@ from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OU
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import span_between, subdomain
 from vacate.cli.common.program import program_name
+from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_follow import CANCELLED_END, Follower
 from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets
-from vacate.errors import AlreadyExists, ConfigError, NotFound
+from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
 from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
 from vacate.views.phrases import counted, span
@@ -142,13 +144,16 @@ def drain(
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            if cancel:
-                codes.append(await _cancel(cluster, cancel))
-            elif follow:
-                names.append(follow)
-                codes.append(await _follow(cluster, follow, wish))
-            else:
-                codes.append(await _drain(cluster, wish, names))
+            try:
+                if cancel:
+                    codes.append(await _cancel(cluster, cancel))
+                elif follow:
+                    names.append(follow)
+                    codes.append(await _follow(cluster, follow, wish))
+                else:
+                    codes.append(await _drain(cluster, wish, names))
+            except Forbidden as error:
+                raise lacks_role(error, NODE_MAINTAINER) from error
 
     if run_until_signalled(work):
         _detached(names)

@@ -36,7 +36,8 @@ async def test_status_explain_and_cancel(place: Place) -> None:
 
     header, row = (await place.vacate("status", "db-0")).out.splitlines()
     assert header.split()[:3] == ["POD", "STAGE", "ACTIVE"]
-    assert re.fullmatch(rf"db-0 +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s", row), row
+    told = rf"db-0 +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s +{JANE} +Copied 3 of 9 GiB"
+    assert re.fullmatch(told, row), row
 
     told = (await place.vacate("explain", "db-0")).out
     assert told.startswith(f"Interceptor {BACKUP} is preparing pod db-0 for eviction.")

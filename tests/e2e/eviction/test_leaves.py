@@ -125,7 +125,7 @@ async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None
     async with place.serving(*with_turns(place, first=finish, second=decline)):
         await place.ask(pod)
         over = await place.until_complete(pod)
-    assert turns(over) == [(SECOND, TurnResult.COMPLETED), (FIRST, TurnResult.COMPLETED)]
+    assert turns(over) == [(SECOND, TurnResult.DECLINED), (FIRST, TurnResult.COMPLETED)]
     await place.gone(pod)
 
 

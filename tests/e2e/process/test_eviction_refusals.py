@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -26,6 +27,7 @@ COMMANDS = {
     "status -w": ("status", "-w"),
     "cancel": ("cancel", "web"),
     "explain": ("explain", "web"),
+    "drain": ("drain", "node-1"),
 }
 USAGE = [
     (("evict",), "name at least one pod"),
@@ -113,7 +115,8 @@ def kubeconfig_of(server: str, folder: Path) -> Path:
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     folder = tmp_path_factory.mktemp("refusals") / "dir"
     folder.mkdir()
-    (folder / "tokens.csv").write_text('nothing,nobody,1\nlooking,reader,2,"readers"\n')
+    users = ("nothing,nobody,1", 'looking,reader,2,"readers"', "draining,maintainer,3")
+    (folder / "tokens.csv").write_text("\n".join([*users, ""]))
     with running_cluster(folder, *FAST_PODS) as running:
         town = Town(running)
         town.pod("web", "backup.example.com", labels={"app": "web"})
@@ -171,6 +174,27 @@ def test_a_reader_may_look_and_not_ask(town: Town, tmp_path: Path) -> None:
     assert "is forbidden" in one_line(town.vacate("evict", "web", kubeconfig=reader))
 
 
+def test_a_drain_without_rights_names_the_role_and_works_with_it(town: Town, tmp_path: Path) -> None:
+    maintainer = town.kubeconfig(tmp_path, {"token": "draining"})
+    drain = ("drain", "node-1", "--force", "--pod-selector", "app=none", "--detach")
+    line = one_line(town.vacate(*drain, kubeconfig=maintainer))
+    assert 'User "maintainer" cannot get resource "nodes"' in line
+    assert "an administrator grants it with: kubectl create clusterrolebinding" in line
+    (role,) = set(re.findall(r"vacate-[a-z-]+", line))
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": "maintainer"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "maintainer"}],
+    }
+    town.https.create(f"/apis/{group}/v1/clusterrolebindings", binding)
+    begun = town.vacate(*drain, kubeconfig=maintainer)
+    assert (begun.code, begun.err) == (0, "")
+    assert town.vacate("drain", "--cancel", "drain-node-1", kubeconfig=maintainer).code == 0
+    # The role is for drains: it neither requests evictions nor deletes pods by itself.
+    assert "cannot create resource" in one_line(town.vacate("evict", "web", kubeconfig=maintainer))
+
+
 def test_contexts_and_namespaces(town: Town, tmp_path: Path) -> None:
     config = str(town.cluster.kubeconfig)
     assert town.vacate("status", "--context", "vacate", "--kubeconfig", config).code == 0
@@ -208,7 +232,8 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
         bare = Town(cluster)
         containers = [{"name": "main", "image": "app:1"}]
         bare.https.create(PODS, {"metadata": {"name": "web"}, "spec": {"containers": containers}})
-        for arguments in (*COMMANDS.values(), ("evict", "web", "web"), ("cancel", "web", "--override")):
+        about_requests = [words for words in COMMANDS.values() if words[0] != "drain"]
+        for arguments in (*about_requests, ("evict", "web", "web"), ("cancel", "web", "--override")):
             assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*arguments))
 
 

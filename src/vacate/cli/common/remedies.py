@@ -7,7 +7,7 @@ import socket
 import ssl
 
 from vacate.cli.common.program import program_name
-from vacate.errors import NotFound, TransportError
+from vacate.errors import Forbidden, NotFound, TransportError
 
 _ELSEWHERE = "choose another cluster with --kubeconfig or --context"
 
@@ -44,6 +44,15 @@ def reason(error: BaseException) -> str:
     if isinstance(inner, OSError) or type(cause).__module__.startswith("aiohttp"):
         return f"{inner}; check the network, or {_ELSEWHERE}"
     return ""
+
+
+def lacks_role(error: Forbidden, role: str) -> Forbidden:
+    """The error with the role that has the right; the server's message names user, verb and resource."""
+    grant = f"kubectl create clusterrolebinding NAME --clusterrole={role} --user=USER"
+    return Forbidden(
+        f"{error.message}. ClusterRole {role} has this right; an administrator grants it with: {grant}",
+        details=error.details,
+    )
 
 
 def not_accepted(server: str) -> str:

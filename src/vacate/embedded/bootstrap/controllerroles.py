@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
+from vacate.wiring.controllers import rules as product_rules
 
 CONTROLLER_PREFIX = "system:controller:"
 _PATCH_PREFIX = "vacate:controller:"
@@ -86,28 +86,9 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
 }
 
 EVICTION_CONTROLLER = "evictionrequest-controller"
-_EVICTION_REQUESTS = EVICTIONREQUESTS.group
-# It decides who leaves, so it speaks under a name of its own and the controller manager does not share its
-# rights. It writes nothing but statuses, evictions and events.
-_EVICTION_RULES: tuple[Rule, ...] = (
-    rule(READ, CORE, "pods"),
-    rule("create", CORE, "pods/eviction"),
-    rule(READ, "policy", "poddisruptionbudgets"),
-    rule(READ, _EVICTION_REQUESTS, "evictionrequests"),
-    rule("patch", _EVICTION_REQUESTS, "evictionrequests/status"),
-    rule("create patch", ("", "events.k8s.io"), "events"),
-    # To drain nodes: cordon them, request evictions, and delete what a deadline or a DaemonSet leaves.
-    rule(f"{READ} patch", NODEMAINTENANCES.group, "nodemaintenances"),
-    rule("patch", NODEMAINTENANCES.group, "nodemaintenances/status"),
-    rule("list watch patch", CORE, "nodes"),
-    rule("patch", CORE, "nodes/status"),
-    rule("create patch delete", _EVICTION_REQUESTS, "evictionrequests"),
-    rule("delete", CORE, "pods"),
-    # To move pods before they are evicted: register interceptors on them, and raise their Deployments.
-    rule("list watch", CORE, "namespaces"),
-    rule("patch", CORE, "pods"),
-    rule(f"{READ} patch", "apps", "deployments replicasets"),
-)
+# Vacate's own decide who is evicted: they have an identity of their own, whose rights the controller manager
+# does not share. What they need stands in one list, from which an installation takes its role too.
+_EVICTION_RULES: tuple[Rule, ...] = product_rules()
 
 CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)
 """The controllers that have an identity of their own, by the names of their service accounts."""

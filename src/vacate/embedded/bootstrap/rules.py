@@ -35,6 +35,14 @@ def cluster_role(name: str, *rules: Rule, into: str = "", gathers: str = "") -> 
     return role
 
 
+def default_role(role: Obj) -> Obj:
+    """A ClusterRole of Vacate as a default one, which a restart puts right."""
+    made = _default(CLUSTERROLES, role["metadata"]["name"])
+    made["metadata"]["labels"] |= role["metadata"]["labels"]
+    made["rules"] = role["rules"]
+    return made
+
+
 def role(namespace: str, name: str, *rules: Rule) -> Obj:
     """A default Role."""
     made = _default(ROLES, name, namespace)

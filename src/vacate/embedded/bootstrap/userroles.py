@@ -6,11 +6,11 @@ cluster gives.
 
 from __future__ import annotations
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, rule
 from vacate.embedded.apiserver.auth.rbacrules import FULL_AUTHORITY
-from vacate.embedded.bootstrap.rules import READ_WRITE, WRITE, cluster_role, urls
+from vacate.embedded.bootstrap.rules import READ_WRITE, WRITE, cluster_role, default_role, urls
+from vacate.install.manifests.roles import user_roles as product_roles
 
 _VIEW = (
     rule(
@@ -87,11 +87,6 @@ _ADMIN = (
     rule(READ_WRITE, "rbac.authorization.k8s.io", "rolebindings roles"),
 )
 
-# Beside the roles of Kubernetes, so that those stay what they are. The status is for interceptors, which get
-# roles of their own.
-_VIEW_REQUESTS = (rule(READ, EVICTIONREQUESTS.group, "evictionrequests evictionrequests/status"),)
-_EDIT_REQUESTS = (rule(WRITE, EVICTIONREQUESTS.group, "evictionrequests"),)
-
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = (
     "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz",
@@ -123,6 +118,6 @@ def user_roles() -> list[Obj]:
         cluster_role("system:aggregate-to-admin", *_ADMIN, into="admin"),
         cluster_role("system:aggregate-to-edit", *_EDIT, into="edit"),
         cluster_role("system:aggregate-to-view", *_VIEW, into="view"),
-        cluster_role("vacate:aggregate-to-view", *_VIEW_REQUESTS, into="view"),
-        cluster_role("vacate:aggregate-to-edit", *_EDIT_REQUESTS, into="edit"),
+        # Beside the roles of Kubernetes, so that those stay what they are; the same as an installation has.
+        *map(default_role, product_roles()),
     ]

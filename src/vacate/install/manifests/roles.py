@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
     MANAGER,
     MUTATING,
+    NODE_MAINTAINER,
     REQUESTER,
     TLS_SECRET,
     VALIDATING,
@@ -25,6 +26,7 @@ from vacate.wiring.controllers import rules as controller_rules
 _API = "rbac.authorization.k8s.io/v1"
 _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
 _GROUP = EVICTIONREQUESTS.group
+_MAINTENANCES = NODEMAINTENANCES.plural
 _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
 
@@ -41,14 +43,34 @@ def former_roles(namespace: str) -> list[Obj]:
 
 
 def user_roles() -> list[Obj]:
-    """For requesters, authors of interceptors, and those who only look."""
+    """For requesters, authors of interceptors, those who drain nodes, and those who only look."""
     return [
         _cluster_role(INTERCEPTOR, _intercepting()),
         # Deleting passes all budgets: an interceptor that needs it gets this role bound as well.
         _cluster_role(INTERCEPTOR_DELETES, [_rule("", ["pods"], ["delete"])]),
         # Whoever asks needs the right to delete the pods as well, which `edit` has and this does not give.
         _cluster_role(REQUESTER, _requesting(), aggregate_to="edit"),
-        _cluster_role(VIEWER, [_rule(_GROUP, [_REQUESTS, _STATUS], _READ)], aggregate_to="view"),
+        # Part of no other role: a NodeMaintenance has pods of every namespace evicted, also where its author
+        # may delete none.
+        _cluster_role(NODE_MAINTAINER, _maintaining()),
+        _cluster_role(VIEWER, _viewing(), aggregate_to="view"),
+    ]
+
+
+def _viewing() -> list[Obj]:
+    return [
+        _rule(_GROUP, [_REQUESTS, _STATUS], _READ),
+        _rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
+    ]
+
+
+def _maintaining() -> list[Obj]:
+    """All that `vacate drain` needs; what it leads to is done by the controller."""
+    return [
+        _rule(NODEMAINTENANCES.group, [_MAINTENANCES], [*_READ, "create", "update", "patch", "delete"]),
+        _rule(_GROUP, [_REQUESTS], _READ),
+        _rule("", ["nodes", "pods"], ["get", "list"]),
+        _rule("policy", ["poddisruptionbudgets"], ["list"]),
     ]
 
 

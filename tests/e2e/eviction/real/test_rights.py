@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from support.audit import Call
 from support.eviction_people import Person, Right, done_by, person, refused, rights_of, unused
 from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
-from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, PODS, ROLES
+from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
@@ -167,7 +167,7 @@ def needless(rights: Iterable[Right], done: list[Call]) -> set[Right]:
 
 
 async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealCluster) -> None:
-    """All that it ever does: hand over, evict, be refused twice, and look for a pod that nobody saw go."""
+    """All that it ever does: hand over, evict, be refused twice, look for a pod that nobody saw go, drain."""
     blocked, gone = await place.pod("blocked", labels={"app": "blocked"}), await place.pod("gone", PREPARE)
     await _gone_unseen(place, real)
     await place.budget("blocked", minAvailable=1)
@@ -177,7 +177,31 @@ async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealC
     await place.report(request, activeInterceptorCompleted=True)
     await place.until_complete(gone)
     await place.until(lambda: _told_twice(place, blocked), "the refusal is told a second time")
-    await _compare(place, real, MANAGER)
+    await _drain_twice(place)
+    # Admission asks whether a requester may delete the pod; the manager deletes pods of DaemonSets alone.
+    await _compare(place, real, MANAGER, asked_for={Right("pods", "delete")})
+
+
+async def _drain_twice(place: Place) -> None:
+    """Called off and begun anew: the second time the cancelled request is replaced."""
+    pod = await place.pod("drained", PREPARE, labels={"app": "drained"})
+    name, node = f"rights-{place.namespace}", pod["spec"]["nodeName"]
+    pods = {"selector": {"matchLabels": {"app": "drained"}}, "unmanagedPods": "Evict"}
+    body = {"metadata": {"name": name}, "spec": {"nodes": [node], "pods": pods}}
+
+    async def called_off() -> bool:
+        try:
+            await place.client.get(NODEMAINTENANCES, name)
+        except NotFound:
+            return True
+        return False
+
+    for _ in range(2):
+        await place.client.create(NODEMAINTENANCES, body)
+        await place.until_active(pod, PREPARE)
+        await place.client.delete(NODEMAINTENANCES, name)
+        await place.until(called_off, "the maintenance is called off")
+        await place.until_complete(pod)
 
 
 async def _gone_unseen(place: Place, real: RealCluster) -> None:
@@ -265,11 +289,13 @@ async def _renewed(real: RealCluster) -> bool:
     return any((one.verb, one.resource) == ("patch", "secrets") for one in done)
 
 
-async def _compare(place: Place, real: RealCluster, name: str) -> None:
+async def _compare(
+    place: Place, real: RealCluster, name: str, asked_for: Collection[Right] = frozenset()
+) -> None:
     done = done_by(real, f"system:serviceaccount:{HOME}:{name}")
     assert refused(done) == set()
     everywhere = await place.client.get(CLUSTERROLES, name)
-    assert needless(rights_of(everywhere["rules"]), done) == set()
+    assert needless(rights_of(everywhere["rules"]), done) == set(asked_for)
     if name == WEBHOOK:
         with pytest.raises(NotFound):
             await place.client.get(ROLES, name, HOME)

@@ -18,7 +18,7 @@ PEOPLE = [bind(role, role, namespace="shop") for role in ("view", "edit", "admin
 AUTHORIZER = default_authorizer(*PEOPLE)
 
 READ = {"get", "list", "watch"}
-WRITE = {"create", "delete", "deletecollection", "patch", "update"}
+WRITE = {"create", "delete", "patch", "update"}
 
 
 def allowed(user: User, resource: str, group: str = "", namespace: str = "shop") -> set[str]:
@@ -45,6 +45,13 @@ def test_people(who: str, requests: set[str], status: set[str]) -> None:
     assert allowed(User(who), "evictionrequests/status", GROUP) == status
 
 
+@pytest.mark.parametrize(
+    ("who", "verbs"), [("view", READ), ("edit", READ), ("admin", READ), ("nobody", set())]
+)
+def test_node_maintenance_is_read_by_all_and_written_by_no_common_role(who: str, verbs: set[str]) -> None:
+    assert allowed(User(who), "nodemaintenances", NODEMAINTENANCES.group) == verbs
+
+
 NEEDED = {
     ("", "pods"): READ | {"delete"},
     ("", "nodes"): {"list", "watch", "patch"},
@@ -53,7 +60,7 @@ NEEDED = {
     (NODEMAINTENANCES.group, "nodemaintenances/status"): {"patch"},
     ("", "pods/eviction"): {"create"},
     ("", "events"): {"create", "patch"},
-    ("policy", "poddisruptionbudgets"): READ,
+    ("policy", "poddisruptionbudgets"): {"list", "watch"},
     (GROUP, "evictionrequests"): READ | {"create", "patch", "delete"},
     (GROUP, "evictionrequests/status"): {"patch"},
 }
