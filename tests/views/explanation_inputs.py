@@ -188,6 +188,20 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         _asked(BACKUP, NOTIFY).after(minutes=2).responds().pod_goes().controller().after(minutes=5)
     ),
     "complete: ended": lambda: Play().pod_is(status={"phase": "Succeeded"}).controller().after(minutes=5),
+    "complete: ended, held by finalizers": lambda: (
+        Play()
+        .pod_is(
+            metadata={"deletionTimestamp": format_time(START), "finalizers": ["example.com/report"]},
+            status={"phase": "Failed"},
+        )
+        .controller()
+        .after(minutes=5)
+    ),
+    "complete: forged, the pod runs": lambda: (
+        Play()
+        .status(conditions=[{"type": "Complete", "status": "True", "reason": "PodDeleted", "message": ""}])
+        .after(minutes=5)
+    ),
     "complete: gone, another of the name": lambda: (
         Play().pod_is(metadata={"uid": "uid-other"}).controller().after(minutes=5)
     ),

@@ -61,7 +61,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="NodeMaintenance",
         kinds=(NODEMAINTENANCES, EVICTIONREQUESTS),
         rules=(
-            rule(f"{READ} patch", NODEMAINTENANCES.group, NODEMAINTENANCES.plural),
+            rule("list watch patch", NODEMAINTENANCES.group, NODEMAINTENANCES.plural),
             rule("patch", NODEMAINTENANCES.group, f"{NODEMAINTENANCES.plural}/status"),
             rule("list watch patch", CORE, "nodes"),
             rule("patch", CORE, "nodes/status"),

@@ -127,7 +127,8 @@ def test_the_request_as_an_object(town: Town) -> None:
     assert printed["metadata"]["ownerReferences"][0]["name"] == "object"
     (event,) = town.events(printed["metadata"]["name"], "EvictionRequested")
     assert event["message"] == f"{JANE} requested the eviction of pod object: because"
-    both = yaml.safe_load(town.vacate("evict", "object", "kept", "-o", "yaml").out)
+    town.pod("second", BACKUP)
+    both = yaml.safe_load(town.vacate("evict", "object", "second", "-o", "yaml").out)
     assert (both["kind"], len(both["items"])) == ("List", 2)
 
 
@@ -191,6 +192,49 @@ def test_following_a_pod_to_its_end(town: Town) -> None:
     assert stages[0] == "Intercepting"
     assert stages[-1] in ("Complete", "Deleted")
     assert set(pods) == {"followed"}
+
+
+@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
+def test_following_a_pod_that_is_not_there_ends(town: Town, form: tuple[str, ...]) -> None:
+    following = town.start("status", "never-there", "-w", *form)
+    out, _ = following.communicate(timeout=30)
+    assert following.returncode == 0
+    assert out.splitlines()[-1] == (
+        "No pod never-there and no eviction request for it in namespace default: there is nothing to follow."
+    )
+
+
+@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
+def test_following_ends_when_a_pod_goes_without_a_request(town: Town, form: tuple[str, ...]) -> None:
+    name = f"unasked{len(form)}"
+    town.pod(name, BACKUP)
+    following = town.start("status", name, "-w", *form)
+    if not form:
+        assert following.stdout is not None
+        assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
+    town.https.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    out, _ = following.communicate(timeout=30)
+    assert (following.returncode, "there is nothing to follow" in out) == (0, True)
+
+
+def test_a_pod_held_by_finalizers(town: Town) -> None:
+    """Its containers have ended and the request is complete, but the pod is not gone."""
+    town.pod("kept-object", BACKUP)
+    town.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": ["example.com/report"]}})
+    town.vacate("evict", "kept-object")
+    town.report("kept-object", heartbeatTime=now(), activeInterceptorCompleted=True)
+    following = town.start("status", "kept-object", "-w")
+    out, _ = following.communicate(timeout=30)
+    held = (
+        "pod/kept-object has ended and is still there: its removal waits for its finalizers, "
+        "example.com/report. Ask their owner to remove them."
+    )
+    assert (following.returncode, out.splitlines()[-1]) == (0, held)
+    assert town.vacate("status", "kept-object").err == f"{held}\n"
+    told = town.vacate("explain", "kept-object").out
+    assert told.startswith("Pod kept-object has ended, and its object is held by finalizers.")
+    assert "Nothing more happens" not in told
+    town.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
 
 
 def test_a_live_table_on_a_terminal(town: Town) -> None:

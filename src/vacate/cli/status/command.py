@@ -21,6 +21,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.status.layout import layout
 from vacate.cli.status.order import KEYS, in_order
+from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
 from vacate.views.statusrows import row_of, unreadable_row
 
@@ -44,8 +45,9 @@ def status(
 ) -> None:
     """Show eviction requests and their progress.
 
-    With -w it continues until Ctrl-C, or until the requests for all named pods are complete. Into a pipe
-    each change is a line with its time; with -o json a watch event, {"type": …, "object": …}.
+    With -w it continues until Ctrl-C, or until the requests for all named pods are complete or the pods
+    are gone. Into a pipe each change is a line with its time; with -o json a watch event,
+    {"type": …, "object": …}.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
@@ -84,6 +86,8 @@ async def _show(cluster: Cluster, view: View) -> None:
         wide = view.output == WIDE
         terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
         _say_unreadable(len(unreadable))
+        for note in await left_over(cluster, requests) if pods else ():
+            terminal.echo(note, err=True)
     present = [_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)

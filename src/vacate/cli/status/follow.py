@@ -23,6 +23,7 @@ from vacate.cli.common.queries import list_budgets
 from vacate.cli.status.lines import ChangeLines, WatchEvents
 from vacate.cli.status.order import in_order
 from vacate.cli.status.outage import Outage
+from vacate.cli.status.presence import NamedPods, left_over, nothing_to_follow
 from vacate.cli.status.table import live_table
 from vacate.cli.status.view import View
 from vacate.entropy import system_entropy
@@ -34,7 +35,10 @@ DELETED = "Deleted"
 
 
 class Follower:
-    """Follows the requests of a namespace, or of all; ends when all of the named pods have left."""
+    """Follows the requests of a namespace, or of all; ends when there is nothing to wait for.
+
+    That is when each named pod is gone and no open request is about it, or its request is complete.
+    """
 
     def __init__(self, cluster: Cluster, view: View) -> None:
         self._cluster = cluster
@@ -45,6 +49,7 @@ class Follower:
             EVICTIONREQUESTS, EvictionRequest, namespace=view.namespace, label_selector=view.selector
         )
         self._budgets: Informer[PodDisruptionBudget] | None = None
+        self._pods = NamedPods(self._informers, view)
         self._changes = Changes()
         self._lines: ChangeLines | None = None
         self._outage = Outage(cluster.clock)
@@ -66,6 +71,7 @@ class Follower:
             self._budgets = self._informers.informer(
                 PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=self._view.namespace
             )
+        await self._pods.follow(self._cluster, self._changes.tell)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in self._informers.all()]
             for informer in self._informers.all():
@@ -73,6 +79,16 @@ class Follower:
             await (self._draw() if self._console.is_terminal else self._print())
             for task in tasks:
                 task.cancel()
+        await self._say_what_remains()
+
+    async def _say_what_remains(self) -> None:
+        about = {pod_of(one): one for one in self._requests.reader.list()}
+        for name in self._view.pods:
+            if name not in self._seen and self._pods.absent(name):
+                terminal.echo(nothing_to_follow(name, self._view), err=True)
+        left = [about[name] for name in self._view.pods if name in about]
+        for note in await left_over(self._cluster, left):
+            terminal.echo(note, err=True)
 
     async def _draw(self) -> None:
         """A table that is drawn anew at each change, and each second for the times in it."""
@@ -118,7 +134,8 @@ class Follower:
         self._changes.tell()
 
     def _done(self) -> bool:
-        return bool(self._view.pods) and all(self._seen.get(pod, False) for pod in self._view.pods)
+        pods = self._view.pods
+        return bool(pods) and all(self._seen.get(pod, self._pods.absent(pod)) for pod in pods)
 
     def _rows(self) -> list[Row]:
         pods, now = self._view.pods, self._cluster.clock.now()

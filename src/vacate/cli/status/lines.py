@@ -16,9 +16,11 @@ from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
 from vacate.cli.status.outage import Outage
+from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
 from vacate.clock import Clock
 from vacate.entropy import system_entropy
+from vacate.runtime.dependencies import InformerFactory
 from vacate.views.statusrows import Row, header_of
 
 _TICK_SECONDS = 1.0
@@ -48,10 +50,12 @@ class ChangeLines:
 
 
 class WatchEvents:
-    """Every change as an object; ends when the requests of all named pods are over."""
+    """Every change as an object; ends when the requests of all named pods are over, or the pods gone."""
 
     def __init__(self, cluster: Cluster, view: View) -> None:
-        self._view = view
+        self._view, self._cluster = view, cluster
+        self._informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
+        self._pods = NamedPods(self._informers, view)
         self._over: dict[str, bool] = {}
         self._changes = Changes()
         self._outage = Outage(cluster.clock)
@@ -68,16 +72,23 @@ class WatchEvents:
     async def run(self) -> None:
         """Print until cancelled, or until there is nothing more to wait for."""
         self._informer.subscribe(self._see)
-        running = asyncio.get_running_loop().create_task(self._informer.run())
+        await self._pods.follow(self._cluster, self._changes.tell)
+        loop = asyncio.get_running_loop()
+        running = [loop.create_task(one.run()) for one in (self._informer, *self._informers.all())]
         try:
+            await self._informer.wait_synced()
             while not self._done():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_TICK_SECONDS):
                         await self._changes.wait()
                 self._outage.report([self._informer])
         finally:
-            running.cancel()
-            await asyncio.wait([running])
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
+        for name in self._view.pods:
+            if name not in self._over:
+                terminal.echo(nothing_to_follow(name, self._view), err=True)
 
     def _see(self, old: Obj | None, new: Obj | None) -> None:
         request = new or old or {}
@@ -100,7 +111,8 @@ class WatchEvents:
             terminal.echo_document("---\n" + yaml_text(event))
 
     def _done(self) -> bool:
-        return bool(self._view.pods) and all(self._over.get(pod, False) for pod in self._view.pods)
+        pods = self._view.pods
+        return bool(pods) and all(self._over.get(pod, self._pods.absent(pod)) for pod in pods)
 
 
 def _is_over(request: Obj) -> bool:

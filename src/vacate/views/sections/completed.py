@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, COMPLETE
 from vacate.api.types.meta import condition
 from vacate.eviction.model import Ending, Stage
@@ -22,6 +23,11 @@ def over(inputs: ExplanationInput) -> Section:
     ending = _ending(found.reason if found else "")
     since = found.last_transition_time if found else None
     cancelled = ending is Ending.CANCELLED
+    if inputs.here and inputs.pod is not None and not cancelled:
+        if not inputs.pod.terminal:
+            return _still_running(inputs)
+        if inputs.pod.terminating and inputs.pod.metadata.finalizers:
+            return _held(inputs, inputs.pod)
     return Section(
         headline=_HEADLINES[ending].format(inputs.name),
         stage=Stage.CANCELLED if cancelled else Stage.COMPLETE,
@@ -32,6 +38,30 @@ def over(inputs: ExplanationInput) -> Section:
         awaited=_finalizers(inputs),
         next=("Nothing more happens to the request.",),
         remedies=(request_again(inputs),) if cancelled and inputs.here else (),
+    )
+
+
+def _held(inputs: ExplanationInput, pod: Pod) -> Section:
+    """Its containers have ended, and its object stays."""
+    show = inputs.kubectl("get", "pod", inputs.name, "-o", "jsonpath={.metadata.finalizers}")
+    return Section(
+        headline=f"Pod {inputs.name} has ended, and its object is held by finalizers.",
+        stage=Stage.COMPLETE,
+        happened=("Its containers have ended, so the request is complete.",),
+        awaited=(f"The removal of its finalizers is awaited: {listed(pod.metadata.finalizers)}.",),
+        next=("The API server removes the pod when the last of its finalizers is gone.",),
+        remedies=(Remedy("Ask the owner of these finalizers to remove them.", show),),
+    )
+
+
+def _still_running(inputs: ExplanationInput) -> Section:
+    """No controller writes that: it completes a request when the pod has ended or is gone."""
+    return Section(
+        headline=f"Pod {inputs.name} still runs, although its request is complete.",
+        stage=Stage.COMPLETE,
+        happened=("The controller did not complete it: another account wrote the request's status.",),
+        next=("Nothing evicts the pod because of this request.",),
+        remedies=(request_again(inputs),),
     )
 
 

@@ -196,9 +196,16 @@ async def _drain_twice(place: Place) -> None:
             return True
         return False
 
+    async def prepared() -> bool:
+        try:
+            found = await place.request(pod)
+        except NotFound:
+            return False
+        return found.status.active_interceptor_name == PREPARE
+
     for _ in range(2):
         await place.client.create(NODEMAINTENANCES, body)
-        await place.until_active(pod, PREPARE)
+        await place.until(prepared, "the eviction is requested")
         await place.client.delete(NODEMAINTENANCES, name)
         await place.until(called_off, "the maintenance is called off")
         await place.until_complete(pod)

@@ -56,7 +56,7 @@ NEEDED = {
     ("", "pods"): READ | {"delete"},
     ("", "nodes"): {"list", "watch", "patch"},
     ("", "nodes/status"): {"patch"},
-    (NODEMAINTENANCES.group, "nodemaintenances"): READ | {"patch"},
+    (NODEMAINTENANCES.group, "nodemaintenances"): {"list", "watch", "patch"},
     (NODEMAINTENANCES.group, "nodemaintenances/status"): {"patch"},
     ("", "pods/eviction"): {"create"},
     ("", "events"): {"create", "patch"},

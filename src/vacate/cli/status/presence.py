@@ -1,0 +1,80 @@
+"""Whether the pods that were named are there, and what their requests do not say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.informer import Informer
+from vacate.cli.common.connection import Cluster
+from vacate.cli.status.view import View
+from vacate.client.codec import codec_for
+from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.model import Stage
+from vacate.runtime.dependencies import InformerFactory
+from vacate.views.phrases import listed
+from vacate.views.statusrows import pod_of
+
+
+class NamedPods:
+    """Follows the named pods by their names, so that a watch ends when there is nothing to wait for."""
+
+    def __init__(self, informers: InformerFactory, view: View) -> None:
+        self._informers, self._view = informers, view
+        self._pods: dict[str, Informer[Pod]] = {}
+
+    async def follow(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        """Make an informer for each; none for a user who may not read pods and has to wait for requests."""
+        for name in self._view.pods:
+            selector = f"metadata.name={name}"
+            try:
+                await cluster.client.list(PODS, self._view.namespace, field_selector=selector, limit=1)
+            except Forbidden:
+                return
+            informer = self._informers.informer(
+                PODS, Pod, namespace=self._view.namespace, field_selector=selector
+            )
+            informer.subscribe(lambda _old, _new: changed())
+            self._pods[name] = informer
+
+    def absent(self, name: str) -> bool:
+        """Whether no pod of that name is there, as far as that is known."""
+        reader = self._pods[name].reader if name in self._pods else None
+        if reader is None or not reader.synced:
+            return False
+        return not reader.list() and not reader.list_unreadable()
+
+
+def nothing_to_follow(name: str, view: View) -> str:
+    """Said of a named pod that has neither an object nor a request."""
+    return f"No pod {name} and no eviction request for it{view.where}: there is nothing to follow."
+
+
+async def left_over(cluster: Cluster, requests: Sequence[EvictionRequest]) -> list[str]:
+    """What keeps the pods of complete requests in the cluster; empty for those that are gone."""
+    notes = [await _left_over(cluster, one) for one in requests if one.complete]
+    return [note for note in notes if note]
+
+
+async def _left_over(cluster: Cluster, request: EvictionRequest) -> str:
+    name, meta = pod_of(request), request.metadata
+    try:
+        pod = codec_for(Pod).convert(await cluster.client.get(PODS, name, meta.namespace))
+    except (NotFound, Forbidden, UnreadableObject):
+        return ""
+    if pod.metadata.uid != meta.name or shown_stage(request) is Stage.CANCELLED:
+        return ""
+    if not pod.terminal:
+        return (
+            f"pod/{name} still runs, although its request is complete: the controller did not write that. "
+            "Nothing evicts the pod any more."
+        )
+    if pod.terminating and pod.metadata.finalizers:
+        return (
+            f"pod/{name} has ended and is still there: its removal waits for its finalizers, "
+            f"{listed(pod.metadata.finalizers)}. Ask their owner to remove them."
+        )
+    return ""
