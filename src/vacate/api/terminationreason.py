@@ -42,13 +42,15 @@ def reason_complaints(reason: str) -> list[str]:
         found.append("must be one line of printable characters and spaces")
     if reason != reason.strip():
         found.append("must not begin or end with a space")
+    if reason.startswith("-"):
+        found.append("must not begin with '-': a command could take it for an option")
     return found
 
 
 def clean_reason(reason: str) -> str:
     """The text as a well-formed reason: for reasons that no server has checked, such as annotations."""
     printable = "".join(char if char.isprintable() else " " for char in reason[: 4 * MAX_BYTES])
-    cut = printable.strip().encode("utf-8")[:MAX_BYTES]
+    cut = printable.lstrip("- ").encode("utf-8")[:MAX_BYTES]
     return cut.decode("utf-8", errors="ignore").strip()
 
 

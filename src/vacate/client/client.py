@@ -132,14 +132,19 @@ class Client:
         resource_version: str = "",
         propagation_policy: str = "",
         dry_run: bool = False,
+        reason: str = "",
     ) -> None:
-        """Delete one object; uid and resource_version are preconditions."""
+        """Delete one object; uid and resource_version are preconditions.
+
+        A reason is kept by servers with PodTerminationReason and dropped by others.
+        """
         options = requests.delete_options(
             grace_period_seconds=grace_period_seconds,
             uid=uid,
             resource_version=resource_version,
             propagation_policy=propagation_policy,
             dry_run=dry_run,
+            reason=reason,
         )
         await self.send(requests.delete(kind, name, namespace, options))
 
@@ -171,9 +176,12 @@ class Client:
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         annotations: Mapping[str, str] | None = None,
+        reason: str = "",
     ) -> None:
         """Ask for a pod's eviction; a disruption budget may answer TooManyRequests."""
-        options = requests.delete_options(grace_period_seconds=grace_period_seconds, uid=uid, dry_run=dry_run)
+        options = requests.delete_options(
+            grace_period_seconds=grace_period_seconds, uid=uid, dry_run=dry_run, reason=reason
+        )
         await self.send(requests.evict(name, namespace, options, annotations))
 
     async def bind(self, name: str, namespace: str, node: str, *, uid: str = "") -> None:

@@ -111,6 +111,7 @@ def delete_options(
     resource_version: str = "",
     propagation_policy: str = "",
     dry_run: bool = False,
+    reason: str = "",
 ) -> Obj:
     """DeleteOptions with only what was asked for; empty where nothing was."""
     preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -119,6 +120,7 @@ def delete_options(
         "preconditions": {key: value for key, value in preconditions.items() if value} or None,
         "propagationPolicy": propagation_policy or None,
         "dryRun": ["All"] if dry_run else None,
+        "reason": reason or None,
     }
     return {key: value for key, value in options.items() if value is not None}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from vacate.nodeagent.adopt import labels_of, run_of
 from vacate.nodeagent.decisions import failures_after
 from vacate.nodeagent.environment import Sources, command_line, environment
 from vacate.nodeagent.held import HeldPod
-from vacate.nodeagent.lifecycle.hooks import HookExtras, HookTarget, run_hook
+from vacate.nodeagent.lifecycle.hooks import HookTarget, run_hook
 from vacate.nodeagent.lifecycle.probes import (
     LIVENESS,
     READINESS,
@@ -24,6 +25,7 @@ from vacate.nodeagent.lifecycle.probes import (
     ProbeState,
     ProbeTarget,
 )
+from vacate.nodeagent.lifecycle.reason import deliver
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
 from vacate.nodeagent.model import Exit, Progress, Run, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, ContainerSpec
@@ -32,6 +34,8 @@ from vacate.nodeagent.view import AgentContainer, AgentPod, Probe
 from vacate.nodeagent.volumes.storage import binds, volume_variables
 from vacate.runtime.dependencies import Deps
 
+log = logging.getLogger(__name__)
+
 RETRY_SECONDS = 10.0
 POST_START_SECONDS = 600.0
 START_ERROR_CODE = 128
@@ -39,18 +43,12 @@ START_ERROR_CODE = 128
 
 @dataclass(frozen=True, slots=True)
 class EndCause:
-    """Why a container ends: THE place where a termination reason comes in."""
+    """Why a container ends."""
 
     message: str
     grace_seconds: float
     run_hook: bool = True
     reason: str = ""  # for the hook; empty where nobody gave one
-
-
-def hook_extras(container: AgentContainer, cause: EndCause) -> HookExtras:
-    """What a preStop hook learns about the end; nothing as long as no reason is delivered."""
-    _ = container, cause
-    return HookExtras()
 
 
 class ContainerManager:
@@ -213,13 +211,10 @@ class ContainerManager:
         return True
 
     async def _resume(self, held: HeldPod, container: AgentContainer) -> None:
-        assert held.pod is not None
-        sources = await held.volumes.make(held.pod, held.fields)
         run = held.progress.of(container.name).run
         if run is None or run.exit is not None:
             return
-        spec = self._spec(held, held.pod, container, sources, run.attempt, run.failures)
-        held.envs[container.name] = dict(spec.env)
+        await self._environment_of(held, container, run)
         self._begin_probes(held, container, run)
         self._wake(held)
 
@@ -227,11 +222,32 @@ class ContainerManager:
         self, held: HeldPod, container: AgentContainer | None, run: Run, cause: EndCause
     ) -> Hook | None:
         handler = container.lifecycle.pre_stop if container is not None else None
-        if handler is None or container is None or not cause.run_hook:
+        if handler is None or container is None or held.pod is None or not cause.run_hook:
             return None
-        target = HookTarget(run.id, container, held.envs.get(container.name, {}), held.where.pod)
-        extras = hook_extras(container, cause)
-        return lambda timeout: run_hook(self._runtime, self._clock, target, handler, timeout, extras)
+        delivery = deliver(held.pod, container, handler, cause.reason)
+        if delivery.problem:
+            log.error("pod %s, container %s: %s", held.key, container.name, delivery.problem)
+
+        async def hook(timeout: float) -> None:
+            try:
+                env = await self._environment_of(held, container, run)
+            except VacateError as error:
+                # Such as a config map that is gone: a hook with less to go by is better than none.
+                log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
+                env = dict(self._settings.base_env)
+            target = HookTarget(run.id, container, env, held.where.pod)
+            await run_hook(self._runtime, self._clock, target, handler, timeout, delivery.extras)
+
+        return hook
+
+    async def _environment_of(self, held: HeldPod, container: AgentContainer, run: Run) -> dict[str, str]:
+        """What the container was started with; after a crash of the agent it is found anew."""
+        if container.name not in held.envs:
+            assert held.pod is not None
+            sources = await held.volumes.make(held.pod, held.fields)
+            spec = self._spec(held, held.pod, container, sources, run.attempt, run.failures)
+            held.envs[container.name] = dict(spec.env)
+        return held.envs[container.name]
 
     def _begin_probes(self, held: HeldPod, container: AgentContainer, run: Run) -> None:
         state = held.progress.of(container.name)

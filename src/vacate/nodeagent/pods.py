@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from vacate.api.kinds import PODS
+from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
@@ -20,6 +21,7 @@ from vacate.nodeagent.containers import ContainerManager, EndCause
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.difference import status_patch
 from vacate.nodeagent.held import HeldPod, PodEnd
+from vacate.nodeagent.lifecycle.reason import reason_of
 from vacate.nodeagent.model import PodProgress, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
@@ -270,10 +272,12 @@ class PodReconciler:
 
     def _cause(self, held: HeldPod, name: str) -> EndCause:
         own = held.pod.grace_seconds if held.pod is not None else math.inf
+        given = reason_of(held.pod) if held.pod is not None else ""
         if held.end is None:
-            return EndCause("", own)
+            return EndCause("", own, reason=given)
         left = max(held.end.deadline - self._clock.monotonic(), 0.0)
-        return EndCause(f"Stopping container {name}: the node is shutting down", min(own, left))
+        message = f"Stopping container {name}: the node is shutting down"
+        return EndCause(message, min(own, left), reason=given or EVICTION)
 
     def _wake(self, held: HeldPod) -> None:
         if held.end is not None:

@@ -48,6 +48,7 @@ class ObjectMeta(Projection, frozen=True):
     creation_timestamp: dt.datetime | None = None
     deletion_timestamp: dt.datetime | None = None
     deletion_grace_period_seconds: int | None = None
+    reason: str = ""  # why a pod is being deleted; only where the server serves PodTerminationReason
 
     @property
     def controller(self) -> OwnerReference | None:

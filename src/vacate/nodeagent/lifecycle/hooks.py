@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from vacate.api.objects import Obj
 from vacate.clock import Clock
-from vacate.nodeagent.environment import expand
 from vacate.nodeagent.lifecycle.http import http_get, port_of
+from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
 from vacate.nodeagent.view import AgentContainer
-
-
-@dataclass(frozen=True, slots=True)
-class HookExtras:
-    """What a hook is given beyond what its container has: THE seam for a termination reason."""
-
-    env: Mapping[str, str] = field(default_factory=dict)
-    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,7 @@ async def run_hook(
     extras = extras or HookExtras()
     if isinstance(action := handler.get("exec"), dict):
         env = {**target.env, **extras.env}
-        argv = [expand(str(one), env) for one in action.get("command") or ()]
+        argv = hook_command([str(one) for one in action.get("command") or ()], env, extras.arguments)
         if not argv:
             raise ContainerError("the hook has no command")
         result = await runtime.exec(target.id, argv, env, timeout)

@@ -13,7 +13,7 @@ from vacate.api.objects import Obj
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentContainer
 
-_TOKEN = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_HEAD = 64 * 1024
 
 
@@ -82,12 +82,13 @@ def header_list(action: Obj) -> list[tuple[str, str]]:
 
 
 def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]]) -> bytes:
-    given = [*header_list(action), *headers]
+    replaced = {name.lower() for name, _ in headers}
+    given = [*(one for one in header_list(action) if one[0].lower() not in replaced), *headers]
     names = {name.lower() for name, _ in given}
     defaults = [("Host", f"{address}:{port}"), ("User-Agent", "kube-probe/vacate"), ("Accept", "*/*")]
     lines = [f"GET {_path(action)} HTTP/1.1"]
     for name, value in [*(one for one in defaults if one[0].lower() not in names), *given]:
-        if not _TOKEN.match(name) or any(ord(char) < 32 or ord(char) == 127 for char in value):
+        if not _TOKEN.fullmatch(name) or any(ord(char) < 32 or ord(char) == 127 for char in value):
             raise ContainerError(
                 f"header {name!r} cannot be sent: its name or value has forbidden characters"
             )

@@ -127,6 +127,7 @@ async def test_other_kinds_take_no_notice(server: Embedded) -> None:
         ("abc\u202edef", "one line"),
         ("a\u2028b", "one line"),
         (" a", "begin or end"),
+        ("--all", "option"),
         ("a" * (MAX_BYTES + 1), "1024 bytes"),
         ("ä" * (MAX_BYTES // 2 + 1), "1024 bytes"),
     ],

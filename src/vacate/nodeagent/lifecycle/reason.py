@@ -1,0 +1,117 @@
+"""PURE. How a preStop hook learns why its pod is ended: by a variable, an argument, or a header.
+
+The reason was written by someone who may delete the pod, the hook by the pod's author. So the reason is only
+ever a value: it names no variable or header, and reaches a command line only as one whole argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vacate.api.names import env_name
+from vacate.api.objects import Obj
+from vacate.api.terminationreason import (
+    ANNOTATION,
+    DEFAULT_ENV,
+    DEFAULT_HEADER,
+    DELIVERY_ANNOTATION,
+    clean_reason,
+    header_complaints,
+)
+from vacate.nodeagent.environment import expand
+from vacate.nodeagent.view import AgentContainer, AgentPod
+
+# What may stand before the reason in its argument: nothing, or a flag or name with an equals sign.
+_FLAG = re.compile(r"(?:-{0,2}[A-Za-z0-9_./-]+=)?")
+# Options whose argument is a program: sh -c, bash -ec, python -c, perl -e, node --eval.
+_PROGRAM = re.compile(r"-[A-Za-z]*[cCeE]|--(?:command|eval|exec|print|run)")
+
+
+@dataclass(frozen=True, slots=True)
+class HookExtras:
+    """What a hook is given beyond what its container has."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Sequence[tuple[str, str]] = ()
+    arguments: Mapping[str, str] = field(
+        default_factory=dict
+    )  # `$(NAME)` in its command, empty without a reason
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The extras, and what is wrong with the handler where the default had to stand in for what it says."""
+
+    extras: HookExtras = HookExtras()
+    problem: str = ""
+
+
+def reason_of(pod: AgentPod) -> str:
+    """Why the pod is being deleted: the field, or the annotation where the API server has no such field."""
+    if not pod.deleting:
+        return ""
+    return clean_reason(pod.metadata.reason or pod.metadata.annotations.get(ANNOTATION, ""))
+
+
+def deliver(pod: AgentPod, container: AgentContainer, handler: Obj, reason: str) -> Delivery:
+    """What the handler is given; a sleep takes nothing."""
+    if isinstance(handler.get("exec"), dict):
+        name, problem = _name(pod, container, handler, "env", DEFAULT_ENV, env_name)
+        env = {name: reason} if reason else {}
+        return Delivery(HookExtras(env=env, arguments={name: reason}), problem)
+    if isinstance(handler.get("httpGet"), dict):
+        name, problem = _name(pod, container, handler, "header", DEFAULT_HEADER, header_complaints)
+        return Delivery(HookExtras(headers=((name, reason),) if reason else ()), problem)
+    return Delivery()
+
+
+def hook_command(command: Sequence[str], env: Mapping[str, str], arguments: Mapping[str, str]) -> list[str]:
+    """The command line of a hook, with variables in their places.
+
+    A reason stands in for `$(NAME)` only where it is a whole argument or the value of a flag, and not where
+    the argument is a program for an interpreter, which could run it. Elsewhere the reference stays.
+    """
+    others = {name: value for name, value in env.items() if name not in arguments}
+    found: list[str] = []
+    for index, one in enumerate(command):
+        value = _with_reason(one, arguments)
+        program = index == 0 or _PROGRAM.fullmatch(command[index - 1])
+        found.append(expand(one, others) if value is None or program else value)
+    return found
+
+
+def _with_reason(argument: str, arguments: Mapping[str, str]) -> str | None:
+    for name, reason in arguments.items():
+        reference = f"$({name})"
+        if argument.endswith(reference) and _FLAG.fullmatch(argument.removesuffix(reference)):
+            return argument.removesuffix(reference) + reason
+    return None
+
+
+def _name(
+    pod: AgentPod,
+    container: AgentContainer,
+    handler: Obj,
+    key: str,
+    default: str,
+    complain: Callable[[str], list[str]],
+) -> tuple[str, str]:
+    """The name of the variable or header, and why it is the default although another was asked for."""
+    given = handler.get("reasonDelivery")
+    where = "lifecycle.preStop.reasonDelivery"
+    if given is None:
+        annotation = DELIVERY_ANNOTATION + container.name
+        said = pod.metadata.annotations.get(annotation)
+        if said is None:
+            return default, ""
+        where = f"annotation {annotation}"
+        asked, _, value = said.partition("=")
+        given = {asked.strip(): value.strip()}
+    name = given.get(key) if isinstance(given, dict) else None
+    if not isinstance(name, str):
+        return default, f"{where} has no {key}, which this hook needs; using {default}"
+    if wrong := complain(name):
+        return default, f"{where}: {key} {name!r}: {wrong[0]}; using {default}"
+    return name, ""
