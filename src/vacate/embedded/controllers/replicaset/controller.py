@@ -17,6 +17,7 @@ from vacate.embedded.controllers.replicaset.replicas import (
     missing_replicas,
     replica_set_status,
 )
+from vacate.embedded.controllers.replicaset.scaledown import scale_down_reason
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import VacateError
 from vacate.kube.availability import next_check
@@ -112,16 +113,19 @@ class ReplicaSetController:
             return await self._hands.make(replica_set, missing)
         if missing < 0:
             going = surplus(active, self._related(replica_set), -missing, self._deps.clock.now())
-            return await self._hands.delete(replica_set, going)
+            reason = scale_down_reason(replica_set, self._siblings(replica_set))
+            return await self._hands.delete(replica_set, going, reason)
         return None
 
     def _related(self, replica_set: ReplicaSet) -> list[Pod]:
-        """The pods of all replica sets with the same owner, such as the older ones of a deployment."""
-        owner = replica_set.metadata.controller
-        if owner is None:
-            return []
-        siblings = self._replica_sets.by_index(CONTROLLER, owner.uid)
+        """The pods of all replica sets with the same owner."""
+        siblings = self._siblings(replica_set)
         return [pod for one in siblings for pod in self._pods.by_index(CONTROLLER, one.metadata.uid)]
+
+    def _siblings(self, replica_set: ReplicaSet) -> Sequence[ReplicaSet]:
+        """All replica sets with the same owner, such as the older ones of a deployment."""
+        owner = replica_set.metadata.controller
+        return [] if owner is None else list(self._replica_sets.by_index(CONTROLLER, owner.uid))
 
     async def _write_status(
         self, replica_set: ReplicaSet, active: Sequence[Pod], terminating: int, failure: Failure | None

@@ -45,15 +45,15 @@ class PodHands:
         self._deps.recorder.record(events.created(replica_set, pod["metadata"]["name"]))
         return None
 
-    async def delete(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> VacateError | None:
+    async def delete(self, replica_set: ReplicaSet, pods: Sequence[Pod], reason: str) -> VacateError | None:
         """Delete these pods, each with its own grace period; return the first failure."""
-        results = await asyncio.gather(*(self._delete_one(replica_set, pod) for pod in pods))
+        results = await asyncio.gather(*(self._delete_one(replica_set, pod, reason) for pod in pods))
         return next((error for error in results if error is not None), None)
 
-    async def _delete_one(self, replica_set: ReplicaSet, pod: Pod) -> VacateError | None:
+    async def _delete_one(self, replica_set: ReplicaSet, pod: Pod, reason: str) -> VacateError | None:
         meta = pod.metadata
         try:
-            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid, reason=reason)
         except (NotFound, Conflict):
             return None  # gone, or another pod has its name by now
         except VacateError as error:

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.terminationreason import INTOLERABLE_TAINT
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
@@ -102,7 +103,9 @@ class TaintEviction:
         self._deps.recorder.record(events.evicted_by_taint(pod))
         try:
             await self._mark(pod)
-            await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid)
+            await self._deps.client.delete(
+                PODS, meta.name, meta.namespace, uid=meta.uid, reason=INTOLERABLE_TAINT
+            )
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
 
