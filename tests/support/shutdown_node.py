@@ -20,6 +20,7 @@ from support.waiting import until
 from vacate.api.objects import Obj
 
 _PASSED = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "COLUMNS")
+REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
 _SAID = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
 
 
@@ -88,12 +89,15 @@ class ShutdownNode(NodeProcess):
         """It ends with the machine."""
         self._log.close()
 
-    def run_pod(self, name: str, priority: int, takes: float = 0.2, grace: int = 30) -> None:
+    def run_pod(
+        self, name: str, priority: int, takes: float = 0.2, grace: int = 30, interceptor: str = ""
+    ) -> None:
         """A pod that says when it was asked to end and when it does; one that takes long must be killed."""
         told = f'echo "term $(date +%s.%N)"; sleep {takes} & wait $!; echo "end $(date +%s.%N)"; exit 0'
         script = f"trap '{told}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
         spec = {"terminationGracePeriodSeconds": grace, "priorityClassName": self._priority_class(priority)}
-        made = self.create(name, script, **spec)
+        more = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
+        made = self.create(name, script, **spec, **more)
         self.uids[name] = made["metadata"]["uid"]
         until(lambda: "on" in self.said(name), 60)
 
@@ -109,6 +113,16 @@ class ShutdownNode(NodeProcess):
         folder = self.folder / "pods" / self.uids[name] / "logs" / "main"
         text = "".join(one.read_text() for one in folder.glob("*.log")) if folder.is_dir() else ""
         return {word: float(at) for word, at in _SAID.findall(text)}
+
+    def request_of(self, name: str) -> Obj | None:
+        """The eviction request of a pod."""
+        reply = self.cluster.https().call("GET", f"{REQUESTS}/{self.uids[name]}")
+        return None if reply.code == 404 else reply.ok()
+
+    def complete_turn(self, name: str) -> None:
+        """As the interceptor: say that the pod is prepared."""
+        done = {"status": {"activeInterceptorCompleted": True}}
+        self.cluster.https().patch(f"{REQUESTS}/{self.uids[name]}/status", done)
 
     def node_ready(self) -> tuple[str, str, str]:
         conditions = self.cluster.https().call("GET", f"/api/v1/nodes/{NODE}").ok()["status"]["conditions"]

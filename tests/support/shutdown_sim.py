@@ -180,13 +180,18 @@ class SimPods:
         kill_at = now + order.seconds
         known = self.ended.get(uid)
         if known is None:
-            known = Ended(now, kill_at, min(now + self.needs[uid], kill_at))
+            asked = now + order.prepare
+            known = Ended(asked, kill_at, min(asked + self.needs[uid], kill_at))
         else:
             kill_at = min(kill_at, known.kill_at)
             known = replace(known, kill_at=kill_at, gone=min(known.gone, kill_at))
         self.ended[uid] = known
         loop = asyncio.get_running_loop()
         loop.call_later(max(known.gone - now, 0.0), self._call)
+
+    def cancel(self) -> None:
+        now = self.clock.monotonic()
+        self.ended = {uid: one for uid, one in self.ended.items() if one.asked <= now}
 
     def gone(self, uids: Iterable[str]) -> set[str]:
         return {one for one in uids if self._is_gone(one)}

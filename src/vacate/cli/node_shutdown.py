@@ -17,6 +17,7 @@ from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
+from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.view import AgentPod
 
@@ -50,7 +51,8 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
     """Show in which order the pods of a node end when it shuts down.
 
     Reads the pods that are bound to the node now, and sorts them into the buckets of the configuration.
-    LATEST START is when the pod is asked to end if every pod before it takes all of its time.
+    LATEST START is when the pod's turn comes if every pod before it takes all of its time. INTERCEPTORS is
+    how long they have then to prepare the pod, ALLOTTED how long the pod itself has to end.
     """
     if not dry_run:
         raise click.UsageError(
@@ -69,5 +71,6 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
 
 
 def _described(pod: AgentPod) -> ShutdownPod:
-    meta = pod.metadata
-    return ShutdownPod(meta.uid, meta.namespace, meta.name, pod.spec.priority or 0, pod.grace_seconds)
+    meta, priority = pod.metadata, pod.spec.priority or 0
+    intercepted = has_interceptors(pod)
+    return ShutdownPod(meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, intercepted)

@@ -21,6 +21,7 @@ from vacate.nodeagent.shutdown.keeper import SupervisedLock
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind
+from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdown.storage import FileStorage
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
@@ -60,6 +61,7 @@ class NodeAgent:
         self.pods.queue = self._pods.queue
         heartbeat = Heartbeat(deps, settings, node)
         self.shutdown: ShutdownManager | None = None
+        self._requests: ShutdownRequests | None = None
         self._deps = deps
         self.manager = Manager(deps.informers, [self._nodes, self._pods], runnables=[*runnables, heartbeat])
 
@@ -79,7 +81,8 @@ class NodeAgent:
 
     def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""
-        pods = AgentPods(self.pods)
+        self._requests = ShutdownRequests(self._deps.client, self._deps.clock, self.settings.name)
+        pods = AgentPods(self.pods, self._requests)
         self.shutdown = ShutdownManager(
             self.settings.shutdown,
             logind,
@@ -103,6 +106,8 @@ class NodeAgent:
         finally:
             task.cancel()
             await asyncio.wait([task])
+            if self._requests is not None:
+                await self._requests.aclose()
 
     async def _run_shutdown(self, manager: ShutdownManager) -> None:
         while True:

@@ -21,7 +21,12 @@ from vacate.runtime.reconcile import Key
 class PodEnd:
     """The order to end a pod because its node goes down."""
 
-    deadline: float  # on the monotonic clock
+    start: float  # on the monotonic clock; before it interceptors prepare the pod
+    deadline: float
+
+    def begun(self, now: float) -> bool:
+        """Whether the pod is asked to end by now."""
+        return now >= self.start
 
 
 @dataclass(slots=True)

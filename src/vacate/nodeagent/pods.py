@@ -102,19 +102,38 @@ class PodReconciler:
         """The pods of this node by uid."""
         return self._held
 
-    def end(self, uid: str, seconds: float) -> None:
+    def end(self, uid: str, seconds: float, prepare: float = 0.0) -> None:
         """The node goes down: end the pod within so many seconds, and do not start it again.
 
-        Needs no API server. Where the pod is ending already, a shorter time overtakes.
+        It is asked to end after `prepare` of them. Needs no API server. Where the pod is ending already, a
+        shorter time overtakes.
         """
         held = self._held.get(uid)
         if held is None:
             return
-        deadline = self._clock.monotonic() + seconds
-        if held.end is None or deadline < held.end.deadline:
-            held.end = PodEnd(deadline)
-        self._stop_due(held)
-        self._add(held.key)
+        now = self._clock.monotonic()
+        wanted = PodEnd(now + prepare, now + seconds)
+        if held.end is not None:
+            sooner = min(held.end.start, wanted.start), min(held.end.deadline, wanted.deadline)
+            wanted = PodEnd(*sooner)
+        held.end = wanted
+        held.spawn(self._end_later(held, prepare), "end with the node")
+
+    def spare(self) -> None:
+        """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
+        now = self._clock.monotonic()
+        for held in self._held.values():
+            if held.end is not None and not held.end.begun(now):
+                held.end = None
+
+    async def _end_later(self, held: HeldPod, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        if self._ends(held):
+            self._stop_due(held)
+            self._add(held.key)
+
+    def _ends(self, held: HeldPod) -> bool:
+        return held.end is not None and held.end.begun(self._clock.monotonic())
 
     async def stop_all(self) -> None:
         """End every container, quickly: the machine goes down as far as the pods are concerned."""
@@ -158,9 +177,9 @@ class PodReconciler:
             return Done()
         now = self._clock.now()
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
-        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=held.end is not None)
+        steps = Plan() if idle else plan(held.pod, held.progress, now, ending=self._ends(held))
         held.phase = held.phase or steps.phase
-        if held.end is not None and not held.progress.busy:
+        if self._ends(held) and not held.progress.busy:
             held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
         for name in steps.start:
             self.containers.start(held, name)
@@ -227,7 +246,7 @@ class PodReconciler:
             wanted = held.pod.status if held.pod.terminal else rejected_status(now)
         else:
             wanted = status_of(
-                held.pod, held.progress, held.where, now, held.phase, shutdown=held.end is not None
+                held.pod, held.progress, held.where, now, held.phase, shutdown=self._ends(held)
             )
         patch = status_patch(held.pod.status, wanted, meta.uid)
         if patch is None:
@@ -280,7 +299,7 @@ class PodReconciler:
         return EndCause(message, min(own, left), reason=given or EVICTION)
 
     def _wake(self, held: HeldPod) -> None:
-        if held.end is not None:
+        if self._ends(held):
             self._stop_due(held)
         self.changed()
         self._add(held.key)

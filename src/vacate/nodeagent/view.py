@@ -90,6 +90,7 @@ class AgentPodSpec(Projection, frozen=True):
     readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
     priority: int | None = None
+    eviction_interceptors: list[Obj] = msgspec.field(default_factory=list)
     security_context: Obj | None = None
 
 

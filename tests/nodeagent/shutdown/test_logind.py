@@ -147,3 +147,31 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
         assert 6.0 <= high["term"] - low["term"] <= 6.4 + LATE
         assert "end" in high
         assert down - low["term"] <= 10.0 + LATE
+
+
+def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 12, 1000: 20}) as node:
+        node.run_pod("plain", 0)
+        node.run_pod("unprepared", 0, grace=2, interceptor="silent.example.com")
+        node.run_pod("prepared", 1000, grace=2, interceptor="backup.example.com")
+        node.machine.power_off()
+        until(lambda: "end" in node.said("plain"))
+        request = until(lambda: node.request_of("unprepared"))
+        assert request is not None
+        assert [one["name"] for one in request["spec"]["requesters"]] == ["laptop.shutdown.vacate.dev"]
+        until(lambda: "vacate.dev/shutdown-deadline" in request_annotations(node, "unprepared"))
+        assert node.request_of("prepared") is None
+        until(lambda: "term" in node.said("unprepared"), 60)
+        asked, first = node.said("unprepared")["term"], node.said("plain")["term"]
+        assert 10.0 <= asked - first + 0.5 <= 10.5 + LATE  # nobody came: ended when its own time began
+        until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
+        begun = time.time()
+        node.complete_turn("prepared")
+        until(lambda: "term" in node.said("prepared"))
+        assert node.said("prepared")["term"] - begun <= 5.0 + LATE  # long before the bucket's end
+        off_at(node.machine)
+
+
+def request_annotations(node: ShutdownNode, name: str) -> Obj:
+    found: Obj = (node.request_of(name) or {}).get("metadata", {}).get("annotations", {})
+    return found

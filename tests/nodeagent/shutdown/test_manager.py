@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -263,7 +263,10 @@ def test_hundreds_of_pods_random_buckets_and_faults(number: int, seed: int | Non
         buckets = [Bucket(one, float(integer(dice, 0, 60))) for one in values]
         buckets.append(Bucket(200000, 10.0))
         pods = [
-            pod(f"p{index}", integer(dice, -2000, 250000), dice.uniform(0, 90))
+            replace(
+                pod(f"p{index}", integer(dice, -2000, 250000), dice.uniform(0, 90)),
+                interceptors=dice.uniform(0, 1) < 0.2,
+            )
             for index in range(integer(dice, 1, 300))
         ]
         place = machine(sim, buckets, pods, **{one.uid: dice.uniform(0, 120) for one in pods})

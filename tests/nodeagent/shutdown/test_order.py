@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +66,13 @@ def test_an_agent_that_was_away_goes_on_with_the_time_that_is_left() -> None:
         ("slow", 0),
         ("next", 80),
     ]
+
+
+def test_interceptors_have_the_bucket_without_the_pods_own_time_and_at_least_half() -> None:
+    pods = [replace(pod("quick", 0, 10), interceptors=True), replace(pod("slow", 0, 99), interceptors=True)]
+    shutdown, orders = advance(Shutdown(group_pods([Bucket(0, 60)], pods), 0.0), 0.0, ())
+    assert [(one.prepare, one.seconds) for one in orders] == [(50, 60), (30, 60)]
+    assert [(one.prepare, one.seconds) for one in resume(shutdown, 40.0, ())] == [(10, 20), (0, 20)]
 
 
 def test_times_are_shortened_in_proportion_when_logind_grants_less() -> None:

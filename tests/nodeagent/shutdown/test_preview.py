@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.cluster_process import ClusterProcess, environment, running_cluster
-from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
-from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.preview import preview
 
 CONFIG = """\
@@ -24,17 +25,19 @@ shutdownGracePeriodByPodPriority:
 """
 
 
+HOW_TO = (Path(__file__).parents[3] / "docs/how-to/shut-down-in-order.md").read_text()
+
+
 @pytest.mark.unit
-def test_buckets_pods_and_times() -> None:
-    config = ShutdownConfig((Bucket(0, 60), Bucket(1000, 120), Bucket(100000, 10)), "")
-    pods = [ShutdownPod("1", "shop", "web", 5, 30), ShutdownPod("2", "kube-system", "dns", 200000, 30)]
-    assert preview("laptop", config, pods) == [
-        "node/laptop: 2 pods end within 1m10s; logind must allow a delay of 191s (InhibitDelayMaxSec)",
-        "BUCKET  PERIOD  LATEST START  POD              PRIORITY  GRACE  ALLOTTED",
-        "0       1m      +0s           shop/web         5         30s    30s",
-        "1000    2m      -             none: skipped",
-        "100000  10s     +1m           kube-system/dns  200000    30s    10s",
+def test_the_how_to_shows_what_its_configuration_does() -> None:
+    config = read_config(yaml.safe_load(HOW_TO.partition("```yaml\n")[2].partition("```")[0]))
+    pods = [
+        ShutdownPod("1", "shop", "web", 5, 30),
+        ShutdownPod("2", "shop", "db", 10, 20, interceptors=True),
+        ShutdownPod("3", "kube-system", "dns", 200000, 30),
     ]
+    shown = HOW_TO.partition("$ vacate node shutdown laptop --dry-run --config kubelet.yaml\n")[2]
+    assert preview("laptop", config, pods) == shown.partition("```")[0].splitlines()
 
 
 @pytest.mark.unit

@@ -50,6 +50,12 @@ class Group:
         """The time allotted to the pod: the lesser of the bucket's and its own."""
         return min(self.bucket.seconds, pod.grace_seconds)
 
+    def prepare_of(self, pod: ShutdownPod) -> float:
+        """How long interceptors have: the bucket's time without the pod's own, and at least half of it."""
+        if not pod.interceptors:
+            return 0.0
+        return self.bucket.seconds - min(pod.grace_seconds, self.bucket.seconds / 2)
+
 
 def group_pods(buckets: Sequence[Bucket], pods: Iterable[ShutdownPod]) -> tuple[Group, ...]:
     """Every pod in its bucket, buckets in the order in which they end. Empty ones are there, too."""

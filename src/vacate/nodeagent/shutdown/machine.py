@@ -13,11 +13,12 @@ from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod
 
 @dataclass(frozen=True, slots=True)
 class EndPod:
-    """An order: this pod ends now, and has so many seconds for it."""
+    """An order: this pod has so many seconds to end. Its interceptors have the first `prepare` of them."""
 
     pod: ShutdownPod
     seconds: float
     bucket: int  # its priority value
+    prepare: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,14 @@ def _orders(shutdown: Shutdown, index: int, now: float, gone: Collection[str]) -
     for pod in group.pods:
         if pod.uid in gone:
             continue
-        until = (
-            min(shutdown.entered + group.grace_of(pod), shutdown.deadline) if index == shutdown.index else now
-        )
-        made.append(EndPod(pod, max(until - now, 0.0), group.bucket.priority))
+        if index < shutdown.index:  # its time is over
+            made.append(EndPod(pod, 0.0, group.bucket.priority))
+            continue
+        start = shutdown.entered + group.prepare_of(pod)
+        until = min(start + group.grace_of(pod), shutdown.deadline)
+        if pod.interceptors:
+            start, until = min(start, shutdown.deadline), shutdown.deadline
+        left = max(until - now, 0.0)
+        prepare = min(max(start - now, 0.0), left)
+        made.append(EndPod(pod, left, group.bucket.priority, prepare))
     return made

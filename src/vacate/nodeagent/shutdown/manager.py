@@ -177,6 +177,7 @@ class ShutdownManager:
 
     def _cancel(self) -> None:
         log.warning("the shutdown was cancelled: no further pod is ended")
+        self._pods.cancel()
         if self.record.shutdown is not None:
             self._save(self.record.closed(CANCELLED, self._clock.now()))
         else:

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vacate.eviction.registration import registered_names
 from vacate.nodeagent.adopt import GRACE, PRIORITY
 from vacate.nodeagent.held import HeldPod
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import EndPod
-from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS
+from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS, AgentPod
 
 
 class AgentPods:
     """Ends pods by the agent's own way of ending them, with less time where the shutdown grants less."""
 
-    def __init__(self, pods: PodReconciler) -> None:
+    def __init__(self, pods: PodReconciler, requests: ShutdownRequests) -> None:
         self._pods = pods
+        self._requests = requests
 
     def running(self) -> list[ShutdownPod]:
         """Every pod that has a process or would get one."""
         return [_described(one) for one in self._pods.held.values() if _is_active(one)]
 
     def end(self, order: EndPod) -> None:
-        """Begin to end it."""
-        self._pods.end(order.pod.uid, order.seconds)
+        """Begin to end it; interceptors are asked first, where they have time."""
+        pod, seconds = order.pod, order.seconds
+        self._pods.end(pod.uid, seconds, order.prepare)
+        if order.prepare > 0:
+            grace = min(pod.grace_seconds, seconds)
+            self._requests.request(pod, seconds, lambda: self._pods.end(pod.uid, grace))
+
+    def cancel(self) -> None:
+        """Leave alone what was not asked to end, and take back its requests."""
+        self._pods.spare()
+        self._requests.withdraw_all()
 
     def gone(self, uids: Iterable[str]) -> set[str]:
         """Those without a process."""
@@ -62,7 +74,14 @@ def _described(held: HeldPod) -> ShutdownPod:
         priority, grace = held.pod.spec.priority or 0, held.pod.grace_seconds
     else:
         priority, grace = _integer(held.labels.get(PRIORITY)), _seconds(held.labels.get(GRACE))
-    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace)
+    intercepted = held.pod is not None and has_interceptors(held.pod)
+    return ShutdownPod(held.uid, held.key.namespace, held.key.name, priority, grace, intercepted)
+
+
+def has_interceptors(pod: AgentPod) -> bool:
+    """Whether someone is registered to prepare the pod's end, by its spec or by annotations."""
+    annotations = {"metadata": {"annotations": dict(pod.metadata.annotations)}}
+    return bool(pod.spec.eviction_interceptors or registered_names(annotations))
 
 
 def _integer(text: str | None) -> int:

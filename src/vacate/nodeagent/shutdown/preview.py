@@ -10,7 +10,7 @@ from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS
 
-_HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "ALLOTTED")
+_HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "INTERCEPTORS", "ALLOTTED")
 
 
 def preview(node: str, config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> list[str]:
@@ -37,7 +37,7 @@ def preview(node: str, config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> l
 def _rows(group: Group, latest: float) -> list[tuple[str, ...]]:
     bucket, period = str(group.bucket.priority), format_duration(group.bucket.seconds)
     if not group.pods:
-        return [(bucket, period, "-", "none: skipped", "", "", "")]
+        return [(bucket, period, "-", "none: skipped", "", "", "", "")]
     return [
         (
             bucket,
@@ -46,7 +46,8 @@ def _rows(group: Group, latest: float) -> list[tuple[str, ...]]:
             one.key,
             str(one.priority),
             format_duration(one.grace_seconds),
-            format_duration(group.grace_of(one)),
+            format_duration(group.prepare_of(one)) if one.interceptors else "-",
+            format_duration(min(group.grace_of(one), group.bucket.seconds - group.prepare_of(one))),
         )
         for one in group.pods
     ]

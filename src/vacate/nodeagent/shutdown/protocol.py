@@ -81,6 +81,10 @@ class NodePods(Protocol):
         """Begin to end a pod. Where that is under way, a shorter time overtakes."""
         ...
 
+    def cancel(self) -> None:
+        """The shutdown is off: leave alone every pod that was not asked to end yet."""
+        ...
+
     def gone(self, uids: Iterable[str]) -> set[str]:
         """Which of these pods have no process left."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.shutdowndeadline import shutdown_deadline
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import Clock
@@ -41,6 +42,11 @@ class EvictionContext:
     def clock(self) -> Clock:
         """The clock to read and to sleep by; virtual in simulations."""
         return self._turn.clock
+
+    @property
+    def ends_at(self) -> dt.datetime | None:
+        """When the pod is ended whatever the interceptors do, since its node shuts down; None otherwise."""
+        return shutdown_deadline(self.request.metadata.annotations)
 
     @property
     def end_reason(self) -> TurnEndReason | None:

@@ -44,6 +44,11 @@ class EvictionContext:
         return self._leave.request
 
     @property
+    def ends_at(self) -> dt.datetime | None:
+        """When the pod is ended whatever the interceptors do, since its node shuts down; None otherwise."""
+        return self._leave.ends_at
+
+    @property
     def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts."""
         return self._leave.end_reason
