@@ -29,7 +29,7 @@ in_example rollout status deployment/web --timeout=60s
 in_example get pods -o wide
 kubectl uncordon "$node"
 
-say "A pod that is slow to leave"
+say "A pod that is slow to terminate"
 in_example apply -f slow.yaml
 in_example wait --for=condition=Ready pod/slow --timeout=60s
 in_example delete pod slow --wait=false

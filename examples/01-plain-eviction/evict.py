@@ -1,4 +1,4 @@
-"""Asks that a pod leave, and waits until it has: python evict.py POD NAMESPACE."""
+"""Requests the eviction of a pod and waits for the result: python evict.py POD NAMESPACE."""
 
 import sys
 
@@ -8,7 +8,7 @@ pod, namespace = sys.argv[1:3]
 
 with Requester("example.vacate.dev") as requester:
     request = requester.request(pod, namespace, reason="to show how it is done")
-    print(f"asked that pod {pod} leave", flush=True)
+    print(f"requested the eviction of pod {pod}", flush=True)
     result = requester.wait(request)
     for turn in result.history:
         print(f"{turn.interceptor}: {turn.result}", flush=True)

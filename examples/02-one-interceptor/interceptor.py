@@ -1,4 +1,4 @@
-"""Backs a database up before its pod leaves."""
+"""Backs a database up before its pod is evicted."""
 
 import asyncio
 from datetime import timedelta

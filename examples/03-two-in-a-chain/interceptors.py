@@ -1,4 +1,4 @@
-"""Two who prepare a pod's leave: first its traffic goes elsewhere, then its logs are kept."""
+"""Two interceptors of a pod: first its traffic goes elsewhere, then its logs are archived."""
 
 import asyncio
 

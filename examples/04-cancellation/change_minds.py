@@ -1,4 +1,4 @@
-"""Asks that two pods leave, and then would rather have them stay: python change_minds.py NAMESPACE."""
+"""Requests the eviction of two pods, and cancels it: python change_minds.py NAMESPACE."""
 
 import sys
 
@@ -15,7 +15,7 @@ with Requester("example.vacate.dev") as requester:
                 break
         try:
             if requester.withdraw(request):
-                print(f"requester: {pod} need not leave any more", flush=True)
+                print(f"requester: the eviction of {pod} is cancelled", flush=True)
         except CancellationForbidden as error:
             print(f"requester: {error}", flush=True)
         result = requester.wait(request)

@@ -1,4 +1,4 @@
-"""A worker that intercepts its own eviction: asked to leave, it takes no new jobs and finishes its last."""
+"""A worker that intercepts its own eviction: it takes no new jobs and finishes its last one."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""The tutorial and the guide about pods that leave do what they say."""
+"""The tutorial and the guide about evictions show what is printed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_kubectl_finds_the_plugin(tmp_path: Path, around: dict[str, str]) -> Non
     show, wrong = run_all(
         [
             Command("kubectl vacate explain --help"),
-            Command("kubectl vacate status x y 2>&1 -w -o json || true"),
+            Command("kubectl vacate status -A -n default 2>&1 || true"),
         ],
         tmp_path,
         around,
