@@ -10,6 +10,8 @@ from vacate.errors import ConfigError
 KNOWN_GATES: Mapping[str, bool] = {
     # Pod.spec.evictionInterceptors, and the EvictionRequest API that reads it.
     "EvictionRequestAPI": True,
+    # The Evacuation API, an earlier form of the EvictionRequest API, and its controller.
+    "EvacuationAPI": False,
     # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
     "NodeMaintenance": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.

@@ -23,6 +23,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
 from vacate.api.types import apps, core, policy
+from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -31,6 +32,8 @@ from vacate.crds.schema import structure
 from vacate.crds.schema.formats import is_date_time, matches
 from vacate.embedded.controllers.kinds import MetadataOnly
 from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.eviction.dialects.evacuation.translation import EvacuationRecord
+from vacate.features import parse_feature_gates
 from vacate.nodeagent.view import AgentPod
 
 pytestmark = pytest.mark.unit
@@ -48,6 +51,7 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.REPLICASETS: (apps.ReplicaSet,),
     kinds.DEPLOYMENTS: (apps.Deployment,),
     kinds.EVICTIONREQUESTS: (EvictionRequest,),
+    kinds.EVACUATIONS: (Evacuation,),
     kinds.NODEMAINTENANCES: (NodeMaintenance,),
 }
 TIMES = (
@@ -140,7 +144,7 @@ async def accepted(server: Embedded, kind: Kind, obj: Obj, path: tuple[str, ...]
 @pytest.mark.parametrize("kind", PROJECTIONS, ids=lambda kind: kind.kind)
 async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
     taken = 0
-    async with embedded() as server:
+    async with embedded(gates=parse_feature_gates("EvacuationAPI=true")) as server:
         server.clock.moment = NOW
         await server.seed(kinds.NAMESPACES, namespace("shop"))
         await server.seed(kinds.PODS, copy.deepcopy(RUNNING["web"]))
@@ -163,7 +167,7 @@ async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
 
 
 def test_every_projection_is_looked_at() -> None:
-    known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly}
+    known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly, EvacuationRecord}
     assert {one for one in _below(Projection) if "metadata" in one.__struct_fields__} - known == set()
 
 

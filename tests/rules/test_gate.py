@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.eviction_words import A, active, ask, found, on_paper, running_pod
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
 from vacate.features import FeatureGates, parse_feature_gates
@@ -14,6 +14,7 @@ from vacate.sim.cluster import World
 pytestmark = pytest.mark.sim
 
 CLOSED, OPEN = parse_feature_gates("EvictionRequestAPI=false"), FeatureGates()
+ALL_OPEN = parse_feature_gates("EvacuationAPI=true")
 
 
 def test_closed_it_is_not_served_and_loses_nothing() -> None:
@@ -34,5 +35,6 @@ def test_closed_it_is_not_served_and_loses_nothing() -> None:
 
 
 def test_nothing_else_is_gated() -> None:
-    assert served_kinds(OPEN) == SERVED_KINDS
-    assert [kind for kind in SERVED_KINDS if kind not in served_kinds(CLOSED)] == [EVICTIONREQUESTS]
+    assert served_kinds(ALL_OPEN) == SERVED_KINDS
+    assert [kind for kind in SERVED_KINDS if kind not in served_kinds(OPEN)] == [EVACUATIONS]
+    assert [kind for kind in served_kinds(OPEN) if kind not in served_kinds(CLOSED)] == [EVICTIONREQUESTS]

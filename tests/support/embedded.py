@@ -26,6 +26,7 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Key, Scope
 from vacate.entropy import seeded_entropy
+from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.wire.message import Peer, Request
 
@@ -72,12 +73,14 @@ class Answer:
 class Embedded:
     """The server, its store and its clock; objects are seeded past admission."""
 
-    def __init__(self, store: Store, log: MemoryLog, clock: StillClock) -> None:
+    def __init__(
+        self, store: Store, log: MemoryLog, clock: StillClock, gates: FeatureGates | None = None
+    ) -> None:
         self.store = store
         self.log = log
         self.clock = clock
         authorizer = Authorizer(StoredRbac(store))
-        self.registry = Storage(store, clock, seeded_entropy(1), authorizer)
+        self.registry = Storage(store, clock, seeded_entropy(1), authorizer, gates=gates or FeatureGates())
         self.server = ApiServer(self.registry, Authenticator(), Metrics())
 
     async def ask(
@@ -123,13 +126,13 @@ class Embedded:
 
 
 @asynccontextmanager
-async def embedded(*, slow: int = 0) -> AsyncIterator[Embedded]:
+async def embedded(*, slow: int = 0, gates: FeatureGates | None = None) -> AsyncIterator[Embedded]:
     """A server with the namespace `d`; a slow log lets others run that often before each commit."""
     clock = StillClock()
     log = MemoryLog(clock=clock, latency=lambda: float(slow))
     store = Store(log, project)
     await store.open()
-    server = Embedded(store, log, clock)
+    server = Embedded(store, log, clock, gates)
     await server.seed(NAMESPACES, namespace("d"))
     try:
         yield server

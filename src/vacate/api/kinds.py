@@ -138,6 +138,10 @@ EVICTIONREQUESTS = Kind(
     "evictionrequest", namespaced=True, short_names=("evreq",), subresources=(_STATUS,), custom=True,
     gate="EvictionRequestAPI",
 )  # fmt: skip
+EVACUATIONS = Kind(
+    "evacuation.coordination.k8s.io", "v1alpha1", "Evacuation", "evacuations", "evacuation", namespaced=True,
+    short_names=("evac",), subresources=(_STATUS,), custom=True, gate="EvacuationAPI",
+)  # fmt: skip
 NODEMAINTENANCES = Kind(
     "vacate.dev", "v1alpha1", "NodeMaintenance", "nodemaintenances", "nodemaintenance", namespaced=False,
     short_names=("nm",), subresources=(_STATUS,), custom=True, gate="NodeMaintenance",

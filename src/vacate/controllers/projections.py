@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from vacate.admission.pods.workloads import REGISTERED
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
@@ -60,9 +60,14 @@ def project_pod(pod: Pod) -> Pod:
 
 
 def project_request(request: EvictionRequest) -> EvictionRequest:
-    """All that the process depends on, and the conditions of others, which travel along in patches."""
+    """All that the process depends on, and the conditions of others, which travel along in patches.
+
+    Finalizers matter only where they name requesters.
+    """
     meta = _request_meta(request.metadata)
-    return EvictionRequest(
+    if request.kind is EVACUATIONS:
+        meta = replace(meta, finalizers=request.metadata.finalizers)
+    return type(request)(
         metadata=meta, spec=_request_spec(request.spec, meta.name), status=_request_status(request.status)
     )
 
@@ -229,5 +234,6 @@ PROJECTIONS: Mapping[str, Projection[Any]] = {
     EVICTIONREQUESTS.resource: project_request,
     DEPLOYMENTS.resource: project_deployment,
     REPLICASETS.resource: project_replicaset,
+    EVACUATIONS.resource: project_request,
 }
 """By resource; a controller that reads another field of these kinds adds it to the projection."""

@@ -6,6 +6,7 @@ from vacate.admission.strategy import KindStrategy
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 
@@ -41,7 +42,7 @@ EVICTIONREQUEST = Declaration(
     name_schema={"type": "string", "description": "The UID of the pod.", "maxLength": 253},
 )
 
-DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, NODEMAINTENANCE)
+DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, EVACUATION, NODEMAINTENANCE)
 """Every kind of Vacate's own. A new one is a folder beside this file and an entry here."""
 
 STRATEGIES: dict[Kind, KindStrategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}

@@ -39,8 +39,8 @@ def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaratio
 
 
 def definitions(allowed_interceptors: Sequence[str] = ()) -> list[Obj]:
-    """The definitions of all kinds of Vacate's own."""
-    return [definition(allowed_interceptors, one) for one in DECLARATIONS]
+    """The definitions of the kinds that an installation has."""
+    return [definition(allowed_interceptors, one) for one in DECLARATIONS if one.installed]
 
 
 def definition_for(kind: Kind) -> Obj:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, duplicate, forbidden, invalid, required
 from vacate.api.names import dns1123_subdomain
@@ -44,10 +44,13 @@ class Registration:
 
     interceptors: tuple[str, ...] = ()
     field_errors: tuple[FieldError, ...] = ()
+    entries: tuple[Entry, ...] = ()  # where they are registered by annotations
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
+    """One annotation that registers an interceptor, or what stands for it."""
+
     path: str
     name: str
     value: str
@@ -65,6 +68,18 @@ def resolve(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
         if any(key.startswith((f"{prefix}/{_PRIORITY}", f"{prefix}/{_HASH}")) for key in annotations):
             return _registered(prefix, annotations, allowed)
     return Registration()
+
+
+def resolve_evacuators(pod: Obj, allowed: Sequence[str] = ()) -> Registration:
+    """The evacuators of a pod, with priorities and roles; else its interceptors, in the same order."""
+    found = _registered(PREFIXES[1], annotations_of(pod), allowed)
+    if found.entries or found.field_errors:
+        return found
+    others = resolve(pod, allowed)
+    named = others.entries or tuple(
+        Entry("", name, "", priority, "") for priority, name in enumerate(others.interceptors)
+    )
+    return replace(others, entries=named)
 
 
 def registered_names(pod: Obj) -> tuple[str, ...]:
@@ -128,17 +143,17 @@ def _registered(prefix: str, annotations: Mapping[str, str], allowed: Sequence[s
         *_count_errors(entries),
     ]
     ordered = sorted(entries, key=lambda one: (one.priority or 0, one.name))
-    return Registration(tuple(one.name for one in ordered), tuple(field_errors))
+    return Registration(tuple(one.name for one in ordered), tuple(field_errors), tuple(ordered))
 
 
-def _entry(prefix: str, key: str, value: str, annotations: Mapping[str, str]) -> _Entry:
+def _entry(prefix: str, key: str, value: str, annotations: Mapping[str, str]) -> Entry:
     number, _, role = value.partition("/")
     priority = int(number) if _DIGITS.fullmatch(number) and int(number) <= MAX_PRIORITY else None
     name = annotations.get(f"{prefix}/{_HASH}{key}", key)
-    return _Entry(f"metadata.annotations[{prefix}/{_PRIORITY}{key}]", name, value, priority, role)
+    return Entry(f"metadata.annotations[{prefix}/{_PRIORITY}{key}]", name, value, priority, role)
 
 
-def _entry_errors(entries: Sequence[_Entry], allowed: Sequence[str]) -> Iterator[FieldError]:
+def _entry_errors(entries: Sequence[Entry], allowed: Sequence[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for one in entries:
         yield from _name_errors(one, allowed)
@@ -150,7 +165,7 @@ def _entry_errors(entries: Sequence[_Entry], allowed: Sequence[str]) -> Iterator
             yield invalid(one.path, one.value, detail)
 
 
-def _name_errors(one: _Entry, allowed: Sequence[str]) -> Iterator[FieldError]:
+def _name_errors(one: Entry, allowed: Sequence[str]) -> Iterator[FieldError]:
     for complaint in dns1123_subdomain(one.name):
         yield invalid(one.path, one.name, complaint)
     if reserved_name(one.name, allowed):
@@ -165,7 +180,7 @@ def _unused_hashes(prefix: str, annotations: Mapping[str, str]) -> Iterator[Fiel
             yield required(f"metadata.annotations[{other}]", f"must be given together with {key}")
 
 
-def _role_errors(entries: Sequence[_Entry]) -> Iterator[FieldError]:
+def _role_errors(entries: Sequence[Entry]) -> Iterator[FieldError]:
     controllers = [one for one in entries if one.role == CONTROLLER]
     for one in controllers[1:]:
         yield forbidden(one.path, f"only one interceptor may have the role {CONTROLLER}")
@@ -180,7 +195,7 @@ def _role_errors(entries: Sequence[_Entry]) -> Iterator[FieldError]:
             yield invalid(one.path, one.priority, detail)
 
 
-def _count_errors(entries: Sequence[_Entry]) -> Iterator[FieldError]:
+def _count_errors(entries: Sequence[Entry]) -> Iterator[FieldError]:
     others = sum(one.role != CONTROLLER for one in entries)
     if others >= MAX_INTERCEPTORS:
         detail = (

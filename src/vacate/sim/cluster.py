@@ -92,6 +92,7 @@ class World:
         self.nodes = Process("nodes", self.network, self._nodes)
         self.evictions = Process("evictions", self.network, self._evictions)
         self._processes = [self.nodes, self.controllers, self.scheduler]
+        self._evicting = [one for one in settings.evictions if one.is_enabled(settings.gates)]
         if settings.evictions and settings.gates.enabled("EvictionRequestAPI"):
             self._processes.append(self.evictions)
         self._pool: NodePool | None = None
@@ -230,7 +231,7 @@ class World:
     def _evictions(self) -> Manager:
         link = self._link("evictions", EVICTION_CONTROLLER)
         around = self._around("evictions")
-        return component_manager(link, "vacate-manager", self.settings.evictions, around, PROJECTIONS)
+        return component_manager(link, "vacate-manager", self._evicting, around, PROJECTIONS)
 
     def _nodes(self) -> Manager:
         link = self._link("nodes", node("simulated"))

@@ -32,6 +32,11 @@ class ControllerDescriptor:
     kinds: tuple[Kind, ...] = ()  # kinds of our own that must be served
     rules: tuple[Rule, ...] = ()  # rights beyond recording Events
 
+    def is_enabled(self, gates: FeatureGates) -> bool:
+        """Whether its gate is open, and those of the kinds that it needs."""
+        needed = (self.gate, *(kind.gate for kind in self.kinds))
+        return all(gates.enabled(gate) for gate in needed if gate)
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:

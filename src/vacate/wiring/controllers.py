@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, Kind
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.eviction.controller import build as eviction_request
+from vacate.controllers.eviction.controller import build_evacuation as evacuation
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
+from vacate.crds.catalogue import declaration_of
 from vacate.features import FeatureGates
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
@@ -53,6 +55,21 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             # Whoever changes requesters needs the right to delete the pod.
             rule("delete", CORE, "pods"),
+        ),
+    ),
+    ControllerDescriptor(
+        "evacuation-controller",
+        evacuation,
+        gate="EvacuationAPI",
+        kinds=(EVACUATIONS,),
+        rules=(
+            # It removes the finalizers of instigators, and the object, when the evacuation is over.
+            rule(f"{READ} patch delete", EVACUATIONS.group, EVACUATIONS.plural),
+            rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
+            # Whoever changes or deletes an Evacuation needs the right to delete the pod.
+            rule(f"{READ} delete", CORE, "pods"),
+            rule("create", CORE, "pods/eviction"),
+            rule("list watch", "policy", "poddisruptionbudgets"),
         ),
     ),
     ControllerDescriptor(
@@ -115,13 +132,20 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
 
 def enabled(gates: FeatureGates) -> tuple[ControllerDescriptor, ...]:
     """The controllers whose gates are open, and those of the kinds that they need."""
-    return tuple(one for one in CONTROLLERS if all(map(gates.enabled, _gates_of(one))))
+    return tuple(one for one in CONTROLLERS if one.is_enabled(gates))
 
 
-def _gates_of(row: ControllerDescriptor) -> list[str]:
-    return [gate for gate in (row.gate, *(kind.gate for kind in row.kinds)) if gate]
+def _is_installed(kind: Kind) -> bool:
+    declared = declaration_of(kind)
+    return declared is None or declared.installed
 
 
-def rules(controllers: Sequence[ControllerDescriptor] = CONTROLLERS) -> tuple[Rule, ...]:
+INSTALLED: Sequence[ControllerDescriptor] = tuple(
+    one for one in CONTROLLERS if all(map(_is_installed, one.kinds))
+)
+"""The controllers whose kinds an installation defines."""
+
+
+def rules(controllers: Sequence[ControllerDescriptor] = INSTALLED) -> tuple[Rule, ...]:
     """All rights that these controllers need together, each once, in the order of the list."""
     return tuple(dict.fromkeys([*(one for row in controllers for one in row.rules), EVENTS]))

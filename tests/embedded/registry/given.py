@@ -89,6 +89,10 @@ VALID: dict[Kind, Obj] = {
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
     kinds.NODEMAINTENANCES: {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}},
+    kinds.EVACUATIONS: {
+        "metadata": {"name": f"{POD_UID}-web", "namespace": "shop"},
+        "spec": {"podRef": {"name": "web", "uid": POD_UID}, "progressDeadlineSeconds": 1800},
+    },
     kinds.EVICTIONREQUESTS: {
         "metadata": {"name": POD_UID, "namespace": "shop"},
         "spec": {

@@ -200,9 +200,13 @@ def settings_of(
     monitoring: bool,
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
-    parse_feature_gates(feature_gates)
     if bridge_namespaces and not eviction_bridge:
         raise click.UsageError("--bridge-namespaces: has no meaning without --eviction-bridge; give it too")
+    if parse_feature_gates(feature_gates).enabled("EvacuationAPI"):
+        raise click.UsageError(
+            "--feature-gates: EvacuationAPI=true is for the embedded cluster (vacate up): "
+            "an installation does not serve Evacuations yet"
+        )
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
     if client_names and client_ca is None:

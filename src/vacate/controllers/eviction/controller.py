@@ -24,6 +24,7 @@ from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.totals import RequestTotals
 from vacate.errors import Conflict, NotFound
 from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.patches import (
@@ -88,11 +89,17 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     budgets.subscribe(waker.see_budget)
     pods.subscribe(waker.see_pod)
     queue = dialect.kind.plural
-    deps.metrics.show(f"{queue} in total", RequestTotals(requests.reader))
+    prefix = "vacate" if dialect is EVICTION_REQUEST else f"vacate_{dialect.terms.request}"
+    deps.metrics.show(f"{queue} in total", RequestTotals(requests.reader, prefix))
     if deps.metrics.per_request:
         open_requests = OpenRequests(requests.reader, reconciler.attempts.accepted_count, dialect.terms)
         deps.metrics.show(queue, open_requests)
     return controller
+
+
+def build_evacuation(deps: Deps) -> Controller:
+    """The controller of Evacuations."""
+    return build(deps, dialect=EVACUATION)
 
 
 def _matters(old: Pod | None, new: Pod | None) -> bool:

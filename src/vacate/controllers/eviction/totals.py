@@ -26,40 +26,41 @@ OTHERS = "other"
 class RequestTotals:
     """A collector over the requests that are not complete."""
 
-    def __init__(self, requests: Reader[EvictionRequest]) -> None:
+    def __init__(self, requests: Reader[EvictionRequest], prefix: str = "vacate") -> None:
         self._requests = requests
+        self._prefix = prefix  # of the names of its series
 
     def collect(self) -> Iterator[Metric]:
         """All families, from one pass over the cache, which the first of them makes step by step."""
-        totals = _Totals(self._requests.list())
+        totals, prefix = _Totals(self._requests.list()), self._prefix
         yield _Family(
-            "vacate_open_requests", "Eviction requests that are not complete.", totals, lambda: totals.open
+            f"{prefix}_open_requests", "Eviction requests that are not complete.", totals, lambda: totals.open
         )
         yield _Family(
-            "vacate_refused_requests", "Those whose eviction was refused.", totals, lambda: totals.refused
+            f"{prefix}_refused_requests", "Those whose eviction was refused.", totals, lambda: totals.refused
         )
         yield _Family(
-            "vacate_most_refusals",
+            f"{prefix}_most_refusals",
             "Refusals of the one refused most often.",
             totals,
             lambda: totals.most_refusals,
         )
         yield _Family(
-            "vacate_requester_requests",
+            f"{prefix}_requester_requests",
             "Open requests, by requester.",
             totals,
             lambda: _frequent(totals.requesters),
             "requester",
         )
         yield _Family(
-            "vacate_interceptor_turns",
+            f"{prefix}_interceptor_turns",
             "Pods with which an interceptor is busy.",
             totals,
             lambda: _frequent(totals.turns),
             "interceptor",
         )
         yield _Family(
-            "vacate_interceptor_oldest_turn_seconds",
+            f"{prefix}_interceptor_oldest_turn_seconds",
             "When the oldest turn that is under way began, in seconds since 1970.",
             totals,
             lambda: _oldest(totals.began, _frequent(totals.turns)),

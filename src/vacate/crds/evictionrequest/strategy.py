@@ -13,6 +13,7 @@ from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID, IGNORED_REGISTRATION
 from vacate.crds.evictionrequest import authority, spec, status
+from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.target import (
     live_pod,
     named_pod,
@@ -69,12 +70,13 @@ class EvictionRequestStrategy(KindStrategy):
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Rights first; then everything that the pod decides."""
         require_right_to_delete(obj, ctx)
+        refuse_second_request(self.kind, obj, ctx)
         obj["status"] = {"message": "", "evictionRequestCancellationPolicy": ALLOW}
         self._refuse_given_interceptors(obj, ctx)
-        _take_labels(obj, ctx)
-        _set_annotation(obj, ADMITTED_STAMP, "true")
+        take_labels(obj, live_pod(obj, ctx))
+        set_annotation(obj, ADMITTED_STAMP, "true")
         found = registration_of(obj, ctx)
-        _set_annotation(obj, IGNORED_REGISTRATION, _ignored(found))
+        set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
         if found.interceptors:
             child(obj, "spec")["interceptors"] = [{"name": name} for name in found.interceptors]
 
@@ -83,9 +85,9 @@ class EvictionRequestStrategy(KindStrategy):
         require_right_to_delete(old, ctx)
         keep(new, old, "status")
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
-            _set_annotation(new, key, dig(old, "metadata", "annotations", key))
+            set_annotation(new, key, dig(old, "metadata", "annotations", key))
         if not status.is_complete(old) and named_pod(new) == named_pod(old):
-            _take_labels(new, ctx)
+            take_labels(new, live_pod(new, ctx))
         count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
@@ -133,19 +135,19 @@ class EvictionRequestStrategy(KindStrategy):
             raise refusals.invalid(self.kind, name_of(obj), found)
 
 
-def _take_labels(obj: Obj, ctx: Context) -> None:
-    pod = live_pod(obj, ctx)
+def take_labels(obj: Obj, pod: Obj | None) -> None:
+    """Merge the labels of the pod into those of its request; the pod's win."""
     theirs = mapping(dig(pod, "metadata", "labels"))
     if theirs:
         metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
 
 
-def _ignored(found: Registration) -> str | None:
+def ignored_registration(found: Registration) -> str | None:
     """Why there are no interceptors although the pod names some."""
     return "; ".join(map(str, found.field_errors))[:_LONGEST_REASON] if found.field_errors else None
 
 
-def _set_annotation(obj: Obj, name: str, value: str | None) -> None:
+def set_annotation(obj: Obj, name: str, value: str | None) -> None:
     """What a user writes there does not count."""
     meta = metadata(obj)
     annotations = {key: text for key, text in mapping(meta.get("annotations")).items() if key != name}

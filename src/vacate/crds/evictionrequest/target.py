@@ -8,7 +8,7 @@ from vacate.admission.context import Context
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid, not_found
 from vacate.api.identity import Access, denial
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.eviction.registration import Registration, resolve
@@ -31,14 +31,14 @@ def named_pod(obj: Obj) -> Named:
     return Named(namespace_of(obj), text(ref.get("name")), text(ref.get("uid")))
 
 
-def require_right_to_delete(obj: Obj, ctx: Context) -> None:
+def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUESTS) -> None:
     """Whoever touches a request must be allowed to delete its pod; nothing is looked up before that."""
     pod = named_pod(obj)
     if not pod.name:
         return
     access = Access(ctx.user, "delete", PODS.group, PODS.version, PODS.plural, "", pod.namespace, pod.name)
     if not ctx.may(access):
-        raise status.forbidden(EVICTIONREQUESTS, name_of(obj), denial(access))
+        raise status.forbidden(kind, name_of(obj), denial(access))
 
 
 def live_pod(obj: Obj, ctx: Context) -> Obj | None:

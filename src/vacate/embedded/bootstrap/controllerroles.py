@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
+from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 from vacate.wiring.controllers import rules as product_rules
 
 CONTROLLER_PREFIX = "system:controller:"
@@ -88,7 +89,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
 EVICTION_CONTROLLER = "evictionrequest-controller"
 # Vacate's own decide who is evicted: they have an identity of their own, whose rights the controller manager
 # does not share. What they need stands in one list, from which an installation takes its role too.
-_EVICTION_RULES: tuple[Rule, ...] = product_rules()
+_EVICTION_RULES: tuple[Rule, ...] = product_rules(PRODUCT_CONTROLLERS)
 
 CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)
 """The controllers that have an identity of their own, by the names of their service accounts."""

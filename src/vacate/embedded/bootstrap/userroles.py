@@ -6,6 +6,7 @@ cluster gives.
 
 from __future__ import annotations
 
+from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, rule
 from vacate.embedded.apiserver.auth.rbacrules import FULL_AUTHORITY
@@ -87,6 +88,9 @@ _ADMIN = (
     rule(READ_WRITE, "rbac.authorization.k8s.io", "rolebindings roles"),
 )
 
+_VIEW_EVACUATIONS = rule(READ, EVACUATIONS.group, "evacuations evacuations/status")
+_EDIT_EVACUATIONS = rule(WRITE, EVACUATIONS.group, "evacuations")
+
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = (
     "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz",
@@ -118,6 +122,9 @@ def user_roles() -> list[Obj]:
         cluster_role("system:aggregate-to-admin", *_ADMIN, into="admin"),
         cluster_role("system:aggregate-to-edit", *_EDIT, into="edit"),
         cluster_role("system:aggregate-to-view", *_VIEW, into="view"),
+        # What installations do not define has no roles among theirs.
+        cluster_role("vacate:aggregate-evacuations-to-view", _VIEW_EVACUATIONS, into="view"),
+        cluster_role("vacate:aggregate-evacuations-to-edit", _EDIT_EVACUATIONS, into="edit"),
         # Beside the roles of Kubernetes, so that those stay what they are; the same as an installation has.
         *map(default_role, product_roles()),
     ]

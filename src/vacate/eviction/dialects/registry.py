@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from vacate.api.kinds import Kind
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
-DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST,)}
+DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION)}
+
+DIALECT_NAMES: tuple[str, ...] = tuple(one.singular for one in DIALECTS)
+"""The APIs by the singular names of their kinds."""
 
 
 def dialect_of(request: EvictionRequest) -> Dialect:
     """The dialect in whose API the request was made."""
     return DIALECTS[request.kind]
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect whose kind has this singular name, such as evacuation; KeyError for another name."""
+    return {one.kind.singular: one for one in DIALECTS.values()}[name]

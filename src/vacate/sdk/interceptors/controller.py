@@ -12,6 +12,7 @@ from vacate.cache.informer import Informer
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import dialect_named
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -91,6 +92,7 @@ class TurnReconciler:
 
     def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: TurnPool) -> None:
         self._name = interceptor.name
+        self._pod_uid = interceptor.pod_uid
         self._requests = informer.reader
         self._desk = desk
 
@@ -101,13 +103,16 @@ class TurnReconciler:
         if work is not None:
             # A request that left the cache may have lost its labels only: the server knows.
             work.ledger.see(request if request is not None else await work.ledger.read())
-        elif not self._desk.is_old(key, request) and _is_open(request, self._name):
+        elif not self._desk.is_old(key, request) and _is_open(request, self._name, self._pod_uid):
             self._desk.begin(key, request)
         return Done()
 
 
-def _is_open(request: EvictionRequest | None, name: str) -> TypeGuard[EvictionRequest]:
-    return request is not None and is_turn_of(request, name) and not is_terminating(request)
+def _is_open(request: EvictionRequest | None, name: str, pod_uid: str) -> TypeGuard[EvictionRequest]:
+    if request is None or not is_turn_of(request, name) or is_terminating(request):
+        return False
+    ref = request.spec.target.pod_ref
+    return not pod_uid or (ref is not None and ref.uid == pod_uid)
 
 
 class InterceptorController(Controller):
@@ -130,7 +135,7 @@ class InterceptorController(Controller):
 
 def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST) -> InterceptorController:
     """One interceptor as a controller over the requests of one API, to be run by a Manager."""
-    one = f"metadata.name={interceptor.pod_uid}" if interceptor.pod_uid else ""
+    one = _name_selector(interceptor.pod_uid, dialect)
     informer = deps.informers.requests(
         dialect,
         namespace=interceptor.namespace,
@@ -140,6 +145,12 @@ def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQU
     desk = TurnPool(interceptor, deps)
     reconciler = TurnReconciler(interceptor, informer, desk)
     return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
+
+
+def _name_selector(pod_uid: str, dialect: Dialect) -> str:
+    """The request of the one pod that is served, where its name follows from the pod's UID alone."""
+    by_uid = bool(pod_uid) and dialect.request_name("", pod_uid) == pod_uid
+    return f"metadata.name={pod_uid}" if by_uid else ""
 
 
 def interceptor_controllers(
@@ -152,4 +163,4 @@ def interceptor_controllers(
         if selection in seen and one.matches is None:
             raise ConfigError(f"interceptor {one.name} is there twice, for the same pods")
         seen[selection] = None
-    return tuple(build(deps, interceptor) for interceptor in interceptors)
+    return tuple(build(deps, one, dialect_named(api)) for one in interceptors for api in one.apis)

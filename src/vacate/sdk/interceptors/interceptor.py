@@ -12,6 +12,8 @@ from vacate.admission.pods.interceptors import ALLOWED_KUBERNETES_NAMES
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SOFT
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.eviction.registration import name_errors
 from vacate.sdk.arguments import (
     checked_namespace,
@@ -60,6 +62,8 @@ class Interceptor:
     cancellation: Cancellation | None = None
     # Requests of other types are declined.
     types: tuple[str, ...] = (SOFT,)
+    # The APIs whose requests are served: evictionrequest, evacuation, or both, by the same handler.
+    apis: tuple[str, ...] = (EVICTION_REQUEST.kind.singular,)
     # Names with the suffix k8s.io that this cluster allows beyond those of Kubernetes itself.
     allowed_names: tuple[str, ...] = ()
 
@@ -92,6 +96,12 @@ class Interceptor:
             raise ConfigError(f"on_failure must be HandOver or Hold, not {self.on_failure!r}")
         texts("types", self.types)
         texts("allowed_names", self.allowed_names)
+        texts("apis", self.apis)
+        for api in self.apis:
+            if api not in DIALECT_NAMES:
+                raise ConfigError(f"there is no API {api!r}; apis may name {' and '.join(DIALECT_NAMES)}")
+        if not self.apis:
+            raise ConfigError(f"apis is empty; name {' or '.join(DIALECT_NAMES)}")
 
     @property
     def described(self) -> str:

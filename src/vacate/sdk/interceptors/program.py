@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.client import Client
 from vacate.client.config import ClusterConfig
 from vacate.client.serverclock import ServerClock
 from vacate.clock import Clock, SystemClock
 from vacate.entropy import Entropy, system_entropy
 from vacate.errors import ConfigError, NotFound, VacateError
+from vacate.eviction.dialects.registry import dialect_named
 from vacate.metrics import Metrics
 from vacate.runtime.dependencies import Deps, InformerFactory
 from vacate.runtime.leaderelection import LeaderElector
@@ -140,12 +140,13 @@ def check_interceptors(interceptors: Sequence[object]) -> None:
 
 async def _look_around(client: Client, interceptors: Sequence[Interceptor]) -> None:
     """Fail at once, with one line, where requests cannot be read: watches would try again for ever."""
-    for namespace in dict.fromkeys(one.namespace for one in interceptors):
+    for namespace, api in dict.fromkeys((one.namespace, api) for one in interceptors for api in one.apis):
+        kind = dialect_named(api).kind
         try:
-            await client.list(EVICTIONREQUESTS, namespace, limit=1)
+            await client.list(kind, namespace, limit=1)
         except NotFound:
             raise ConfigError(
-                "this cluster does not serve EvictionRequests: the feature gate EvictionRequestAPI is off, "
+                f"this cluster does not serve {kind.kind}s: the feature gate {kind.gate} is off, "
                 "or the resource definition is not installed"
             ) from None
 

@@ -53,7 +53,7 @@ def test_node_maintenance_is_read_by_all_and_written_by_no_common_role(who: str,
 
 
 CREATED = {"pods/eviction", "events", "evictionrequests"}
-DELETED = {"pods", "evictionrequests"}
+DELETED = {"pods", "evictionrequests", "evacuations"}
 NEVER = {"secrets", "serviceaccounts", "roles", "rolebindings", "clusterroles", "clusterrolebindings"}
 
 

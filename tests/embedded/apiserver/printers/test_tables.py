@@ -41,6 +41,7 @@ COLUMNS = {
         "Name:name Phase Nodes=integer Drained=integer Percent=integer Blockers=integer Expected_Finish "
         "Reason* Age=date"
     ),
+    kinds.EVACUATIONS: "Name:name Pod Stage Evacuator Expected_Finish Failed_Evictions=integer Age=date",
     kinds.EVICTIONREQUESTS: "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age",
 }
 

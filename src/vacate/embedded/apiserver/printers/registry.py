@@ -5,6 +5,7 @@ from __future__ import annotations
 from vacate.api import kinds
 from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
+from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest import columns as evictionrequests
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 from vacate.embedded.apiserver.printers import cluster, events, nodes, pods, policy, rbac, workloads
@@ -34,6 +35,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
+    kinds.EVACUATIONS.resource: printer_of_declaration(EVACUATION),
     kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
 }
 

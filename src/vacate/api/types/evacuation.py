@@ -1,0 +1,181 @@
+"""Evacuation: an earlier API for evictions, whose requesters are finalizers and whose end is its removal.
+
+The structs are the one source of the kind's schema, as those of EvictionRequest are. Limits are described
+here and enforced on admission: a cache must be able to hold what a server once let through.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated
+
+import msgspec
+
+from vacate.api.types.evictionrequest import (
+    ALLOW,
+    FORBID,
+    MAX_CONDITIONS,
+    MAX_INTERCEPTORS,
+    MAX_MESSAGE,
+    LocalPodReference,
+    RequestCondition,
+    described,
+)
+from vacate.api.types.meta import ObjectMeta, Projection, check_times
+
+MIN_DEADLINE_SECONDS, MAX_DEADLINE_SECONDS, DEFAULT_DEADLINE_SECONDS = 600, 21_600, 1_800
+MAX_PRIORITY = 100_000
+MAX_NAME_PREFIX = 150
+"""How many characters of the pod's name an Evacuation's name has."""
+INSTIGATOR = "evacuation.coordination.k8s.io/instigator_"
+"""How the finalizers begin that say who wants the pod evacuated."""
+
+
+class Evacuator(Projection, frozen=True):
+    """One who prepares the evacuation of the pod."""
+
+    evacuator_class: Annotated[
+        str,
+        described(
+            "DNS subdomain that identifies the evacuator, such as backup.example.com.",
+            required=True,
+            minLength=1,
+            maxLength=253,
+        ),
+    ] = ""
+    priority: Annotated[
+        int,
+        described(
+            "Evacuators of higher priority have their turn first. The controller that manages the pod has "
+            "10000.",
+            required=True,
+            format="int32",
+            minimum=0,
+            maximum=MAX_PRIORITY,
+        ),
+    ] = 0
+    role: Annotated[
+        str | None,
+        described(
+            "What the evacuator is to the pod, for other evacuators. controller is reserved for the "
+            "controller that manages the pod.",
+            maxLength=253,
+        ),
+    ] = None
+
+
+class EvacuationSpec(Projection, frozen=True):
+    """Which pod is to be evacuated, by whom, and how long an evacuator may go without reporting."""
+
+    pod_ref: Annotated[
+        LocalPodReference | None, described("The pod that is to be evacuated. Never changes.", required=True)
+    ] = None
+    evacuators: Annotated[
+        list[Evacuator],
+        described(
+            "Who prepares the evacuation, the highest priority first. Filled in from the pod when the "
+            "Evacuation is created; what its creator names beside is kept. Never changes.",
+            maxItems=MAX_INTERCEPTORS,
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["evacuatorClass"]},
+        ),
+    ] = msgspec.field(default_factory=list)
+    progress_deadline_seconds: Annotated[
+        int,
+        described(
+            "How long the active evacuator may go without reporting before the next one has its turn; after "
+            "the last one the pod is evicted. Never changes.",
+            required=True,
+            format="int32",
+            minimum=MIN_DEADLINE_SECONDS,
+            maximum=MAX_DEADLINE_SECONDS,
+            default=DEFAULT_DEADLINE_SECONDS,
+        ),
+    ] = DEFAULT_DEADLINE_SECONDS
+
+
+class EvacuationStatus(Projection, frozen=True):
+    """How far the evacuation has come."""
+
+    active_evacuator_class: Annotated[
+        str | None,
+        described(
+            "The evacuator that is active. It takes the Evacuation on by moving evacuationProgressTimestamp "
+            "forward, or passes it on with activeEvacuatorCompleted. Written by the controller.",
+            maxLength=253,
+        ),
+    ] = None
+    active_evacuator_completed: Annotated[
+        bool,
+        described(
+            "Set to true by the active evacuator when it has done its part, or has nothing to do. The next "
+            "one has its turn then; after the last one the pod is evicted."
+        ),
+    ] = False
+    evacuation_progress_timestamp: Annotated[
+        dt.datetime | None,
+        described(
+            "When the active evacuator last reported progress. At most ten seconds in the future, for "
+            "clocks that differ."
+        ),
+    ] = None
+    expected_evacuation_finish_time: Annotated[
+        dt.datetime | None, described("When the active evacuator expects to be done, if it can tell.")
+    ] = None
+    evacuation_cancellation_policy: Annotated[
+        str,
+        described(
+            "Whether the evacuation may be cancelled. While it is Forbid, the Evacuation cannot be deleted "
+            "as long as the pod exists. Set by evacuators; kept when the next one has its turn.",
+            required=True,
+            enum=[ALLOW, FORBID],
+            default=ALLOW,
+        ),
+    ] = ALLOW
+    failed_eviction_counter: Annotated[
+        int,
+        described(
+            "How many evictions were refused, by a disruption budget for example. Only grows. Written by "
+            "the controller.",
+            required=True,
+            format="int32",
+            minimum=0,
+            default=0,
+        ),
+    ] = 0
+    message: Annotated[
+        str,
+        described(
+            "How things stand, for people. May be empty.", required=True, maxLength=MAX_MESSAGE, default=""
+        ),
+    ] = ""
+    conditions: Annotated[
+        list[RequestCondition],
+        described(
+            "What is known about the evacuation. Complete, Progressing, InterceptorAssigned and Admitted are "
+            "the controller's; evacuators may add their own.",
+            maxItems=MAX_CONDITIONS,
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    ] = msgspec.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_times(self.evacuation_progress_timestamp, self.expected_evacuation_finish_time)
+
+
+class Evacuation(Projection, frozen=True):
+    """Requests the evacuation of a pod, and shows how far it has come."""
+
+    metadata: Annotated[
+        ObjectMeta,
+        described(
+            "The name is the UID of the pod, a hyphen, and the first 150 characters of the pod's name. The "
+            "pod's labels are merged in and win. Finalizers that begin with "
+            f"{INSTIGATOR} say who wants the pod evacuated."
+        ),
+    ] = msgspec.field(default_factory=ObjectMeta)
+    spec: Annotated[EvacuationSpec, described("What is requested.", required=True)] = msgspec.field(
+        default_factory=EvacuationSpec
+    )
+    status: Annotated[EvacuationStatus, described("How far it has come.")] = msgspec.field(
+        default_factory=EvacuationStatus
+    )

@@ -1,0 +1,1 @@
+"""The dialect of Evacuation: its objects read into the common record, and changes written back."""

@@ -1,0 +1,230 @@
+"""The Evacuation API in a simulated cluster: the same controller, handlers and requesters."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage, writes
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.errors import Forbidden, Invalid, NotFound
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.features import parse_feature_gates
+from vacate.sdk import Cancellation, Ending, EvictionContext, Interceptor, Requester
+from vacate.sim.cluster import World
+
+pytestmark = pytest.mark.sim
+
+OPEN = parse_feature_gates("EvacuationAPI=true")
+BACKUP, MIGRATE = "backup.example.com", "migrate.example.com"
+BOTH = ("evictionrequest", "evacuation")
+PREFIX = "evacuation.coordination.k8s.io"
+DRAIN = f"{PREFIX}/instigator_drain.example.com"
+
+
+def registered(*classes: str) -> Obj:
+    """Annotations that register these evacuators, the first with the highest priority."""
+    values = {name: str(2000 - 10 * place) for place, name in enumerate(classes)}
+    return {"annotations": {f"{PREFIX}/priority_{name}": value for name, value in values.items()}}
+
+
+def instigator(stage: Stage, name: str = "drain.example.com") -> Requester:
+    sim = stage.world.sim
+    client = stage.world.client_of(name)
+    return Requester(client, name, clock=sim.clock, entropy=sim.stream(name), dialect=EVACUATION)
+
+
+def evacuations(world: World) -> list[Obj]:
+    return world.objects(EVACUATIONS)
+
+
+async def work(eviction: EvictionContext) -> None:
+    await eviction.report("Working")
+
+
+async def an_hour(eviction: EvictionContext) -> None:
+    await eviction.clock.sleep(3600)
+
+
+def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> None:
+    async def body(stage: Stage) -> None:
+        pod = await stage.pod("web")
+        requester = instigator(stage)
+        request = await requester.request("web", reason="kernel update")
+        assert request.metadata.name == f"{pod['metadata']['uid']}-web"
+        assert request.metadata.finalizers == [DRAIN]
+        assert request.metadata.labels["app"] == "web"
+        result = await requester.wait(request)
+        assert (result.left, result.ending) == (True, Ending.POD_DELETED)
+        await stage.until(lambda: not evacuations(stage.world))
+        assert not stage.find_pod("web")
+
+    on_stage(body, gates=OPEN)
+
+
+def test_the_same_handler_serves_both_apis() -> None:
+    async def body(stage: Stage) -> None:
+        seen: list[str] = []
+
+        async def handler(eviction: EvictionContext) -> None:
+            seen.append(eviction.request.kind.kind)
+            await eviction.report("Working")
+
+        await stage.program(Interceptor(BACKUP, handler, apis=BOTH))
+        await stage.pod("old", metadata=registered(BACKUP))
+        await stage.pod("new", metadata=registered(BACKUP))
+        first, second = instigator(stage), stage.requester()
+        results = await asyncio.gather(
+            first.wait(await first.request("old")), second.wait(await second.request("new"))
+        )
+        assert [one.left for one in results] == [True, True]
+        assert sorted(seen) == ["Evacuation", "EvictionRequest"]
+
+    on_stage(body, gates=OPEN)
+
+
+def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
+    async def body(stage: Stage) -> None:
+        both = [Interceptor(name, work, apis=("evacuation",)) for name in (BACKUP, MIGRATE)]
+        await stage.program(*both)
+        await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
+        requester = instigator(stage)
+        result = await requester.wait(await requester.request("web"))
+        assert [turn.interceptor for turn in result.history] == [MIGRATE, BACKUP]
+        states = writes(stage.world, EVACUATIONS.resource)
+        assert states[0]["spec"]["evacuators"] == [
+            {"evacuatorClass": MIGRATE, "priority": 2000},
+            {"evacuatorClass": BACKUP, "priority": 1990},
+        ]
+        assert states[0]["status"] == {
+            "message": "", "evacuationCancellationPolicy": "Allow", "failedEvictionCounter": 0,
+        }  # fmt: skip
+        active = [one["status"].get("activeEvacuatorClass") for one in states]
+        assert [name for name in dict.fromkeys(active) if name] == [MIGRATE, BACKUP]
+        assert all("activeInterceptorName" not in one["status"] for one in states)
+
+    on_stage(body, gates=OPEN)
+
+
+def test_the_last_instigator_that_goes_cancels() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+        await stage.pod("web", metadata=registered(BACKUP))
+        first, second = instigator(stage), instigator(stage, "sort.example.com")
+        request = await first.request("web")
+        await second.request("web")
+        waiting = asyncio.create_task(first.wait(request))
+        assert await first.withdraw("web")
+        (found,) = evacuations(stage.world)
+        assert found["metadata"]["finalizers"] == [f"{PREFIX}/instigator_sort.example.com"]
+        await stage.clock.sleep(60)
+        assert evacuations(stage.world)
+        assert await second.withdraw("web")
+        assert (await waiting).ending is Ending.CANCELLED
+        await stage.until(lambda: not evacuations(stage.world))
+        assert stage.find_pod("web")
+
+    on_stage(body, gates=OPEN)
+
+
+def test_forbid_holds_the_evacuation_until_the_pod_is_removed() -> None:
+    async def body(stage: Stage) -> None:
+        forbids = Interceptor(BACKUP, an_hour, apis=BOTH, cancellation=Cancellation.FORBID)
+        await stage.program(forbids)
+        await stage.pod("web", metadata=registered(BACKUP))
+        request = await instigator(stage).request("web")
+        policy = "evacuationCancellationPolicy"
+        await stage.until(lambda: evacuations(stage.world)[0]["status"][policy] == "Forbid")
+        client, name = stage.world.client, request.metadata.name
+        with pytest.raises(Forbidden, match=r"evacuationCancellationPolicy is Forbid"):
+            await client.delete(EVACUATIONS, name, "default")
+        await client.patch(EVACUATIONS, name, {"metadata": {"finalizers": []}}, "default")
+        await stage.clock.sleep(120)
+        assert evacuations(stage.world)
+        await client.delete(PODS, "web", "default")
+        await stage.until(lambda: not evacuations(stage.world))
+
+    on_stage(body, gates=OPEN)
+
+
+def test_finalizers_of_others_stay_when_the_pod_is_gone() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.pod("web")
+        made = EVACUATION.new_request(
+            codec_for(Pod).convert(stage.find_pod("web")), "drain.example.com", "", None
+        )
+        made["metadata"]["finalizers"].append("example.com/bookkeeping")
+        await stage.world.client.create(EVACUATIONS, made, "default")
+        await stage.until(lambda: not stage.find_pod("web"))
+        kept = ["example.com/bookkeeping"]
+        await stage.until(lambda: evacuations(stage.world)[0]["metadata"]["finalizers"] == kept)
+        await stage.until(lambda: "deletionTimestamp" in evacuations(stage.world)[0]["metadata"])
+        (found,) = evacuations(stage.world)
+        (over,) = [one for one in found["status"]["conditions"] if one["type"] == "Complete"]
+        assert (over["status"], over["reason"]) == ("True", "PodDeleted")
+
+    on_stage(body, gates=OPEN)
+
+
+def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
+    async def body(stage: Stage) -> None:
+        done = {"restartPolicy": "Never"}
+        ends = {"annotations": {"sim.vacate.dev/exit-seconds": "5"}}
+        await stage.pod("job", spec=done, metadata=ends)
+        await stage.world.client.patch(
+            PODS, "job", {"status": {"phase": "Succeeded"}}, "default", subresource="status"
+        )
+        requester = instigator(stage)
+        result = await requester.wait(await requester.request("job"))
+        assert result.ending is Ending.POD_DELETED
+        await stage.until(lambda: not stage.find_pod("job"))
+
+    on_stage(body, gates=OPEN)
+
+
+def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.pod("web")
+        await stage.budget("web")
+        requester = instigator(stage)
+        request = await requester.request("web")
+        await stage.until(lambda: evacuations(stage.world)[0]["status"]["failedEvictionCounter"] >= 2)
+        lower = {"status": {"failedEvictionCounter": 0}}
+        with pytest.raises(Invalid, match=r"status\.failedEvictionCounter"):
+            await stage.world.client.patch(
+                EVACUATIONS, request.metadata.name, lower, "default", subresource="status"
+            )
+        await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        assert (await requester.wait(request)).left
+
+    on_stage(body, gates=OPEN)
+
+
+def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+        for name in ("a", "b"):
+            await stage.pod(name, metadata=registered(BACKUP))
+        request = await instigator(stage).request("a")
+        with pytest.raises(Forbidden, match=f'Evacuation "{request.metadata.name}" already'):
+            await stage.requester().request("a")
+        request = await stage.requester().request("b")
+        with pytest.raises(Forbidden, match=f'EvictionRequest "{request.metadata.name}" already'):
+            await instigator(stage).request("b")
+
+    on_stage(body, gates=OPEN)
+
+
+def test_without_the_gate_the_api_is_not_served() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.pod("web")
+        with pytest.raises(NotFound):
+            await instigator(stage).request("web")
+        await stage.requester().request("web")
+        assert stage.world.objects(EVICTIONREQUESTS)
+
+    on_stage(body)
