@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -77,8 +77,12 @@ class ExplanationInput:
 
     @property
     def target(self) -> Target:
-        """The pod as the engine reads it, from a live read."""
-        return target_of(self.request, self.pod, live=True)
+        """The pod as the engine reads it, from a live read.
+
+        Where an eviction was tried, the controller has found that no DaemonSet or Node owns the pod.
+        """
+        found = target_of(self.request, self.pod, live=True)
+        return replace(found, unevictable="") if self.request.status.pod_eviction_status else found
 
     @property
     def name(self) -> str:

@@ -43,6 +43,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(READ, CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+            # Whether the DaemonSet or Node that a pod names as its owner is there.
+            rule("get", "apps", "daemonsets"),
+            rule("get", CORE, "nodes"),
         ),
     ),
     ControllerDescriptor(

@@ -22,7 +22,7 @@ from support.eviction_words import (
     stage,
     status,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.sim.cluster import World
@@ -153,7 +153,8 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
 
     async def body(world: World) -> None:
         daemon = await running_pod(world, "d", node="node-1", owner=owner)
-        node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "n", "controller": True}
+        uid = (await world.client.get(NODES, "node-1"))["metadata"]["uid"]
+        node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": uid, "controller": True}
         mark = {"annotations": {"kubernetes.io/config.mirror": "h"}, "ownerReferences": [node]}
         mirror = await running_pod(world, "m", node="node-1", metadata=mark)
         names = [await ask(world, one) for one in (daemon, mirror)]
@@ -167,6 +168,19 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
         for one in ("d", "m"):
             await world.client.delete(PODS, one, "default", grace_period_seconds=0)
         assert [await completed(world, name) for name in names] == ["PodDeleted"] * 2
+
+    leaving(body, controllers=())
+
+
+def test_a_pod_whose_author_made_up_its_node_is_evicted() -> None:
+    """The mark of a mirror pod and a reference to its node, with a UID that is not the node's."""
+
+    async def body(world: World) -> None:
+        node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "made-up", "controller": True}
+        mark = {"annotations": {"kubernetes.io/config.mirror": "h"}, "ownerReferences": [node]}
+        name = await ask(world, await running_pod(world, "m", node="node-1", metadata=mark))
+        assert await completed(world, name) in ("PodDeleted", "PodTerminated")
+        assert events_of(world, name, "NotEvictable") == []
 
     leaving(body, controllers=())
 

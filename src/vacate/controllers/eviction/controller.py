@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api.events import EventNote
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
@@ -21,6 +21,7 @@ from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.metrics import OpenRequests
+from vacate.controllers.eviction.owners import is_owned
 from vacate.controllers.eviction.totals import RequestTotals
 from vacate.errors import Conflict, NotFound
 from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch
@@ -213,7 +214,7 @@ class EvictionRequests:
                 self._deps.recorder.record(events.heartbeat_corrected(request))
                 return Done()
             case Hold():
-                return await self._hold(request, action, now)
+                return await self._hold(request, action, target, now)
             case Evict(look_again=True) if not fresh:
                 return await self._look_again(request)
             case Evict():
@@ -267,7 +268,14 @@ class EvictionRequests:
         for one in notes:
             self._deps.recorder.record(one)
 
-    async def _hold(self, request: EvictionRequest, action: Hold, now: dt.datetime) -> Outcome:
+    async def _hold(
+        self, request: EvictionRequest, action: Hold, target: Target, now: dt.datetime
+    ) -> Outcome:
+        pod = self._cached_pod(request)
+        left_alone = pod is not None and bool(action.message) and action.message == target.unevictable
+        # A pod's author may have made up the owner that keeps the pod from being evicted.
+        if left_alone and pod and not await self._listening.ask(is_owned(self._deps.client, pod)):
+            return await self._advance(request, replace(target, unevictable=""))
         if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
             return Done()
         patch = hold_patch(request, action, now)
