@@ -17,6 +17,10 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """Says that the node is off and stays off until the taint is gone: nothing of its pods runs any more."""
 
 
+NODE_DOWN = "vacate.dev/NodeDown"
+"""The condition of pods whose node has stopped to report."""
+
+
 def readiness(node: Node) -> str:
     """True, False, Unknown, or empty while the node has not said anything yet."""
     found = condition(node.status.conditions, "Ready")

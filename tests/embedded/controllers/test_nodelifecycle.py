@@ -6,6 +6,7 @@ import pytest
 
 from support.cluster_words import condition_of, created, in_world, node_of, running, writes
 from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.embedded.apiserver.printers.podstatus import summarise
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
 
@@ -42,6 +43,11 @@ def test_a_silent_node_is_unknown_after_fifty_seconds_and_its_pods_do_not_count(
         world.pool.rejoin("node-1")
         await world.until(lambda: ready(world) == "True" and not taints(world), timeout=60)
         await world.until(lambda: len(world.healthy_pods()) == 3, timeout=60)
+        (back,) = [one["metadata"]["name"] for one in world.objects(PODS) if node_of(one) == "node-1"]
+        await world.until(
+            lambda: condition_of(created(world, PODS, back), "vacate.dev/NodeDown") == "False", timeout=10
+        )
+        assert summarise(created(world, PODS, back)).reason == "Running"
 
     in_world(body)
 
@@ -60,7 +66,10 @@ def test_pods_leave_a_silent_node_after_their_toleration_and_are_never_forced() 
         assert marked["metadata"]["deletionGracePeriodSeconds"] == 30
         await world.until(lambda: len(world.healthy_pods()) == 3, timeout=30)
         await world.sim.clock.sleep(900)
-        assert world.find(PODS, lost, "default") is not None
+        left = created(world, PODS, lost)
+        assert condition_of(left, "vacate.dev/NodeDown", "reason") == "NodePartitioned"
+        assert "Node node-1 has not reported since 20" in condition_of(left, "vacate.dev/NodeDown", "message")
+        assert summarise(left).reason == "NodeDown"
         world.pool.rejoin("node-1")
         await world.until(lambda: world.find(PODS, lost, "default") is None, timeout=120)
 

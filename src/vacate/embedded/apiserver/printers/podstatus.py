@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from vacate.api.ages import human_duration
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
+from vacate.kube.nodes import NODE_DOWN
 
 _NODE_LOST = "NodeLost"
 _TERMINAL = ("Succeeded", "Failed")
@@ -56,7 +57,7 @@ def summarise(pod: Obj) -> PodSummary:
     if not initialising or _is_true(status, "Initialized"):
         summary.restarts, summary.last_restart = sidecars.restarts, sidecars.last_restart
         _look_at_containers(summary, status)
-    summary.reason = _deletion(pod, status) or summary.reason
+    summary.reason = _node_down(status) or _deletion(pod, status) or summary.reason
     return summary
 
 
@@ -129,6 +130,11 @@ def _partly_completed(status: Obj, *, running: bool, error: str) -> str:
     if running and _is_true(status, "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")
+
+
+def _node_down(status: Obj) -> str:
+    """What stops everything else: nothing that the pod says is known to hold while its node is silent."""
+    return "NodeDown" if _is_true(status, NODE_DOWN) and status.get("phase") not in _TERMINAL else ""
 
 
 def _deletion(pod: Obj, status: Obj) -> str:
