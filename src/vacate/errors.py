@@ -11,6 +11,7 @@
     │   ├── RevisionTooNew       a revision that does not exist yet
     │   ├── WatchOverrun         the watcher was too slow, its buffer is full
     │   └── StoreReadOnly        the disk failed; nothing is written any more
+    ├── FencingFailed            a node was not fenced; nothing of it was released
     ├── SimulationError
     │   ├── Deadlock             every task waits and no timer is set
     │   ├── Livelock             tasks run on and on and virtual time stands still
@@ -63,6 +64,10 @@ class UnreadableObject(TransportError):
     To a caller it is as if there were no answer. It says nothing about the server's health: other objects
     can be read.
     """
+
+
+class FencingFailed(VacateError):
+    """A node was not fenced, or not known to be; nothing of it was released."""
 
 
 class StoreError(VacateError):

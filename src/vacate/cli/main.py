@@ -39,6 +39,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Drain nodes: cordon them, and evict their pods through interceptors.",
     ),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
+    "fence": (
+        "vacate.cli.fence:fence",
+        "Switch an unreachable node off, and release its pods when it is off.",
+    ),
     "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
     "delete": ("vacate.cli.delete:delete", "Delete pods; by force only where that is confirmed."),
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),

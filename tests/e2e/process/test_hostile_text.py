@@ -49,6 +49,7 @@ EVERYWHERE = {
     "manager": ("manager", "--metrics-port", "0"),
 }
 EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name in COMMANDS}
+EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
 LOGS_ONLY = {"webhook"}  # through the same formatter as the manager
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
-from vacate.api.kinds import PODS
-from vacate.api.types import Pod
+from vacate.api.kinds import NODES, PODS
+from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.entropy import system_entropy
@@ -28,6 +28,11 @@ async def note(
 async def note_pod(cluster: Cluster, pod: Pod, reason: str, message: str) -> bool:
     """Write a warning Event about the pod; False where that was not possible, which undoes nothing."""
     return await _write(cluster, regarding(PODS, pod), reason, message, warning=True)
+
+
+async def note_node(cluster: Cluster, node: Node, reason: str, message: str, *, warning: bool) -> bool:
+    """Write an Event about the node; False where that was not possible, which undoes nothing."""
+    return await _write(cluster, regarding(NODES, node), reason, message, warning=warning)
 
 
 async def _write(cluster: Cluster, about: Regarding, reason: str, message: str, *, warning: bool) -> bool:

@@ -48,6 +48,11 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("drain --cancel drain-node-1", "cancel it, and undo what it did"),
     ),
     "uncordon": (("uncordon node-1", "make the node schedulable again"),),
+    "fence": (
+        ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --dry-run", "check the agent"),
+        ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-of-node-1", "fence the node"),
+        ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --undo", "bring it back"),
+    ),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),

@@ -1,0 +1,175 @@
+"""`vacate fence`: switch an unreachable node off with a fence agent, and release its pods when it is off."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from vacate.api.kinds import NODES
+from vacate.api.types import Node
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.events import note_node
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.parameters import span_between
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.drain import node_name
+from vacate.cli.identity import cluster_user
+from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.fenceagents.agent import FenceAgent, find_program
+from vacate.fenceagents.fence import Fencing
+from vacate.fencing.agentprotocol import PowerState, check_options, read_options
+from vacate.fencing.limits import FencingLimits
+from vacate.webhook.kinds import SECRETS
+
+_LONGEST_FILE = 65_536
+_SHARE = re.compile(r"[0-9]{1,4}|[0-9]{1,2}%|100%")
+
+
+def _share(text: str) -> int | str:
+    if not _SHARE.fullmatch(text):
+        raise click.BadParameter(f"{text[:20]!r} is no number of nodes; write 3 or 51%")
+    return text if text.endswith("%") else int(text)
+
+
+@click.command()
+@click.argument("node", type=node_name, metavar="NODE")
+@click.option(
+    "--agent",
+    required=True,
+    metavar="PROGRAM",
+    help="Fence agent of the ClusterLabs protocol, such as fence_redfish, or its full path.",
+)
+@click.option(
+    "--options",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Options of the agent for this node, a line name=value each; - reads standard input.",
+)
+@click.option("--secret", metavar="NAMESPACE/NAME", help="Take the options from a Secret instead.")
+@click.option(
+    "--min-healthy",
+    type=_share,
+    default="51%",
+    show_default=True,
+    metavar="N|N%",
+    help="How many of the other nodes must be ready.",
+)
+@click.option(
+    "--max-fenced",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many nodes may be out of service at once, this one included.",
+)
+@click.option(
+    "--agent-timeout",
+    type=span_between(1.0, 3600.0),
+    default="60s",
+    show_default=True,
+    metavar="SPAN",
+    help="How long one call of the agent may take.",
+)
+@click.option("--retry", is_flag=True, help="Fence although an earlier fence was begun and never ended.")
+@click.option("--undo", is_flag=True, help="Switch a fenced node on again, and let it take pods.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the limits and ask the agent for the status; change nothing."
+)
+@cluster_options
+def fence(
+    node: str, agent: str, file: Path | None, secret: str | None, min_healthy: int | str, max_fenced: int,
+    agent_timeout: dt.timedelta, retry: bool, undo: bool, dry_run: bool, reach: Connection,
+) -> None:  # fmt: skip
+    """Switch an unreachable node off, and release its pods when it is off.
+
+    The agent powers the machine off; its status is then read back in a call of its own. Only if the machine
+    is off, and the node has not reported meanwhile, it gets the taint node.kubernetes.io/out-of-service, and
+    pod GC removes its pods. Whatever fails or is unclear releases nothing. A node that still reports is not
+    fenced: drain it.
+
+    Exit codes: 0 done, 1 refused, failed or unclear, 2 usage.
+    """
+    if (file is None) == (secret is None):
+        raise click.UsageError("Name the agent's options with --options or --secret, and not with both.")
+    program = find_program(agent)
+    limits = FencingLimits(min_healthy, max_fenced)
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            options = await _from_secret(cluster, secret) if secret else _from_file(file or Path("-"))
+            user = await cluster_user(cluster) or "a user of vacate fence"
+            machine = FenceAgent(program, options, agent_timeout.total_seconds())
+            fencing = Fencing(cluster.client, cluster.clock, machine, limits, user)
+            if dry_run:
+                await _try(fencing, node)
+            elif undo:
+                await fencing.unfence(node)
+                await _note(cluster, node, "Unfenced", f"{user} switched the node on and removed the taint.")
+                terminal.echo(f"node/{node} is on again and takes pods")
+            else:
+                await _fence(cluster, fencing, node, retry=retry)
+
+    if run_until_signalled(work):
+        interrupted()
+
+
+async def _fence(cluster: Cluster, fencing: Fencing, node: str, *, retry: bool) -> None:
+    try:
+        await fencing.fence(node, retry=retry)
+    except FencingFailed as error:
+        await _note(cluster, node, "FencingFailed", f"{fencing.user}: {error}", warning=True)
+        raise
+    await _note(cluster, node, "Fenced", f"{fencing.user} switched the node off; its pods are released.")
+    terminal.echo(f"node/{node} is off and out of service: its pods are released")
+
+
+async def _try(fencing: Fencing, node: str) -> None:
+    await fencing.check(node)
+    state, result = await fencing.agent.power()
+    if state is PowerState.UNKNOWN:
+        raise FencingFailed(f"the agent cannot tell the status of the machine: {result.said}")
+    terminal.echo(f"node/{node} may be fenced; the agent says that its machine is {state} (dry run)")
+
+
+async def _note(cluster: Cluster, node: str, reason: str, message: str, *, warning: bool = False) -> None:
+    try:
+        found = await cluster.client.get(NODES, node, into=Node)
+    except NotFound:
+        return
+    await note_node(cluster, found, reason, message, warning=warning)
+
+
+async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
+    namespace, _, name = secret.partition("/")
+    if not namespace or not name or "/" in name:
+        raise ConfigError(f"--secret: {secret[:80]!r} is no Secret; write NAMESPACE/NAME")
+    found = await cluster.client.get(SECRETS, name, namespace)
+    try:
+        options = {
+            key: base64.b64decode(str(value), validate=True).decode().rstrip("\n")
+            for key, value in (found.get("data") or {}).items()
+        }
+    except (binascii.Error, UnicodeDecodeError):
+        raise ConfigError(f"--secret: {secret} holds a value that is no text") from None
+    check_options(options, f"--secret: {secret}")
+    return options
+
+
+def _from_file(file: Path) -> dict[str, str]:
+    source = f"--options: {file}"
+    try:
+        if str(file) == "-":
+            return read_options(sys.stdin.read(_LONGEST_FILE), source)
+        return read_options(file.read_bytes()[:_LONGEST_FILE].decode(), source)
+    except UnicodeDecodeError:
+        raise ConfigError(f"{source}: it is no text") from None
+    except OSError as error:
+        raise ConfigError(f"{source}: {error.strerror}") from None

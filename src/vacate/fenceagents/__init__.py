@@ -1,0 +1,1 @@
+"""Runs fence agents and carries a fence out: power off, confirm, and only then release the node's pods."""

@@ -1,0 +1,63 @@
+"""Whether a node may be fenced. In doubt it may not: who is cut off may be the one who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.types import Node, condition
+from vacate.kube.intorpercent import scaled_value
+from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+
+
+@dataclass(frozen=True, slots=True)
+class FencingLimits:
+    """How much may be fenced."""
+
+    min_healthy: int | str = "51%"  # of the other nodes, a number or a percentage, rounded up
+    max_fenced: int = 1  # nodes that are out of service at the same time, this one included
+
+
+def is_out_of_service(node: Node) -> bool:
+    """Whether somebody has declared that nothing runs on the node."""
+    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+
+
+def refusal(nodes: Sequence[Node], name: str, limits: FencingLimits) -> str:
+    """Why the node may not be fenced now, as a whole sentence; empty where it may."""
+    node = next((one for one in nodes if one.metadata.name == name), None)
+    if node is None:
+        return f"there is no node {name}"
+    if is_out_of_service(node):
+        return f"node {name} is out of service already (taint {OUT_OF_SERVICE})"
+    if said := _reports(node):
+        return said
+    others = [one for one in nodes if one.metadata.name != name]
+    healthy = sum(readiness(one) == "True" for one in others)
+    if not healthy:
+        return (
+            "no other node is ready: the control plane is more likely to be cut off than all nodes to be "
+            "down. Nothing is fenced until a node is ready"
+        )
+    wanted = scaled_value(limits.min_healthy, len(others), round_up=True)
+    if healthy < wanted:
+        return (
+            f"only {healthy} of the {len(others)} other nodes are ready, and {wanted} must be "
+            f"(minimum {limits.min_healthy}): find out first what ails so many"
+        )
+    fenced = sum(map(is_out_of_service, others))
+    if fenced >= limits.max_fenced:
+        return (
+            f"{fenced} nodes are out of service already, and at most {limits.max_fenced} may be: bring one "
+            "back first, or allow more"
+        )
+    return ""
+
+
+def _reports(node: Node) -> str:
+    """Fencing is for nodes that are silent. One that speaks can end its pods itself."""
+    name, found = node.metadata.name, condition(node.status.conditions, "Ready")
+    if found is not None and found.status == "Unknown":
+        return ""
+    said = f"Ready={found.status}" if found else "nothing yet about itself"
+    return f"node {name} still reports ({said}): drain it instead, or wait until it is unreachable"

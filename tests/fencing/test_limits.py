@@ -1,0 +1,71 @@
+"""When a node may be fenced; the refusals first."""
+
+from __future__ import annotations
+
+import pytest
+
+from vacate.api.types import Node
+from vacate.client.codec import codec_for
+from vacate.errors import ConfigError
+from vacate.fencing.agentprotocol import PowerState, power_state, read_options, redacted, standard_input
+from vacate.fencing.limits import FencingLimits, refusal
+
+pytestmark = pytest.mark.unit
+
+OUT = "node.kubernetes.io/out-of-service"
+
+
+def node(name: str, ready: str = "True", *, out: bool = False) -> Node:
+    conditions = [{"type": "Ready", "status": ready}] if ready else []
+    taints = [{"key": OUT, "effect": "NoExecute"}] if out else []
+    return codec_for(Node).convert(
+        {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": conditions}}
+    )
+
+
+def said(*nodes: Node, limits: FencingLimits | None = None) -> str:
+    return refusal(nodes, "a", limits or FencingLimits())
+
+
+def test_a_silent_node_among_healthy_ones_may_be_fenced() -> None:
+    assert said(node("a", "Unknown"), node("b"), node("c")) == ""
+
+
+@pytest.mark.parametrize("ready", ["True", "False", ""])
+def test_a_node_that_reports_is_not_fenced(ready: str) -> None:
+    assert "still reports" in said(node("a", ready), node("b"), node("c"))
+
+
+def test_when_all_nodes_are_silent_nobody_is_fenced() -> None:
+    refused = said(*(node(name, "Unknown") for name in "abc"), limits=FencingLimits(0, 9))
+    assert "control plane is more likely to be cut off" in refused
+
+
+def test_a_minimum_of_the_others_must_be_ready() -> None:
+    nodes = [node("a", "Unknown"), node("b"), node("c", "Unknown")]
+    assert "only 1 of the 2 other nodes are ready, and 2 must be" in said(*nodes)
+    assert said(*nodes, limits=FencingLimits("50%")) == ""
+    assert said(*nodes, limits=FencingLimits(1)) == ""
+
+
+def test_no_more_than_so_many_at_once_and_none_twice() -> None:
+    nodes = [node("a", "Unknown"), node("b"), node("c"), node("d"), node("e", "Unknown", out=True)]
+    assert "at most 1 may be" in said(*nodes)
+    assert said(*nodes, limits=FencingLimits(max_fenced=2)) == ""
+    assert "out of service already" in said(node("a", "Unknown", out=True), node("b"))
+    assert "there is no node a" in said(node("b"))
+
+
+def test_what_an_agent_reads_and_says() -> None:
+    options = read_options("# the BMC\nip=10.0.0.1\n\npasswd = a=b \n", "f")
+    assert options == {"ip": "10.0.0.1", "passwd": "a=b"}
+    assert standard_input(options, "off") == b"action=off\nip=10.0.0.1\npasswd=a=b\n"
+    assert redacted("login a=b failed at 10.0.0.1", options) == "login *** failed at 10.0.0.1"
+    states = [power_state(code) for code in (0, 2, 1, 3, -1, -9)]
+    assert states == [PowerState.ON, PowerState.OFF, *[PowerState.UNKNOWN] * 4]
+
+
+@pytest.mark.parametrize("text", ["nonsense", "=x", "action=on", "a b=c", "option=off"])
+def test_options_that_an_agent_would_misread(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^f: "):
+        read_options(text, "f")
