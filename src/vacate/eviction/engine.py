@@ -9,7 +9,14 @@ import datetime as dt
 from dataclasses import replace
 
 from vacate.api.times import after
-from vacate.eviction.deadlines import from_the_future, next_turn, overdue_at, timed_out_before
+from vacate.eviction.deadlines import (
+    FUTURE_TOLERANCE,
+    deadline_of,
+    from_the_future,
+    next_turn,
+    overdue_at,
+    timed_out_before,
+)
 from vacate.eviction.model import (
     Action,
     Assign,
@@ -110,12 +117,23 @@ def _turn(process: Process, context: DecisionContext) -> Action | None:
     if not process.active_completed and not timed_out_before(process, context.now):
         overdue = overdue_at(process, context.watching_since, context.now)
         if context.now < overdue:
-            return _limited(Hold(Stage.INTERCEPTING, until=overdue), process, context)
+            return _limited(Hold(_waiting_stage(process, context.now), until=overdue), process, context)
     following = next_turn(process)
     if following is None:
         return None
     turn = Turn.PREVIOUS_COMPLETED if process.active_completed else Turn.PREVIOUS_TIMED_OUT
     return Assign(following, turn, process.active)
+
+
+def _waiting_stage(process: Process, now: dt.datetime) -> Stage:
+    """What is reported while the active interceptor is waited for.
+
+    Close to the deadline another controller, whose clock is ahead or which has watched for longer, may have
+    reported already that the turn is over: its report stays, so that the two do not write against each other.
+    """
+    reported = process.stage in (Stage.EVICTING, Stage.BLOCKED)
+    near = now >= deadline_of(process, now) - FUTURE_TOLERANCE
+    return process.stage if process.stage and reported and near else Stage.INTERCEPTING
 
 
 def reached_limit(process: Process, context: DecisionContext) -> str:
