@@ -50,8 +50,9 @@ def test_the_bill_of_materials_lists_every_pin_with_its_hashes() -> None:
     assert sum(len(one["hashes"]) for one in found["components"]) == RUNTIME.count("--hash=sha256:")
     depends = {one["ref"]: one["dependsOn"] for one in found["dependencies"]}
     (root,) = [ref for ref in depends if ref.startswith("pkg:pypi/vacate@")]
-    direct = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    names = {re.split(r"[<>=]", one)[0].lower() for one in direct} | {"uvloop"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [one for listed in project["optional-dependencies"].values() for one in listed]
+    names = {re.split(r"[<>=]", one)[0].lower() for one in (*project["dependencies"], *extras)}
     assert {ref.removeprefix("pkg:pypi/").partition("@")[0] for ref in depends[root]} == names
     reached = {root} | {ref for on in depends.values() for ref in on}
     assert reached == set(depends)

@@ -51,7 +51,6 @@ async def refused(server: Embedded, method: str, path: str, body: Any = None, **
         "/api/v1/namespaces/d//pods",
         "/api/v1/namespaces/d/pods/p/status/x",
         "/api/v1/namespaces/d/pods/p/nothing",
-        "/api/v1/namespaces/d/pods/p/log",
         "/api/v1/namespaces/d/pods/../pods",
         "/api/v1/pods/p",
         "/api/v1/watch/pods",

@@ -74,7 +74,7 @@ def test_explain_needs_a_schema_that_is_not_served(k: Kubectl) -> None:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("logs one", "the server could not find the requested resource"),
+        ("logs one", "simulated nodes run no processes"),
         ("exec one -- ls", "the server could not find the requested resource"),
         ("port-forward one 8080:80", "the server could not find the requested resource"),
         ("top pods", "Metrics API not available"),

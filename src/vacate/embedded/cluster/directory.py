@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from vacate.embedded.cluster.foldersafety import make_private_file, require_safe_content, require_safe_folder
 from vacate.errors import ConfigError
-from vacate.wiring.folder_safety import make_private_file, require_safe_content, require_safe_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from vacate.embedded.cluster.directory import Folder, FolderLock
+from vacate.embedded.cluster.foldersafety import require_safe_folder
 from vacate.errors import ConfigError
-from vacate.wiring.folder_safety import require_safe_folder
 
 pytestmark = pytest.mark.process
 

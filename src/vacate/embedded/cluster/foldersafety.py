@@ -41,13 +41,18 @@ def require_safe_content(root: Path) -> None:
     for path in sorted(root.iterdir()):
         keys = path.name == "pki"
         _check(path, "--dir", "remove it, or choose another folder", modes=bool(entered) or keys)
+        if keys and not path.is_dir():
+            raise ConfigError(f"--dir: {path} is not a folder of keys; remove it, or choose another folder")
         for key in sorted(path.iterdir()) if keys else ():
             _check(key, "--dir", "remove it, and a new one is made at the next start")
 
 
 def make_private_file(path: Path) -> None:
     """See that the file is there, and that only its owner may read what is written into it."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise ConfigError(f"--dir: {path} cannot be used: {error.strerror}; remove it") from error
 
 
 def _check(path: Path, option: str, remedy: str, *, modes: bool = True) -> None:
