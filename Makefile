@@ -18,9 +18,9 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz sbom audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz sbom audit
 
-help: ## Show what can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\n  One test, one seed: make test T=tests/embedded/store K=compaction SEED=7\n'
 
@@ -36,16 +36,19 @@ $(STAMP): requirements/dev.lock pyproject.toml
 demo: $(STAMP) ## Drain a node of an embedded cluster, live, and clean up
 	@$(BIN)/vacate demo
 
+recording: $(STAMP) ## Record the demo as docs/pictures/demo.svg, the picture of the README
+	@PATH="$(BIN):$$PATH" $(BIN)/python -m hack.recording docs/pictures/demo.svg -- vacate demo
+
 test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_FLAGS) $(T)
 
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
 
-sim: $(STAMP) ## Tell stories of leaves under faults in virtual time (SEEDS=n); failing seeds are kept
+sim: $(STAMP) ## Simulate evictions under faults in virtual time (SEEDS=n); failing seeds are kept
 	@PYTHONPATH=tests $(BIN)/python -m support.leaves.run --seeds $(SEEDS)
 
-rules: $(STAMP) ## Take out each rule in turn and see its tests fail (a quarter of an hour)
+rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)
 	@$(BIN)/python -m hack.rules.check --workers 2
 
 kube: $(STAMP) ## Obtain a real control plane (built once, in minutes) and print its folder
@@ -60,8 +63,8 @@ kube-up: $(STAMP) ## Start a real control plane with simulated nodes
 kube-down: $(STAMP) ## Remove what kube-up started
 	@$(BIN)/python -m hack.kubelab.up down
 
-# Without controllers, as the embedded server of the conformance body; the stories start a whole one.
-test-kube: $(STAMP) ## Run conformance, stories and kubectl on a real control plane (T, K)
+# Without controllers, as the embedded server of the conformance tests; the end-to-end tests start them.
+test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real control plane (T, K)
 	@peers="$$($(BIN)/python -m hack.kubelab.peers)" && VACATE_PEERS="$$peers" \
 		$(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m kube $(PYTEST_FLAGS) $(if $(filter tests,$(T)),tests/conformance tests/realcluster tests/e2e/kubectl tests/e2e/eviction,$(T))
@@ -72,7 +75,7 @@ test-node: $(STAMP) ## Run Vacate as pods on a node with a real kubelet and cont
 
 # make differential N=5000
 N ?= 1000
-differential: $(STAMP) ## Ask the embedded and a real server the same random requests (N sequences)
+differential: $(STAMP) ## Send the same random requests to the embedded and a real server, and compare (N sequences)
 	@VACATE_DIFFERENTIAL=$(N) $(BIN)/python -m hack.kubelab.session --without-controllers -- \
 		$(BIN)/python -m pytest -q -s -m kube tests/realcluster/test_differential.py
 
@@ -88,7 +91,7 @@ lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: $(STAMP) ## Rewrite the sources in the house style
+format: $(STAMP) ## Format the sources
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
@@ -105,7 +108,7 @@ sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock 
 
 # make audit STRICT=--strict fails where no database of vulnerabilities can be reached. The tool is no part of .venv.
 AUDIT_VENV := .cache/audit
-audit: $(STAMP) ## Look for known vulnerabilities and yanked releases among the locked dependencies
+audit: $(STAMP) ## Check the locked dependencies for known vulnerabilities and yanked releases
 	@test -x $(AUDIT_VENV)/bin/python || $(PYTHON) -m venv $(AUDIT_VENV)
 	@$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.lock
 	@$(BIN)/python -m hack.audit $(STRICT) $(AUDIT_VENV)/bin/pip-audit requirements/runtime.lock requirements/build.lock requirements/dev.lock

@@ -1,0 +1,1 @@
+"""Records a command on a pseudo-terminal as an animated SVG, for the README."""
