@@ -135,6 +135,11 @@ class Place:
         name = pod["metadata"]["uid"]
         return await self.client.get(EVICTIONREQUESTS, name, self.namespace, into=EvictionRequest)
 
+    async def requests(self) -> list[EvictionRequest]:
+        """All of the namespace."""
+        found = await self.client.list(EVICTIONREQUESTS, self.namespace, into=EvictionRequest)
+        return list(found.items)
+
     async def until_request(
         self, pod: Obj, shows: Callable[[EvictionRequest], object], what: str
     ) -> EvictionRequest:

@@ -29,6 +29,7 @@ from vacate.api.objects import Obj
 
 REAL = "real"
 HOME = "vacate-system"
+BRIDGE_SECONDS = 10  # after which a caller of the eviction API counts as gone
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/vacate-manager"
 DAEMON_SETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
 _HOOKS = "/apis/admissionregistration.k8s.io/v1"
@@ -63,7 +64,7 @@ class RealCluster:
 
     def install(self, *options: str) -> str:
         """What the command printed."""
-        url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager")
+        url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager", "--eviction-bridge")
         done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url, *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -124,7 +125,8 @@ class RealCluster:
 
     def _webhook_options(self) -> tuple[str, ...]:
         listen = ("--cert-dir", str(self._tls), "--address", "127.0.0.1", "--port", str(self._port))
-        return (*listen, "--metrics-port", "0")
+        bridge = ("--eviction-bridge", "--bridge-wait", f"{BRIDGE_SECONDS}s")
+        return (*listen, *bridge, "--metrics-port", "0")
 
     def _program(self, account: str, name: str, *options: str) -> Program:
         log = self.plane.layout.logs / f"{name}.log"

@@ -126,7 +126,7 @@ async def test_a_cluster_that_cannot_be_asked_leaves_it_to_the_failure_policy(se
 async def test_a_request_that_is_slow_to_be_made_is_made_behind_the_answer(
     server: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evictionbridge, "MAKING_SECONDS", 0.01)
+    monkeypatch.setattr(evictionbridge, "WRITE_SECONDS", 0.01)
     slow = Hindered(server)
     hook = Hook(Client(slow), server.clock, WebhookConfig(bridge=True))
     for _ in range(2):
@@ -137,6 +137,28 @@ async def test_a_request_that_is_slow_to_be_made_is_made_behind_the_answer(
         while (await evict(hook, options={})).refusal["message"].find("is waiting for") < 0:
             server.clock.move(1)
     assert server.stored(EVICTIONREQUESTS, "uid-p") is not None
+
+
+async def test_a_busy_cluster_lets_nobody_past_and_one_that_is_away_does(
+    server: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evictionbridge, "LOOKUP_SECONDS", 0.01)
+
+    class Slow(InProcessTransport):
+        silent = False
+
+        async def send(self, request: Request) -> Response:
+            if self.silent:
+                await asyncio.Event().wait()
+            return await super().send(request)
+
+    slow = Slow(server.server, ADMIN)
+    hook = Hook(Client(slow), server.clock, WebhookConfig(bridge=True))
+    await evict(hook)
+    slow.silent = True
+    assert "not known in time: try again" in (await evict(hook)).refusal["message"]
+    server.clock.move(31)
+    assert (await evict(hook)).code == 503
 
 
 async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(server: Embedded) -> None:

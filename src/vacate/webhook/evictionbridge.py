@@ -53,10 +53,17 @@ _log = logging.getLogger(__name__)
 BRIDGE_GATE = "EvictionBridge"
 """The feature gate, on the embedded server and in the webhook."""
 
-MAKING_SECONDS = 0.8
-"""How long an answer waits for a request to be made; it is made on afterwards."""
+LOOKUP_SECONDS = 1.1
+"""How long may be looked things up for an answer; API servers wait two seconds for it."""
 
-_LOOKUPS = 32  # evictions that are looked up at once: the reviews of the requests made here need room too
+WRITE_SECONDS = 0.4
+"""How long an answer waits for a request to be made or joined; a new one is made on afterwards."""
+
+BUSY_SECONDS = 30.0
+"""Lookups that take too long so shortly after one that did not: the cluster is busy, and not away."""
+
+_LOOKUPS = 32  # evictions that are looked up at once
+_MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
 _TRIES, _PAUSE_SECONDS = 5, 0.02
 
 
@@ -75,15 +82,25 @@ class EvictionBridge:
         self._client = client
         self._clock = clock
         self._room = asyncio.Semaphore(_LOOKUPS)
+        self._makes = asyncio.Semaphore(_MAKES)
+        self._looked_up: float | None = None  # when that last succeeded
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
 
     async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
-        """The answer. An ApiError or TransportError where the cluster does not tell what must be known."""
+        """The answer. An ApiError, TransportError or TimeoutError where the cluster does not tell enough.
+
+        A drain asks for all pods of a node at once. None may slip past its interceptors because that takes
+        too long: as long as the cluster answers at all, the caller is told to come again.
+        """
         for number in range(_TRIES):
             # What a server has taken and not yet shown comes as a conflict: it needs a moment.
             await self._clock.sleep(number * _PAUSE_SECONDS)
-            async with self._room:
-                known, decision = await self._decided(review, config)
+            try:
+                async with asyncio.timeout(LOOKUP_SECONDS), self._room:
+                    known, decision = await self._decided(review, config)
+            except TimeoutError:
+                return self._busy(review)
+            self._looked_up = self._clock.monotonic()
             try:
                 return await self._carried_out(review, known, decision, config)
             except (AlreadyExists, Conflict, NotFound):
@@ -96,6 +113,14 @@ class EvictionBridge:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _busy(self, review: EvictionReview) -> BridgeAnswer:
+        last = self._looked_up
+        if last is None or self._clock.monotonic() - last > BUSY_SECONDS:
+            raise TimeoutError
+        return BridgeAnswer(
+            refusal(f"whether pod/{review.name} has interceptors was not known in time: try again")
+        )
 
     async def _decided(self, review: EvictionReview, config: BridgeConfig) -> tuple[Known, Decision]:
         known = Known()
@@ -182,7 +207,7 @@ class EvictionBridge:
             return
         try:
             await self._patch(request, change)
-        except (ApiError, TransportError) as error:
+        except (ApiError, TransportError, TimeoutError) as error:
             _log.info("the caller of an eviction was not recorded: %s", error)
 
     async def _join(
@@ -198,7 +223,7 @@ class EvictionBridge:
             await self._patch(request, change)
         except (Conflict, NotFound):
             raise
-        except (ApiError, TransportError) as error:
+        except (ApiError, TransportError, TimeoutError) as error:
             _log.warning("the eviction request of pod %s was not joined: %s", review.name, error)
 
     async def _make(
@@ -216,7 +241,7 @@ class EvictionBridge:
             task = asyncio.create_task(self._made(review, pod, old, config, now))
             self._making[key] = task
             task.add_done_callback(lambda done: self._forget(key, done))
-        await asyncio.wait({task}, timeout=MAKING_SECONDS)
+        await asyncio.wait({task}, timeout=WRITE_SECONDS)
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, Conflict | AlreadyExists):
                 raise error
@@ -245,7 +270,8 @@ class EvictionBridge:
         made["metadata"]["labels"] = {POD_LABEL: pod_label(review.name)}
         callers = {review.requester: review.attempted(now, config.wait)}
         made["metadata"].setdefault("annotations", {})[CALLERS] = written_callers(callers)
-        await self._client.create(EVICTIONREQUESTS, made, review.namespace)
+        async with self._makes:
+            await self._client.create(EVICTIONREQUESTS, made, review.namespace)
 
     def _forget(self, key: tuple[str, str], done: asyncio.Task[None]) -> None:
         self._making.pop(key, None)
@@ -261,7 +287,8 @@ class EvictionBridge:
 
     async def _patch(self, request: EvictionRequest, change: Obj) -> None:
         meta = request.metadata
-        await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
+        async with asyncio.timeout(WRITE_SECONDS):
+            await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
 
 
 def _recording(

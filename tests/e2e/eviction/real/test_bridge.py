@@ -1,0 +1,76 @@
+"""The eviction bridge of a stock cluster while its webhook is away, and what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+from support.audit import calls
+from support.eviction_place import Place
+from support.eviction_real import RealCluster
+from vacate.api.objects import Obj
+from vacate.errors import NotFound, TooManyRequests
+
+FIRST = "first.example.com"
+PODS_OF_A_NODE = 40
+
+
+async def refused(place: Place, pod: Obj) -> str:
+    with pytest.raises(TooManyRequests) as caught:
+        await place.client.evict(pod["metadata"]["name"], place.namespace)
+    return caught.value.message
+
+
+async def test_with_the_webhook_killed_evictions_pass_as_without_the_bridge(
+    real: RealCluster, place: Place
+) -> None:
+    pod = await place.pod("db-0", FIRST)
+    prefix = 'admission webhook "evictions.validate.vacate.dev" denied the request: Intercepting: '
+    assert (await refused(place, pod)).startswith(prefix)
+    await place.until_active(pod, FIRST)
+    real.webhook.kill()
+    try:
+        await place.client.evict("db-0", place.namespace)
+        await place.gone(pod)
+    finally:
+        real.start_webhook()
+    # What was remembered survives the restart: the next pod of the name is not meant.
+    again = await place.pod("db-0", FIRST)
+
+    async def answered() -> Any:
+        """The API server may pass over a webhook that has just begun to answer."""
+        other = await place.pod(f"other-{len(await place.requests())}", FIRST)
+        with contextlib.suppress(TooManyRequests):
+            await place.client.evict(other["metadata"]["name"], place.namespace)
+            return False
+        return True
+
+    await place.until(answered, "the webhook is asked again")
+    with pytest.raises(NotFound, match="another pod of the same name"):
+        await place.client.evict("db-0", place.namespace)
+    await place.stays(again)
+
+
+async def test_a_node_full_of_pods_asked_for_at_once_waits_without_a_gap(
+    real: RealCluster, place: Place
+) -> None:
+    """As kubectl does it, all at once: none slips past its interceptor because the webhook is busy."""
+    pods = await asyncio.gather(*(place.pod(f"p-{i}", FIRST) for i in range(PODS_OF_A_NODE)))
+    for _ in range(2):
+        await asyncio.gather(*(refused(place, pod) for pod in pods))
+    for pod in pods:
+        await place.stays(pod)
+    made = await place.requests()
+    assert sorted(one.metadata.name for one in made) == sorted(pod["metadata"]["uid"] for pod in pods)
+    writes = [
+        one.verb
+        for one in calls(real.audit_log)
+        if (one.resource, one.namespace) == ("evictionrequests", place.namespace)
+        and one.user.endswith(":vacate-webhook")
+        and one.verb in ("create", "patch", "update", "delete")
+        and one.code < 300
+    ]
+    assert writes == ["create"] * PODS_OF_A_NODE
