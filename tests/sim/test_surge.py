@@ -1,0 +1,216 @@
+"""Workloads that move, disturbed: crashes, cancellations, faults and users end where the user left things."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from support.cluster_words import condition_of, history, writes
+from support.surge_words import completed, fewest, is_quiet, moving, names, pods, replicas, requested
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
+from vacate.entropy import Entropy
+from vacate.errors import NotFound
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.transport import Chances
+from vacate.sim.process import Process
+from vacate.sim.run import Sim, run_sim
+from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.controllers import CONTROLLERS
+
+pytestmark = pytest.mark.sim
+
+T = TypeVar("T")
+
+SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "10"))
+DECLINED = "deployment.apps.k8s.io/Declined"
+
+
+async def moved(world: World) -> dict[str, Any]:
+    """One of two pods is moved."""
+    old = (await moving(world, 2))[0]
+    await completed(world, *await requested(world, old))
+    await world.until(lambda: is_quiet(world))
+    return {
+        "gone": old["metadata"]["name"] not in names(world),
+        "replicas": replicas(world),
+        "fewest": fewest(world, 2),
+    }
+
+
+async def cancelled(world: World) -> dict[str, Any]:
+    """The request is taken back while the surge is under way: the same pods as before."""
+    old = await moving(world, 2)
+    before = names(world)
+    (request,) = await requested(world, old[0])
+    await world.until(lambda: len(pods(world)) == 3)
+    await _cancel(world, request)
+    await world.until(lambda: is_quiet(world) and len(pods(world)) == 2)
+    return {"same": names(world) == before, "replicas": replicas(world), "fewest": fewest(world, 2)}
+
+
+SCRIPTS = {
+    "moved": (moved, {"gone": True, "replicas": 2, "fewest": 2}),
+    "cancelled": (cancelled, {"same": True, "replicas": 2, "fewest": 2}),
+}
+
+
+class Run:
+    """A script with a manager that dies at a request."""
+
+    def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
+        self._body, self.expected = SCRIPTS[script]
+        self._wire = Tripwire(at, after=after)
+
+    @property
+    def count(self) -> int:
+        return self._wire.count
+
+    def play(self) -> dict[str, Any]:
+        return run_sim(self._main, 5, limit=86400.0)
+
+    async def _main(self, sim: Sim) -> dict[str, Any]:
+        def build(link: Transport, around: Environment) -> Any:
+            return component_manager(
+                self._wire.around(link), "vacate-manager", CONTROLLERS, around, PROJECTIONS
+            )
+
+        async with World(sim, WorldSettings(evictions=())) as world:
+            manager = world.add("manager", build, EVICTION_CONTROLLER)
+            killer = sim.loop.create_task(self._kill(world, manager))
+            await manager.start()
+            try:
+                return await self._body(world)
+            finally:
+                if not self._wire.tripped.is_set():
+                    killer.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await killer
+
+    async def _kill(self, world: World, manager: Process) -> None:
+        await self._wire.tripped.wait()
+        await world.restart(manager, 1.0)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
+    undisturbed = Run(script)
+    assert undisturbed.play() == undisturbed.expected
+    for number in range(1, undisturbed.count + 1):
+        run = Run(script, number, after=after)
+        assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
+
+
+def test_a_request_may_be_cancelled_after_every_write() -> None:
+    """Whatever the moment, replicas and annotations return, and there is never a pod too few."""
+
+    def play(number: int) -> tuple[bool, int]:
+        async def main(sim: Sim) -> tuple[bool, int]:
+            async with World(sim, WorldSettings()) as world:
+                old = await moving(world, 2)
+                await world.settle()
+                (request,) = await requested(world, old[0])
+                began = writes(world)
+                await world.until(lambda: writes(world) >= began + number or _is_over(world, request))
+                over = _is_over(world, request)
+                await _cancel(world, request)
+                await world.until(lambda: is_quiet(world) and len(pods(world)) == 2)
+                assert replicas(world) == 2
+                return over, fewest(world, 2)
+
+        return run_sim(main, number, limit=86400.0)
+
+    number = 0
+    while True:
+        over, least = play(number)
+        assert least == 2, f"cancelled after {number} writes"
+        if over:
+            break
+        number += 1
+    assert number > 10
+
+
+FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+
+
+@pytest.mark.parametrize("number", range(SEEDS))
+def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+            chance = sim.stream("user")
+            await moving(world, 3)
+            wanted = [3]
+            for _ in range(8):
+                await sim.clock.sleep(chance.uniform(0.0, 15.0))
+                match _one_of(chance, ["scale", "request", "request", "cancel", "crash"]):
+                    case "scale":
+                        await _scale(world, _one_of(chance, [2, 3, 4, 5, 6]), wanted)
+                    case "request":
+                        await _request_one(world, chance)
+                    case "cancel":
+                        for one in _open(world)[:1]:
+                            await _cancel(world, one)
+                    case _:
+                        await world.restart(world.evictions, chance.uniform(0.1, 5.0))
+            await completed(world, *_open(world), timeout=20_000.0)
+            await world.until(lambda: is_quiet(world), 3600.0)
+            assert replicas(world) == wanted[-1]
+            assert fewest(world, 3) >= min(wanted) - _declined(world)
+
+    run_sim(main, number, limit=7 * 86400.0)
+
+
+def _one_of(chance: Entropy, choices: Sequence[T]) -> T:
+    return choices[min(int(chance.uniform(0.0, len(choices))), len(choices) - 1)]
+
+
+async def _scale(world: World, count: int, wanted: list[int]) -> None:
+    """A user sets a count that is not the present one: setting the same is no change that could be seen."""
+    if count != replicas(world):
+        await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": count}}, "default")
+        wanted.append(count)
+
+
+async def _request_one(world: World, chance: Entropy) -> None:
+    free = [one for one in pods(world) if one["metadata"]["uid"] not in _open(world)]
+    registered = [one for one in free if "vacate.dev/registered" in one["metadata"].get("annotations", {})]
+    if registered:
+        target = _one_of(chance, registered)
+        if world.find(EVICTIONREQUESTS, target["metadata"]["uid"], "default") is None:
+            await requested(world, target)
+
+
+def _open(world: World) -> list[str]:
+    found = world.objects(EVICTIONREQUESTS, "default")
+    return [str(one["metadata"]["name"]) for one in found if condition_of(one, "Complete") != "True"]
+
+
+def _is_over(world: World, request: str) -> bool:
+    return request not in _open(world)
+
+
+def _declined(world: World) -> int:
+    """How many pods were evicted without a replacement."""
+    found = {obj["metadata"]["name"] for _, obj in history(world, EVICTIONREQUESTS) if _has_declined(obj)}
+    return len(found)
+
+
+def _has_declined(request: dict[str, Any]) -> bool:
+    return (
+        condition_of(request, DECLINED) == "True"
+        or condition_of(request, "replicaset.apps.k8s.io/Declined") == "True"
+    )
+
+
+async def _cancel(world: World, request: str) -> None:
+    with contextlib.suppress(NotFound):
+        await world.client.delete(EVICTIONREQUESTS, request, "default")
