@@ -1,0 +1,148 @@
+"""Deployments that move before they are evicted, with embedded and with real workload controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from support.eviction_place import Place, is_ready
+from vacate.admission.pods.workloads import OPT_IN
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS, REPLICASETS
+from vacate.api.objects import Obj
+from vacate.kube.deletionorder import DELETION_COST
+from vacate.kube.surge import MARKED, SURGE
+from vacate.testing import deployment
+
+OURS = {SURGE, MARKED, DELETION_COST}
+
+
+def annotated(obj: Obj) -> set[str]:
+    return set(obj["metadata"].get("annotations") or {})
+
+
+async def pods(place: Place) -> list[Obj]:
+    """The pods that are not terminating."""
+    found = (await place.client.list(PODS, place.namespace)).items
+    return [one for one in found if not one["metadata"].get("deletionTimestamp")]
+
+
+async def moving(place: Place, replicas: int, **parts: Any) -> list[Obj]:
+    """A Deployment whose pods are ready and registered."""
+    await place.client.create(
+        DEPLOYMENTS, deployment("web", namespace=place.namespace, replicas=replicas, **parts), place.namespace
+    )
+
+    async def registered() -> list[Obj]:
+        found = await pods(place)
+        done = [one for one in found if is_ready(one) and "vacate.dev/registered" in annotated(one)]
+        return done if len(done) == replicas else []
+
+    return await place.until(registered, "all pods are ready and registered")
+
+
+async def quiet(place: Place, replicas: int) -> None:
+    """Nothing of the surge is left, and the count is the user's."""
+
+    async def look() -> bool:
+        found = await place.client.get(DEPLOYMENTS, "web", place.namespace)
+        sets = (await place.client.list(REPLICASETS, place.namespace)).items
+        here = await pods(place)
+        left = [
+            one for one in (found, *sets, *here) if OURS & (one["metadata"].get("annotations") or {}).keys()
+        ]
+        managers = [one["manager"] for one in found["metadata"].get("managedFields", [])]
+        counts = (found["spec"]["replicas"], len(here), found["status"].get("availableReplicas"))
+        return not left and "vacate" not in managers and counts == (replicas,) * 3
+
+    await place.until(look, "nothing of the surge is left")
+
+
+@contextlib.asynccontextmanager
+async def counting(place: Place) -> AsyncIterator[list[int]]:
+    """How many pods were healthy after each change of a pod, from now on."""
+    listing = await place.client.list(PODS, place.namespace)
+    known = {one["metadata"]["uid"]: one for one in listing.items}
+    counts: list[int] = []
+
+    async def follow() -> None:
+        async with contextlib.aclosing(
+            place.client.watch(PODS, place.namespace, resource_version=listing.resource_version)
+        ) as watch:
+            async for event in watch:
+                assert event.object is not None
+                uid = event.object["metadata"]["uid"]
+                known.pop(uid, None)
+                if event.type != "DELETED":
+                    known[uid] = event.object
+                healthy = [
+                    one
+                    for one in known.values()
+                    if is_ready(one) and not one["metadata"].get("deletionTimestamp")
+                ]
+                counts.append(len(healthy))
+
+    task = asyncio.create_task(follow())
+    try:
+        yield counts
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_single_replica_is_evicted_after_its_replacement_is_ready(place: Place) -> None:
+    (old,) = await moving(place, 1, metadata={"annotations": {OPT_IN: "true"}})
+    async with counting(place) as counts:
+        done = await place.vacate("evict", old["metadata"]["name"], "--wait")
+        assert done.code == 0, done
+        await quiet(place, 1)
+    assert min(counts) == 1
+    assert old["metadata"]["uid"] not in {one["metadata"]["uid"] for one in await pods(place)}
+
+
+async def test_a_drain_moves_a_single_replica(place: Place) -> None:
+    label = {"metadata": {"labels": {OPT_IN: "true"}}}
+    await place.client.patch(NAMESPACES, place.namespace, label)
+    (old,) = await moving(place, 1, labels={"app": "web"})
+    name = f"move-{place.namespace}"
+    spec = {
+        "nodes": [old["spec"]["nodeName"]],
+        "pods": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "daemonSetPods": "Ignore",
+            "unmanagedPods": "Evict",
+        },
+    }
+    identity = {"apiVersion": NODEMAINTENANCES.api_version, "kind": NODEMAINTENANCES.kind}
+    async with counting(place) as counts:
+        await place.client.create(NODEMAINTENANCES, {**identity, "metadata": {"name": name}, "spec": spec})
+        try:
+
+            async def drained() -> bool:
+                found = await place.client.get(NODEMAINTENANCES, name)
+                return bool(found.get("status", {}).get("phase") == "Drained")
+
+            await place.until(drained, "the node is drained")
+            await quiet(place, 1)
+        finally:
+            await place.client.delete(NODEMAINTENANCES, name)
+    assert min(counts) == 1
+    (new,) = await pods(place)
+    assert new["spec"]["nodeName"] != old["spec"]["nodeName"]
+
+
+async def test_cancelling_leaves_the_pods_that_there_were(place: Place) -> None:
+    old = await moving(place, 3, metadata={"annotations": {OPT_IN: "true"}})
+    before = {one["metadata"]["uid"] for one in old}
+    request = await place.ask(old[0])
+
+    async def raised() -> bool:
+        return len(await pods(place)) == 4
+
+    await place.until(raised, "the Deployment is raised")
+    await place.client.delete(EVICTIONREQUESTS, request.metadata.name, place.namespace)
+    await quiet(place, 3)
+    after = {one["metadata"]["uid"] for one in await pods(place)}
+    assert after == before
