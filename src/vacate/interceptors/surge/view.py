@@ -9,13 +9,16 @@ from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR, REPLICASET_I
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.types import Deployment, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.cache.owners import deployment_of, deployment_of_replicaset
+from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.plan import Turn
 from vacate.kube.surge import MARKED
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 from vacate.sdk.turnstate import is_wanted, needs_preparation
+
+TEMPLATE_HASH = "pod-template-hash"
+"""The label that ends the name of a Deployment's ReplicaSet."""
 
 
 class SurgeView:
@@ -38,17 +41,30 @@ class SurgeView:
         meta = pod.metadata
         if MARKED not in meta.annotations and self.requests.reader.get(meta.namespace, meta.uid) is None:
             return ()
-        return _keys(self.deployment_of(pod))
+        return self._key(pod)
 
     def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
         """The Deployment of the pod that the request is about."""
         ref = request.spec.target.pod_ref
         pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
-        return () if pod is None else _keys(self.deployment_of(pod))
+        return () if pod is None else self._key(pod)
 
     def key_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
-        """The Deployment of the ReplicaSet."""
-        return _keys(deployment_of_replicaset(replica_set, self.deployments.reader))
+        """The Deployment of the ReplicaSet, which may not be in the cache yet."""
+        meta = replica_set.metadata
+        owner = meta.controller
+        return (Key(meta.namespace, owner.name),) if owner and owner.kind == DEPLOYMENTS.kind else ()
+
+    def _key(self, pod: Pod) -> Iterable[Key]:
+        """The pod's Deployment, by its ReplicaSet, or by the names while caches fill in any order."""
+        meta = pod.metadata
+        found = self.deployment_of(pod)
+        if found is not None:
+            return (Key(meta.namespace, found.metadata.name),)
+        owner, template = meta.controller, meta.labels.get(TEMPLATE_HASH, "")
+        if owner is None or owner.kind != REPLICASETS.kind or not template:
+            return ()
+        return (Key(meta.namespace, owner.name.removesuffix(f"-{template}")),)
 
     def requested(self, deployment: Deployment) -> dict[str, Turn]:
         """The pods that are to be moved, by UID, oldest request first, and whose turn it is."""
@@ -118,7 +134,3 @@ def _controller(pod: Pod) -> str:
 def _age(request: EvictionRequest) -> tuple[dt.datetime, str]:
     oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
     return request.metadata.creation_timestamp or oldest, request.metadata.name
-
-
-def _keys(deployment: Deployment | None) -> Iterable[Key]:
-    return () if deployment is None else (Key(deployment.metadata.namespace, deployment.metadata.name),)
