@@ -48,6 +48,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
     "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
     "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),
+    "interceptors": (
+        "vacate.cli.interceptors:interceptors",
+        "Show registered interceptors and whether they answer.",
+    ),
     "version": ("vacate.cli.version:version", "Show the versions of this program and of the cluster."),
     "completion": (
         "vacate.cli.completion:completion",

@@ -78,6 +78,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("explain web-1", "what the eviction waits for, and what to do"),
         ("explain pod/web-1 -n shop -o json", "the same for a program"),
     ),
+    "interceptors": (
+        ("interceptors", "of the pods of this namespace"),
+        ("interceptors -A -o json", "of all namespaces, for a program"),
+    ),
     "version": (
         ("version", "of this program and of the cluster"),
         ("version --client", "of this program only"),

@@ -1,0 +1,71 @@
+"""`vacate interceptors`: who is registered, for how many pods, who answers, and who never has."""
+
+from __future__ import annotations
+
+import click
+
+from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.output import aligned, output_option, print_object
+from vacate.cli.common.queries import list_requests, typed_request
+from vacate.cli.common.run import run_until_signalled
+from vacate.errors import UnreadableObject
+from vacate.views.interceptors import HEADER, as_object, interceptor_summaries, row
+
+_PAGE = 500
+
+
+@click.command()
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
+@cluster_options
+@output_option()
+def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
+    """Show registered interceptors and whether they answer.
+
+    PODS counts the pods that register the interceptor, ACTIVE the open requests in which it has the turn,
+    TURNS those that have ended, and UNANSWERED those of them in which it never responded. Requests go with
+    their pods, so turns are those of requests that are still there.
+
+    Exit codes: 0 done, also without interceptors, 1 refused or failed, 2 usage.
+    """
+    if everywhere and reach.namespace:
+        raise click.UsageError("-A and -n do not go together")
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            await _show(cluster, "" if everywhere else cluster.namespace, output)
+
+    if run_until_signalled(work):
+        interrupted()
+
+
+async def _show(cluster: Cluster, namespace: str, output: str) -> None:
+    requests = []
+    for one in await list_requests(cluster, namespace):
+        try:
+            requests.append(typed_request(one))
+        except UnreadableObject as error:
+            terminal.error(error)
+    found = interceptor_summaries(await _pods(cluster, namespace), requests)
+    if output:
+        print_object({"interceptors": [as_object(one) for one in found]}, output)
+    elif found:
+        now = cluster.clock.now()
+        terminal.echo_lines(aligned([HEADER, *(row(one, now) for one in found)]))
+    else:
+        where = f"in namespace {namespace}" if namespace else "in any namespace"
+        terminal.echo(f"No pod {where} registers an interceptor.")
+
+
+async def _pods(cluster: Cluster, namespace: str) -> list[Obj]:
+    found: list[Obj] = []
+    token = ""
+    while True:
+        page = await cluster.client.list(PODS, namespace, limit=_PAGE, continue_token=token)
+        found += page.items
+        token = page.continue_token
+        if not token:
+            return found

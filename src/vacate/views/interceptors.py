@@ -1,0 +1,102 @@
+"""Who intercepts evictions: for how many pods, in how many open turns, and whether they answer. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vacate.api.durations import human_duration
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.evictionrequest.history import TurnResult
+from vacate.eviction.dialects.evictionrequest.reader import has_responded
+from vacate.eviction.dialects.turn_conditions import past_turns
+from vacate.eviction.registration import resolve
+
+HEADER = ("INTERCEPTOR", "PODS", "ACTIVE", "TURNS", "UNANSWERED", "LAST ANSWER", "STATE")
+NOTHING = "-"
+
+
+@dataclass(slots=True)
+class InterceptorSummary:
+    """What pods and requests say about one interceptor."""
+
+    name: str
+    pods: int = 0  # that register it
+    active: int = 0  # open requests in which it has the turn
+    turns: int = 0  # that have ended
+    unanswered: int = 0  # of those: it never responded
+    waiting: int = 0  # open turns in which it has not responded yet
+    last_answer: dt.datetime | None = field(default=None)
+
+    @property
+    def state(self) -> str:
+        """Whether anyone answers to the name."""
+        if self.last_answer is not None:
+            return "Answers"
+        if self.unanswered:
+            return "NeverAnswered"
+        return "Waiting" if self.waiting else "NotAskedYet"
+
+
+def interceptor_summaries(
+    pods: Iterable[Obj], requests: Iterable[EvictionRequest]
+) -> list[InterceptorSummary]:
+    """One for each name that a pod registers or a request lists, those that never answered first."""
+    found: dict[str, InterceptorSummary] = {}
+
+    def of(name: str) -> InterceptorSummary:
+        return found.setdefault(name, InterceptorSummary(name))
+
+    for pod in pods:
+        for name in resolve(pod).interceptors:
+            of(name).pods += 1
+    for request in requests:
+        for one in request.spec.interceptors:
+            of(one.name)
+        for turn in past_turns(request):
+            summary = of(turn.interceptor)
+            summary.turns += 1
+            if turn.result is TurnResult.NEVER_RESPONDED:
+                summary.unanswered += 1
+            elif turn.result in _ANSWERS:
+                _answered(summary, turn.ended)
+        active = request.status.active_interceptor_name
+        if active and not request.complete and not request.status.active_interceptor_completed:
+            summary = of(active)
+            summary.active += 1
+            if has_responded(request):
+                _answered(summary, request.status.heartbeat_time)
+            else:
+                summary.waiting += 1
+    return sorted(found.values(), key=lambda one: (one.state != "NeverAnswered", one.name))
+
+
+_ANSWERS = (TurnResult.COMPLETED, TurnResult.DECLINED, TurnResult.FAILED, TurnResult.TIMED_OUT)
+
+
+def _answered(summary: InterceptorSummary, at: dt.datetime | None) -> None:
+    if at is not None and (summary.last_answer is None or at > summary.last_answer):
+        summary.last_answer = at
+
+
+def row(summary: InterceptorSummary, now: dt.datetime) -> tuple[str, ...]:
+    """The summary as a row of the table."""
+    last = summary.last_answer
+    answered = f"{human_duration(max(now - last, dt.timedelta()))} ago" if last is not None else NOTHING
+    counts = (summary.pods, summary.active, summary.turns, summary.unanswered)
+    return summary.name, *map(str, counts), answered, summary.state
+
+
+def as_object(summary: InterceptorSummary) -> Obj:
+    """The summary for programs."""
+    return {
+        "name": summary.name,
+        "pods": summary.pods,
+        "active": summary.active,
+        "turns": summary.turns,
+        "unanswered": summary.unanswered,
+        "lastAnswer": summary.last_answer.isoformat() if summary.last_answer else None,
+        "state": summary.state,
+    }

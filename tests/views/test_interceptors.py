@@ -1,0 +1,80 @@
+"""Who intercepts, and who answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+import pytest
+
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult, write_history
+from vacate.testing import pod
+from vacate.views.interceptors import InterceptorSummary, interceptor_summaries, row
+
+pytestmark = pytest.mark.unit
+
+T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+PREFIX = "interceptor.evictionrequest.coordination.k8s.io/priority_"
+
+
+def registering(*names: str) -> Obj:
+    annotations = {f"{PREFIX}{name}": str(10 + index) for index, name in enumerate(names)}
+    return pod("p", metadata={"annotations": annotations})
+
+
+def request(active: str = "", *, answered: bool = False, past: tuple[PastTurn, ...] = ()) -> EvictionRequest:
+    since = "2026-01-01T00:00:00.000000Z"
+    status: dict[str, Any] = {
+        "conditions": [
+            {
+                "type": "InterceptorAssigned",
+                "status": "True",
+                "lastTransitionTime": since,
+                "message": write_history(past),
+            }
+        ],
+        "heartbeatTime": "2026-01-01T00:00:05.000000Z" if answered else since,
+    }
+    if active:
+        status["activeInterceptorName"] = active
+    return msgspec.convert({"metadata": {"name": "u"}, "status": status}, EvictionRequest)
+
+
+def turn(name: str, result: TurnResult) -> PastTurn:
+    return PastTurn(name, T0, result, T0 + dt.timedelta(seconds=30))
+
+
+def state(summaries: list[InterceptorSummary]) -> dict[str, str]:
+    return {one.name: one.state for one in summaries}
+
+
+def test_registrations_and_turns_are_counted() -> None:
+    requests = [
+        request("b.example.com", answered=True, past=(turn("a.example.com", TurnResult.NEVER_RESPONDED),)),
+        request("c.example.com"),
+        request(past=(turn("d.example.com", TurnResult.DECLINED),)),
+    ]
+    pods = [
+        registering("a.example.com", "b.example.com"),
+        registering("b.example.com"),
+        registering("e.example.com"),
+    ]
+    found = interceptor_summaries(pods, requests)
+    assert state(found) == {
+        "a.example.com": "NeverAnswered",
+        "b.example.com": "Answers",
+        "c.example.com": "Waiting",
+        "d.example.com": "Answers",
+        "e.example.com": "NotAskedYet",
+    }
+    now = T0 + dt.timedelta(minutes=1)
+    assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "-", "NeverAnswered")
+    assert row(found[1], now) == ("b.example.com", "2", "1", "0", "0", "55s ago", "Answers")
+
+
+def test_a_turn_that_ended_with_the_pod_is_no_answer_and_no_silence() -> None:
+    found = interceptor_summaries([], [request(past=(turn("a.example.com", TurnResult.POD_GONE),))])
+    assert state(found) == {"a.example.com": "NotAskedYet"}
