@@ -12,6 +12,7 @@ from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.client.transport import Transport
 from vacate.eviction.dialects.turn_conditions import is_held, past_turns
+from vacate.eviction.model import Limits
 from vacate.sdk import (
     NO_ESTIMATE,
     Cancellation,
@@ -316,6 +317,26 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
         await process.stop()
 
     on_stage(body)
+
+
+def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
+    async def body(stage: Stage) -> None:
+        async def fails(context: EvictionContext) -> None:
+            raise OSError("the backup server is away")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3 * 3600)
+        assert is_held(stage.request, BACKUP)
+        began = stage.clock.monotonic()
+        await stage.until_complete()
+        assert stage.clock.monotonic() - began < 3600 + 600
+        (event,) = stage.events("LimitReached")
+        assert "total time" in event["message"]
+
+    on_stage(body, limits=Limits(duration=dt.timedelta(hours=4)))
 
 
 def test_a_handler_that_hangs_without_a_word_loses_its_turn_by_default(

@@ -27,6 +27,7 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.store.compaction import Retention
 from vacate.embedded.store.types import Key
 from vacate.errors import OutOfTime
+from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.runtime.manager import Manager
 from vacate.sim.faults.transport import Chances, FaultyTransport, Plan, RandomPlan
@@ -63,6 +64,7 @@ class WorldSettings:
         PRODUCT_CONTROLLERS  # Vacate's own, in a process of their own, where their gate is open
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     retention: Retention | None = None  # None keeps all history, so that it can be judged
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
@@ -206,7 +208,10 @@ class World:
     def _around(self, name: str) -> Environment:
         skew = self.settings.skews.get(name, 0.0)
         clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
-        return Environment(clock, self.sim.stream(name), self.server.metrics, self.settings.gates)
+        chosen = self.settings
+        return Environment(
+            clock, self.sim.stream(name), self.server.metrics, chosen.gates, limits=chosen.limits
+        )
 
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)

@@ -42,7 +42,8 @@ def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     return (
         Remedy("Fix the cause and restart the interceptor: it tries again."),
         Remedy(
-            "End its turn as failed, as an administrator.",
+            "End its turn as failed, as an administrator; where its name is bound to an account, add "
+            "--as=ACCOUNT.",
             inputs.kubectl("patch", "evictionrequest", name, *done),
         ),
     )

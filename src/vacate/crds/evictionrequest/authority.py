@@ -104,7 +104,10 @@ def _bound_errors(after: Obj, before: Obj, old: Obj, ctx: Context) -> list[Field
     if _forbids(after) and not _forbids(before):
         changed.append(_POLICY)
     bound = f"interceptor {active} is active and bound to {', '.join(accounts)}"
-    detail = f'{bound}; user "{ctx.user.name}" may not report for it'
+    detail = (
+        f'{bound}; user "{ctx.user.name}" may not report for it. An administrator may, as that account: '
+        f"kubectl --as={accounts[0]}"
+    )
     return [forbidden(f"status.{field}", detail) for field in changed]
 
 

@@ -1,0 +1,41 @@
+"""An interceptor's name that is bound to an account, and how an administrator ends its turn all the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import REQUESTS, Town
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "vacate-interceptor"}
+ACCOUNT = {"kind": "ServiceAccount", "name": "backup", "namespace": "default"}
+DONE = {"status": {"activeInterceptorCompleted": True}}
+MERGE = "application/merge-patch+json"
+
+
+def test_an_administrator_ends_a_turn_as_the_account_that_the_refusal_names(tmp_path: Path) -> None:
+    bound = ("--interceptor", f"{BACKUP}=default/backup")
+    with running_cluster(tmp_path / "dir", *bound, *FAST_PODS) as cluster:
+        town = Town(cluster)
+        town.https.create(BINDINGS, {"metadata": {"name": "b"}, "roleRef": ROLE, "subjects": [ACCOUNT]})
+        town.pod("web", BACKUP, NOTIFY)
+        assert town.vacate("evict", "web").code == 0
+        name = town.until_active("web")["metadata"]["name"]
+        status = f"{REQUESTS}/{name}/status"
+        refused = town.https.call("PATCH", status, DONE, content_type=MERGE)
+        assert refused.code == 422
+        found = re.search(r"kubectl --as=(\S+)", refused.obj["message"])
+        assert found is not None, refused.text
+        account = {"Impersonate-User": found[1].rstrip(",]")}
+        town.https.call("PATCH", status, DONE, content_type=MERGE, headers=account).ok()
+        until(lambda: town.request("web")["status"]["activeInterceptorName"] == NOTIFY)
+        # Of the next one, which is bound to nobody, whoever may write statuses reports.
+        town.https.call("PATCH", status, DONE, content_type=MERGE).ok()
