@@ -26,6 +26,7 @@ from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
+from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.testing import pod
 from vacate.wiring.components import Environment, component_dependencies
 
@@ -43,6 +44,7 @@ class Place:
     settings: AgentSettings
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     runtime_options: dict[str, bool] = field(default_factory=dict)
+    logind: Logind | None = None
 
     async def start_agent(self) -> NodeAgent:
         around = Environment(SystemClock(), system_entropy(), Metrics())
@@ -51,6 +53,8 @@ class Place:
         )
         runtime = ProcessRuntime(self.settings.runtime_folder, **self.runtime_options)
         agent = NodeAgent(deps, self.settings, runtime, [recorder])
+        if self.logind is not None:
+            agent.add_shutdown(self.logind, runtime, "boot")
         self.tasks.append(asyncio.get_running_loop().create_task(agent.run()))
         ready = asyncio.get_running_loop().create_task(agent.wait_ready())
         await asyncio.wait([ready, self.tasks[-1]], return_when=asyncio.FIRST_COMPLETED)
@@ -139,11 +143,11 @@ async def agent_place(folder: Path, **more: Any) -> AsyncIterator[Place]:
     """A running agent."""
     server = await open_server(ServerParts(MemoryLog(), SystemClock(), system_entropy()))
     client = Client(InProcessTransport(server, ADMIN))
-    options = more.pop("runtime_options", {})
+    options, logind = more.pop("runtime_options", {}), more.pop("logind", None)
     settings = AgentSettings(
         NODE, folder, **{"taint": False, "stop_pods": False, "base_env": {"PATH": PATH}, **more}
     )
-    place = Place(server, folder, client, settings, runtime_options=options)
+    place = Place(server, folder, client, settings, runtime_options=options, logind=logind)
     try:
         await place.start_agent()
         yield place

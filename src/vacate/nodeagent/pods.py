@@ -64,6 +64,7 @@ class PodReconciler:
         self.shutting_down = False  # the node goes down: pods that come now are rejected
         self.changed: Callable[[], None] = lambda: None  # called when a container has ended
         self.status_written = asyncio.Event()
+        self._abandoned = False
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
         """Take over what runs already. Before the first reconcile."""
@@ -147,6 +148,7 @@ class PodReconciler:
 
     async def abandon(self) -> None:
         """Stop all work in the background; processes run on."""
+        self._abandoned = True  # what is cancelled now must not begin anew
         for held in self._held.values():
             await held.abandon()
 
@@ -299,7 +301,7 @@ class PodReconciler:
         return EndCause(message, min(own, left), reason=given or EVICTION)
 
     def _wake(self, held: HeldPod) -> None:
-        if self._ends(held):
+        if self._ends(held) and not self._abandoned:
             self._stop_due(held)
         self.changed()
         self._add(held.key)

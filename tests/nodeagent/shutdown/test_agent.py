@@ -1,0 +1,199 @@
+"""A node that goes down as the API sees it: real processes, and a logind with the other end of each lock."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from support.agents import NODE, Place, agent_place, ready
+from support.containers import clean, opened, spec
+from support.shutdown_sim import SimLogind, SimSession
+from vacate.api.kinds import NODES, PODS, PRIORITYCLASSES
+from vacate.api.objects import Obj
+from vacate.clock import SystemClock
+from vacate.nodeagent.shutdown.buckets import Bucket
+from vacate.nodeagent.shutdown.collector import ShutdownCollector
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.protocol import LogindSession
+from vacate.nodeagent.shutdown.storage import FILE, FileStorage
+
+pytestmark = pytest.mark.process
+
+POLITE = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+SLOW = "trap 'echo asked; sleep 3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+RUDE = "trap 'echo asked' TERM; echo on; while :; do sleep 0.02; done"
+
+
+class PipeLogind(SimLogind):
+    """Its locks are real descriptors: one end of a pipe, of which it sees whether the other is still open."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock(), limit=100.0)
+        self.readers: list[int] = []
+
+    async def connect(self) -> LogindSession:  # type: ignore[override]
+        await super().connect()
+        session = self.sessions[-1] = PipeSession(self)
+        return session
+
+    def held(self) -> list[bool]:
+        return [not select.select([one], [], [], 0)[0] for one in self.readers]
+
+    def close_all(self) -> None:
+        for one in self.readers:
+            os.close(one)
+
+
+class PipeSession(SimSession):
+    async def inhibit(self, why: str) -> int:
+        assert isinstance(self.logind, PipeLogind)
+        reader, writer = os.pipe()
+        self.logind.readers.append(reader)
+        return writer
+
+
+@pytest.fixture
+async def logind() -> AsyncIterator[PipeLogind]:
+    made = PipeLogind()
+    yield made
+    await made.stop()
+    made.close_all()
+
+
+@pytest.fixture
+async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[Place]:
+    config = ShutdownConfig((Bucket(0, 5.0), Bucket(1000, 2.0)), "")
+    async with agent_place(tmp_path / "node", logind=logind, shutdown=config) as made:
+        await until(lambda: logind.held()[-1:] == [True])
+        yield made
+        if not made.tasks:
+            await made.start_agent()
+        for name in [one["metadata"]["name"] for one in (await made.client.list(PODS, "default")).items]:
+            await made.client.delete(PODS, name, "default", grace_period_seconds=1)
+            await made.gone(name)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def run_pod(place: Place, name: str, script: str, priority: int = 0, **more: object) -> Obj:
+    if priority:
+        made = {"metadata": {"name": f"value-{priority}"}, "value": priority}
+        await place.client.create(PRIORITYCLASSES, made)
+        more["priorityClassName"] = f"value-{priority}"
+    obj = await place.create(name, script, **more)
+    await place.logged(obj, "on")
+    await place.until(name, ready)
+    return obj
+
+
+async def node_ready(place: Place) -> tuple[str, str]:
+    found = await place.client.get(NODES, NODE)
+    (one,) = [one for one in found["status"]["conditions"] if one["type"] == "Ready"]
+    return one["status"], one["message"]
+
+
+async def test_pods_end_in_order_with_the_status_of_a_kubelet(place: Place, logind: PipeLogind) -> None:
+    low = await run_pod(place, "low", POLITE)
+    high = await run_pod(place, "high", RUDE, 1000, terminationGracePeriodSeconds=60)
+    logind.power_off()
+    await place.logged(low, "asked")
+    assert "asked" not in await place.logged(high, "on")
+    await place.create("late", "exec sleep 1000")
+    late = await place.until("late", lambda one: one["status"].get("phase") == "Failed")
+    assert (late["status"]["reason"], late["status"].get("containerStatuses")) == ("NodeShutdown", None)
+    assert await node_ready(place) == ("False", "node is shutting down")
+    assert logind.held() == [True]
+    ended = await place.until("high", lambda one: one["status"].get("phase") == "Failed")
+    assert ended["status"]["reason"] == "Terminated"
+    (target,) = [one for one in ended["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+    assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
+    first = await place.get("low")
+    assert first is not None
+    assert (first["status"]["phase"], first["status"].get("reason")) == ("Succeeded", None)
+    await until(lambda: logind.held() == [False])
+    await place.stop_agent()
+    await place.start_agent()  # the machine is still on its way down: nothing is started again
+    await asyncio.sleep(0.3)
+    again = await place.get("high")
+    assert again is not None
+    assert again["status"]["phase"] == "Failed"
+    assert again["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
+async def test_a_restart_in_the_middle_keeps_lock_order_and_time(place: Place, logind: PipeLogind) -> None:
+    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    high = await run_pod(place, "high", POLITE, 1000)
+    logind.power_off()
+    await place.logged(low, "asked")
+    await place.stop_agent()
+    assert logind.held() == [True]
+    assert FileStorage(place.settings.folder).load().under_way("boot")
+    agent = await place.start_agent()
+    await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
+    await place.logged(high, "asked")
+    await until(lambda: logind.held() == [False])
+    registry = CollectorRegistry()
+    assert agent.shutdown is not None
+    registry.register(ShutdownCollector(agent.shutdown))
+    shown = generate_latest(registry).decode()
+    for name in ("kubelet_graceful_shutdown_start_time_seconds", "GracefulShutdownEndTime"):
+        (value,) = [float(line.split()[1]) for line in shown.splitlines() if line.startswith(f"{name} ")]
+        assert value > 1_700_000_000
+
+
+async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(
+    place: Place, logind: PipeLogind
+) -> None:
+    low = await run_pod(place, "low", SLOW)
+    high = await run_pod(place, "high", POLITE, 1000)
+    logind.power_off()
+    await place.logged(low, "asked")
+    logind.cancel()
+    await until(lambda: logind.held() == [False, True])
+    await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
+    assert "asked" not in await place.logged(high, "on")
+    assert (await node_ready(place))[0] == "True"
+    fresh = await run_pod(place, "fresh", POLITE)
+    assert fresh
+
+
+async def test_an_agent_that_ends_in_order_lets_go_of_the_lock(place: Place, logind: PipeLogind) -> None:
+    await run_pod(place, "web", POLITE)
+    await place.stop_agent()
+    await until(lambda: logind.held() == [False])
+
+
+async def test_the_supervisor_closes_what_no_agent_asks_for(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        async with opened(tmp_path) as (runtime, _):
+            await runtime.start(spec(tmp_path, "exec sleep 1000"))
+            await runtime.hold("lock", writer, 0.5)
+            assert await runtime.holds("lock")
+            assert not select.select([reader], [], [], 0.7)[0]  # as long as there is an agent, it is held
+        assert not select.select([reader], [], [], 0)[0]
+        await until(lambda: bool(select.select([reader], [], [], 0)[0]))
+        async with opened(tmp_path) as (runtime, _):
+            await runtime.signal("c", signal.SIGKILL)
+            await runtime.wait("c")
+            await runtime.remove("c")
+    finally:
+        os.close(reader)
+        await clean(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"startTime": 5}', b"[]", b"\xff"])
+def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    assert FileStorage(tmp_path).load().shutdown is None
