@@ -14,6 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
+from vacate.cli.node_reboot import reboot
 from vacate.cli.node_shutdown import read_config_file, shutdown
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
@@ -145,6 +146,7 @@ def node(
 
 
 node.add_command(shutdown)
+node.add_command(reboot)
 
 
 async def _serve(transport: HttpTransport, settings: AgentSettings, metrics_port: int | None) -> None:

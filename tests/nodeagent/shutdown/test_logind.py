@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -175,3 +176,18 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
 def request_annotations(node: ShutdownNode, name: str) -> Obj:
     found: Obj = (node.request_of(name) or {}).get("metadata", {}).get("annotations", {})
     return found
+
+
+def test_a_planned_reboot_drains_first(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 10}) as node:
+        node.run_pod("web", 0)
+        command = (sys.executable, "-m", "vacate", "node", "reboot", "laptop")
+        access = ("--kubeconfig", str(node.cluster.kubeconfig))
+        refused = node.machine.run(*command, "--timeout", "2s", *access, check=False)
+        assert "rebooting" not in refused, refused  # nothing re-creates the pod, and nobody said --force
+        assert node.machine.up
+        assert "term" not in node.said("web")
+        said = node.machine.run(*command, "--force", *access, check=False)
+        assert "node/laptop is drained; rebooting." in said
+        off_at(node.machine)
+        assert node.get("web") is None  # evicted, not merely ended

@@ -38,6 +38,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("node --name laptop --no-taint --stop-pods -v", "any pod, ended with the agent, with a log"),
         ("node --name laptop --config kubelet.yaml", "end pods in order when the machine shuts down"),
         ("node shutdown laptop --dry-run --config kubelet.yaml", "show that order"),
+        ("node reboot laptop --force", "drain this machine's node, then reboot"),
     ),
     "demo": (("demo", "watch a node being drained, for about half a minute"),),
     "drain": (

@@ -116,6 +116,10 @@ class DBusSession:
         os.set_inheritable(first, False)
         return int(first)
 
+    async def reboot(self) -> None:
+        """Reboot the machine, after every delay lock is released."""
+        await self._call(LOGIND, LOGIND_PATH, MANAGER, "Reboot", "b", [False])
+
     async def changed(self, timeout: float) -> None:
         """Wait for a signal of logind, for its restart, or for the time to pass."""
         waiting = asyncio.get_running_loop().create_task(self._changed.wait())
