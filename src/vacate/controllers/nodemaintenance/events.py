@@ -19,7 +19,7 @@ MAX_MESSAGE = 1024
 
 
 def phase_changed(maintenance: NodeMaintenance, row: NodeProgress, blocker: Blocker | None) -> EventNote:
-    """A node has come to another phase; of what blocks it the first is told."""
+    """A node has come to another phase; the first blocker is named."""
     bad = row.phase in (BLOCKED, NOT_FOUND, REPLACED)
     message = f"Node {row.name}: {row.message}."
     if row.phase == BLOCKED and blocker is not None:
@@ -36,14 +36,14 @@ def node_cordoned(node: Node, maintenance: str) -> EventNote:
 
 def node_released(node: Node, maintenance: str, *, uncordoned: bool) -> EventNote:
     """A maintenance has taken back its claim."""
-    end = "and takes pods again" if uncordoned else "and stays cordoned, as others want it so"
+    end = "and takes pods again" if uncordoned else "and stays cordoned by others"
     text = f"The node is released by NodeMaintenance {maintenance} {end}."
     return EventNote(regarding(NODES, node), NORMAL, "NodeReleased", text)
 
 
 def cancellation_forbidden(maintenance: NodeMaintenance, pod: str, why: str) -> EventNote:
-    """A request that cannot be taken back any more."""
-    return _about(maintenance, WARNING, "CancellationForbidden", f"Pod {pod} is evicted all the same: {why}")
+    """A request that cannot be cancelled any more."""
+    return _about(maintenance, WARNING, "CancellationForbidden", f"Pod {pod} is evicted anyway: {why}")
 
 
 def drained(maintenance: NodeMaintenance) -> EventNote:
