@@ -1,0 +1,157 @@
+"""Never twice: nodes are cut off, crash and come back, and people force; no identity ever runs twice.
+
+With any one of the safety rules taken out, some seed shows the second copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+
+import pytest
+
+from support.cluster_words import in_world
+from vacate.admission.pods.forcedeletion import GUARD_LABEL
+from vacate.api.kinds import NAMESPACES, NODES, PODS
+from vacate.api.types import Node, Pod
+from vacate.embedded.controllers.podgc import controller as podgc
+from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
+from vacate.entropy import Entropy
+from vacate.errors import AlreadyExists, Conflict, Forbidden, NotFound, VacateError
+from vacate.features import FeatureGates
+from vacate.kube.nodes import readiness
+from vacate.sim.cluster import World
+from vacate.sim.invariants.podprocesses import PodProcesses
+from vacate.testing import pod
+
+pytestmark = pytest.mark.sim
+
+IDENTITIES = ("db-0", "db-1", "db-2")
+NODE_NAMES = ("node-1", "node-2", "node-3")
+OUT = {"key": "node.kubernetes.io/out-of-service", "value": "fenced", "effect": "NoExecute"}
+SOON = [
+    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    for key in ("unreachable", "not-ready")
+]
+STEPS = 14
+SEEDS = range(8)
+
+
+def run(seed: int, gates: FeatureGates | None = None) -> list[str]:
+    """A seeded history of faults; what went against the rules."""
+    found: list[str] = []
+
+    async def body(world: World) -> None:
+        label = {"metadata": {"labels": {GUARD_LABEL: "enabled"}}}
+        await world.client.patch(NAMESPACES, "default", label)
+        judge = PodProcesses(world.pool.machines)
+        tasks = [
+            asyncio.ensure_future(_judge(world, judge, found)),
+            asyncio.ensure_future(_stateful_set(world)),
+        ]
+        try:
+            await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=120)
+            dice = world.sim.stream("faults")
+            for _ in range(STEPS):
+                await _fault(world, dice)
+            for name in NODE_NAMES:
+                await _heal(world, name)
+            await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=900)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    in_world(body, seed, gates=gates or FeatureGates())
+    return found
+
+
+async def _judge(world: World, judge: PodProcesses, found: list[str]) -> None:
+    while True:
+        found += judge.look(world.objects(PODS), world.sim.clock.now())
+        await world.server.changed()
+
+
+async def _stateful_set(world: World) -> None:
+    """What a StatefulSet relies on: a pod is replaced as soon as its object is gone, and not before."""
+    client = world.client_of("stateful")
+    while True:
+        for name in IDENTITIES:
+            if world.find(PODS, name, "default") is None:
+                with contextlib.suppress(AlreadyExists):
+                    await client.create(PODS, pod(name, spec={"tolerations": SOON}), "default")
+        await world.sim.clock.sleep(1)
+
+
+async def _fault(world: World, dice: Entropy) -> None:
+    name = NODE_NAMES[int(dice.uniform(0, 3))]
+    identity = IDENTITIES[int(dice.uniform(0, 3))]
+    match int(dice.uniform(0, 6)):
+        case 0 | 1:
+            world.pool.isolate(name)
+        case 2:
+            await _heal(world, name)
+        case 3:
+            await _fence(world, name)
+        case 4:
+            # A person, or a controller, who does not confirm.
+            with contextlib.suppress(Forbidden, NotFound):
+                await world.client.delete(PODS, identity, "default", grace_period_seconds=0)
+        case _:
+            # A Node object is deleted by mistake; the node registers again, or is back before the quarantine.
+            if not world.pool.machines[name].isolated and world.pool.machines[name].up:
+                world.pool.isolate(name)
+                with contextlib.suppress(NotFound):
+                    await world.client.delete(NODES, name)
+                await world.sim.clock.sleep(dice.uniform(1, 30))
+                world.pool.rejoin(name)
+    await world.sim.clock.sleep(dice.uniform(10, 90))
+
+
+async def _fence(world: World, name: str) -> None:
+    """Power off first; only then is the node declared out of service."""
+    if world.pool.machines[name].up:
+        world.pool.crash(name)
+    with contextlib.suppress(NotFound, Conflict):
+        await world.client.patch(NODES, name, {"spec": {"taints": [OUT]}})
+
+
+async def _heal(world: World, name: str) -> None:
+    try:
+        found = await world.client.get(NODES, name)
+        kept = [one for one in found["spec"].get("taints") or [] if one["key"] != OUT["key"]]
+        await world.client.patch(NODES, name, {"spec": {"taints": kept or None}})
+    except VacateError:
+        pass
+    if not world.pool.machines[name].up:
+        world.pool.start(name)
+    world.pool.rejoin(name)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_identity_runs_twice(seed: int) -> None:
+    assert run(seed) == []
+
+
+def _some_seed_fails(gates: FeatureGates | None = None) -> bool:
+    return any(run(seed, gates) for seed in SEEDS)
+
+
+def test_without_the_guard_some_seed_fails() -> None:
+    assert _some_seed_fails(FeatureGates((("PodForceDeleteGuard", False),)))
+
+
+def test_if_pod_gc_took_silence_for_the_end_some_seed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def eager(one: Pod, node: Node | None) -> Reason | None:
+        if one.terminating and node is not None and readiness(node) == "Unknown":
+            return Reason.OUT_OF_SERVICE
+        return reason_to_remove(one, node)
+
+    monkeypatch.setattr(podgc, "reason_to_remove", eager)
+    assert _some_seed_fails()
+
+
+def test_without_the_quarantine_some_seed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(podgc, "QUARANTINE", dt.timedelta(0))
+    assert _some_seed_fails()
