@@ -7,6 +7,7 @@ import datetime as dt
 
 import pytest
 
+from support.eviction_words import put_past_admission
 from support.sdk_stage import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -68,6 +69,35 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
         result = await requester.wait(request)
         assert (result.ending, result.left) == (Ending.POD_DELETED, True)
         assert result.message == "The pod is deleted, and the request with it."
+
+    on_stage(body)
+
+
+def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
+    """Written past admission, as by a server without it: whoever waits must not go on while the pod runs."""
+
+    async def body(stage: Stage) -> None:
+        await stage.program(Interceptor(BACKUP, an_hour))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        await requester.request("web")
+        await stage.until_active(BACKUP)
+        name = stage.request.metadata.name
+        forged = await stage.world.client.get(EVICTIONREQUESTS, name, "default")
+        forged["status"]["conditions"].append(
+            {
+                "type": "Complete",
+                "status": "True",
+                "reason": "PodDeleted",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        )
+        await put_past_admission(stage.world, forged)
+        result = await requester.wait("web")
+        assert not result.left
+        assert "is still there: the status was not written by Vacate's controller" in result.message
+        assert stage.find_pod("web")
 
     on_stage(body)
 
