@@ -27,6 +27,7 @@ from vacate.api.status import to_status
 from vacate.api.times import format_time
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.callers import CALLERS, Caller, written_callers
+from vacate.eviction.model import Limits
 from vacate.eviction.registration import PREFIXES
 from vacate.views.bridge import another_pod_message, requested_message, waiting_message
 
@@ -204,6 +205,13 @@ TABLE: dict[str, tuple[EvictionReview, Known, object]] = {
 def test_decisions(case: str) -> None:
     review, known, expected = TABLE[case]
     assert decide_review(review, known, CONFIG, NOW) == expected
+
+
+def test_limits_of_an_administrator_let_direct_evictions_pass() -> None:
+    known = Known(POD, a_request(**active(completed=True)))
+    for limits in (Limits(interceptors=1), Limits(duration=dt.timedelta(seconds=30))):
+        limited = replace(CONFIG, limits=limits)
+        assert decide_review(REVIEW, known, limited, NOW) == Pass(final=False)
 
 
 def test_an_eviction_is_read_whatever_stands_in_it() -> None:

@@ -40,7 +40,13 @@ VARIANTS = {
         webhook_sources=("10.0.0.0/8",),
         monitoring=replace(Monitoring.everything(), per_request=True),
     ),
-    "bridge": replace(EVERYTHING, eviction_bridge=True, bridge_namespaces="drains=wait"),
+    "bridge": replace(
+        EVERYTHING,
+        eviction_bridge=True,
+        bridge_namespaces="drains=wait",
+        max_interceptors=2,
+        max_request_seconds=60,
+    ),
     "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
 }
 METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()

@@ -8,9 +8,15 @@ import datetime as dt
 import click
 
 from vacate.cli.common import terminal
-from vacate.cli.common.parameters import namespace_name, span_between
+from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
+from vacate.cli.common.serveroptions import (
+    gates_option,
+    health_options,
+    kubeconfig_options,
+    limit_options,
+    log_to_stderr,
+)
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
@@ -76,20 +82,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     metavar="NUMBER",
     help="How many of them may be sent at once after a quiet while.",
 )
-@click.option(
-    "--max-interceptors",
-    type=click.IntRange(min=0),
-    show_default="all of them",
-    metavar="NUMBER",
-    help="Ask at most so many of a pod's interceptors, then evict it.",
-)
-@click.option(
-    "--max-request-duration",
-    type=span_between(1.0, 365 * 86_400.0),
-    show_default="no limit",
-    metavar="SPAN",
-    help="Evict a pod so long after its request was created, whatever its interceptors do.",
-)
+@limit_options
 @click.option(
     "--metrics-per-request",
     "per_request",

@@ -22,12 +22,14 @@ from vacate.cli.common.serveroptions import (
     health_options,
     interceptor_accounts_option,
     kubeconfig_options,
+    limit_options,
     log_to_stderr,
 )
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
+from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -99,6 +101,7 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     help="Answer direct evictions of pods that have interceptors with 429 until these are done.",
 )
 @bridge_wait_option
+@limit_options
 @gates_option
 @health_options(8086)
 @click.option(
@@ -164,6 +167,8 @@ def _settings(
     reviews: int,
     bridge: bool,
     bridge_wait: dt.timedelta,
+    max_interceptors: int | None,
+    max_request_duration: dt.timedelta | None,
 ) -> WebhookSettings:
     if client_names and client_ca is None:
         raise click.UsageError("--client-name: names are looked for in certificates of --client-ca; give it")
@@ -173,6 +178,7 @@ def _settings(
         delay.total_seconds(), grace.total_seconds(),
         client_ca=client_ca, client_names=client_names, reviews=reviews,
         bridge=bridge, bridge_wait=bridge_wait,
+        limits=Limits(max_interceptors, max_request_duration),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 from vacate.errors import ApiError, BadRequest
 from vacate.eviction.callers import DEFAULT_WAIT
+from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.webhook import evictionrequests, pods
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
@@ -33,6 +34,7 @@ class WebhookConfig:
     bridge: bool = False  # whether direct evictions wait for interceptors
     # How long a caller of the eviction API counts as waiting after its last attempt.
     bridge_wait: dt.timedelta = DEFAULT_WAIT
+    limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
 _Judge = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]

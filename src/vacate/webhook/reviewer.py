@@ -53,7 +53,7 @@ class Reviewer:
             request.object or {},
             dry_run=request.dry_run is True,
         )
-        config = BridgeConfig(terms.authority, terms.allowed_interceptors, terms.bridge_wait)
+        config = BridgeConfig(terms.authority, terms.allowed_interceptors, terms.bridge_wait, terms.limits)
         answer = await self._bridge.answer(review, config)
         return Verdict(answer.refusal, warnings=[answer.warning] if answer.warning else ())
 

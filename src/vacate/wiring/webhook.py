@@ -14,6 +14,7 @@ from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.errors import ConfigError
 from vacate.eviction.callers import DEFAULT_WAIT
+from vacate.eviction.model import Limits as RequestLimits
 from vacate.features import FeatureGates
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
@@ -62,6 +63,7 @@ class WebhookSettings:
     connections: int = 500
     bridge: bool = False  # whether direct evictions wait for interceptors
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
+    limits: RequestLimits = field(default_factory=RequestLimits)  # those of the manager, for the bridge
     reviews: int = 100  # under way at once: many more than two replicas get from several API servers
 
 
@@ -161,4 +163,5 @@ class WebhookParts:
             chosen.authority,
             chosen.bridge or chosen.gates.enabled(BRIDGE_GATE),
             chosen.bridge_wait,
+            chosen.limits,
         )

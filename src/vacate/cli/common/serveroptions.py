@@ -126,3 +126,28 @@ bridge_wait_option = click.option(
     help="With the eviction bridge: how long after its last attempt a caller of the eviction API counts "
     "as waiting. Then its requester is withdrawn.",
 )
+
+
+_LIMITS = (
+    click.option(
+        "--max-interceptors",
+        type=click.IntRange(min=0),
+        show_default="all of them",
+        metavar="NUMBER",
+        help="Ask at most so many of a pod's interceptors, then evict it.",
+    ),
+    click.option(
+        "--max-request-duration",
+        type=span_between(1.0, 365 * 86_400.0),
+        show_default="no limit",
+        metavar="SPAN",
+        help="Evict a pod so long after its request was created, whatever its interceptors do.",
+    ),
+)
+
+
+def limit_options(command: F) -> F:
+    """The administrator's limits for every eviction request."""
+    for option in reversed(_LIMITS):
+        command = option(command)
+    return command

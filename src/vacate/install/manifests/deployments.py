@@ -128,7 +128,8 @@ def _bridge(settings: Settings) -> list[str]:
     """A drain asks for all pods of a node at once, and each request made for them is reviewed in turn."""
     if not settings.eviction_bridge:
         return []
-    return ["--eviction-bridge", f"--bridge-wait={settings.bridge_wait_seconds}s", "--max-reviews=1000"]
+    wait = f"--bridge-wait={settings.bridge_wait_seconds}s"
+    return ["--eviction-bridge", wait, "--max-reviews=1000", *_limits(settings)]
 
 
 def _gates(settings: Settings) -> list[str]:
