@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import click
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION, may_leave_processes
 from vacate.api.kinds import PODS
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj, dig, terminating
+from vacate.api.terminationreason import ANNOTATION, reason_complaints
 from vacate.api.types import Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import FORCE_CONFIRMED, note_pod
-from vacate.cli.common.exitcodes import complain, each, end, interrupted
-from vacate.cli.common.parameters import pod_name
+from vacate.cli.common.exitcodes import TIMED_OUT, complain, each, end, interrupted
+from vacate.cli.common.parameters import pod_name, span_between
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.identity import cluster_user
 from vacate.client.codec import codec_for
+from vacate.client.reasons import delete_with_reason
 from vacate.errors import ConfigError, NotFound, VacateError
 
 _TYPES = ("pod", "pods", "po")
+_LOOK_SECONDS = 0.5
 CONSEQUENCES = (
     "force deletion does not wait for the node to confirm that the processes ended. They may go on running, "
     "and a replacement with the same identity and the same volumes may start beside them and damage data. "
@@ -28,21 +37,61 @@ CONSEQUENCES = (
 )
 
 
+def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
+    if wrong := reason_complaints(text):
+        raise click.BadParameter(f"the reason {wrong[0]}", ctx, param)
+    return text
+
+
 @click.command()
-@click.argument("names", shell_complete=complete_pods, nargs=-1, required=True, metavar="pod NAME…")
+@click.argument("names", shell_complete=complete_pods, nargs=-1, metavar="pod [NAME…]")
+@selector_option("Every pod with these labels instead.")
+@click.option(
+    "--reason",
+    default="",
+    callback=_reason,
+    metavar="TEXT",
+    help="Why the pods are ended; their preStop hooks receive it.",
+)
+@click.option(
+    "--grace-period",
+    type=click.IntRange(1, 2**31 - 1),
+    metavar="SECONDS",
+    help="Time to end, instead of the pod's own.",
+)
+@click.option("--wait", is_flag=True, help="Wait until the pods are gone.")
+@click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
+@click.option("--dry-run", is_flag=True, help="Check with the server what would be deleted; delete nothing.")
 @click.option("--force", is_flag=True, help="Remove the pod without waiting for its node; needs --confirm.")
 @click.option("--confirm", is_flag=True, help="You know the consequences of --force.")
 @cluster_options
-def delete(names: tuple[str, ...], force: bool, confirm: bool, reach: Connection) -> None:
+def delete(
+    names: tuple[str, ...],
+    selector: str,
+    reason: str,
+    grace_period: int | None,
+    wait: bool,
+    timeout: dt.timedelta | None,
+    dry_run: bool,
+    force: bool,
+    confirm: bool,
+    reach: Connection,
+) -> None:
     """Delete pods; by force only where that is confirmed.
 
     The pod's node ends the processes within the pod's grace period and then removes the object. With --force
     --confirm the object goes at once, whatever the node does: for a node that is known to be gone for good.
     An Event says who did it. Disruption budgets and interceptors are not asked; `vacate evict` asks them.
 
-    Exit codes: 0 done, 1 refused or failed, 2 usage.
+    A reason is kept as metadata.reason of the pod, or where the cluster has no such field as the annotation
+    vacate.dev/termination-reason. The first reason of a pod stays.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage; with --timeout also 4 timed out.
     """
     pods = _pods(names)
+    check_choice(pods, selector)
+    if force and grace_period is not None:
+        raise click.UsageError("--force removes pods at once; --grace-period is for deletion without it.")
     if confirm and not force:
         raise click.UsageError("--confirm is for --force; without it nothing needs to be confirmed.")
     if force and not confirm:
@@ -51,12 +100,17 @@ def delete(names: tuple[str, ...], force: bool, confirm: bool, reach: Connection
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            deleting = _Deleting(cluster, force=force)
-            for pod, said in await each(pods, deleting.delete):
+            options = DeletionOptions(force, reason, grace_period, dry_run)
+            deleting = _Deleting(cluster, options)
+            going: list[str] = []
+            for pod, said in await each(pods or await _selected(cluster, selector), deleting.delete):
                 if isinstance(said, VacateError):
                     codes.append(complain(pod, said))
                 else:
                     terminal.echo(f"pod/{pod} {said}")
+                    going.append(pod)
+            if (wait or timeout) and not dry_run:
+                codes.extend(await deleting.wait(going, timeout))
 
     if run_until_signalled(work):
         interrupted()
@@ -65,18 +119,35 @@ def delete(names: tuple[str, ...], force: bool, confirm: bool, reach: Connection
 
 def _pods(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, after an optional `pod`, as kubectl has it."""
-    rest = names[1:] if names[0] in _TYPES else names
-    if not rest:
-        raise click.UsageError("Name a pod: delete pod NAME, or delete pod/NAME.")
+    rest = names[1:] if names and names[0] in _TYPES else names
     return tuple(dict.fromkeys(pod_name(one) for one in rest))
+
+
+async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
+    found = await cluster.client.list(PODS, cluster.namespace, label_selector=selector, into=Pod)
+    if not found.items:
+        terminal.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
+    return tuple(pod.metadata.name for pod in found.items)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionOptions:
+    """How the command deletes."""
+
+    force: bool = False
+    reason: str = ""
+    grace_period: int | None = None
+    dry_run: bool = False
 
 
 class _Deleting:
     """One call of the command."""
 
-    def __init__(self, cluster: Cluster, *, force: bool) -> None:
+    def __init__(self, cluster: Cluster, options: DeletionOptions) -> None:
         self._cluster = cluster
-        self._force = force
+        self._options = options
+        self._force = options.force
+        self._uids: dict[str, str] = {}
 
     async def delete(self, name: str) -> str:
         """Delete one pod; what was done, as the rest of a sentence that begins with the pod."""
@@ -85,17 +156,64 @@ class _Deleting:
             pod = await cluster.client.get(PODS, name, cluster.namespace)
         except NotFound as error:
             raise not_found_in(error, cluster.namespace) from None
+        self._uids[name] = pod["metadata"]["uid"]
+        if self._options.dry_run:
+            uid = pod["metadata"]["uid"]
+            await cluster.client.delete(PODS, name, cluster.namespace, uid=uid, dry_run=True)
+            return "would be deleted (dry run)"
         if self._force and may_leave_processes(pod, 0):
             return await self._remove(name, pod)
-        grace = 0 if self._force else None
-        await cluster.client.delete(
-            PODS, name, cluster.namespace, uid=pod["metadata"]["uid"], grace_period_seconds=grace
-        )
+        grace = 0 if self._force else self._options.grace_period
+        await self._send(name, pod, grace)
         node = dig(pod, "spec", "nodeName")
         if not node or self._force:
             return "deleted"
-        seconds = dig(pod, "spec", "terminationGracePeriodSeconds")
-        return f"is terminating: node {node} ends its processes within {seconds}s and then removes it"
+        seconds = grace if grace is not None else dig(pod, "spec", "terminationGracePeriodSeconds")
+        return (
+            f"is terminating: node {node} ends its processes within {seconds}s and then removes it"
+            f"{self._about_reason(pod)}"
+        )
+
+    async def wait(self, names: Sequence[str], timeout: dt.timedelta | None) -> list[int]:
+        """Until the pods are gone; the exit codes of those that are not in time."""
+        seconds = timeout.total_seconds() if timeout else None
+        try:
+            async with asyncio.timeout(seconds):
+                for name in names:
+                    await self._gone(name)
+                    terminal.echo(f"pod/{name} gone")
+        except TimeoutError:
+            terminal.error(f"pods are still terminating after {seconds:g}s; they go on without this command")
+            return [TIMED_OUT]
+        return []
+
+    async def _gone(self, name: str) -> None:
+        cluster = self._cluster
+        while True:
+            try:
+                pod = await cluster.client.get(PODS, name, cluster.namespace)
+            except NotFound:
+                return
+            if pod["metadata"]["uid"] != self._uids[name]:
+                return
+            await cluster.clock.sleep(_LOOK_SECONDS)
+
+    async def _send(self, name: str, pod: Obj, grace: int | None) -> None:
+        client, namespace, uid = self._cluster.client, self._cluster.namespace, pod["metadata"]["uid"]
+        reason = "" if terminating(pod) else self._options.reason
+        if reason:
+            await delete_with_reason(
+                client, name, namespace, uid=uid, reason=reason, grace_period_seconds=grace
+            )
+        else:
+            await client.delete(PODS, name, namespace, uid=uid, grace_period_seconds=grace)
+
+    def _about_reason(self, pod: Obj) -> str:
+        if not self._options.reason or not terminating(pod):
+            return ""
+        first = dig(pod, "metadata", "reason") or dig(pod, "metadata", "annotations", ANNOTATION)
+        stays = f"its reason stays {first!r}" if first else "it has no reason, and none can be added"
+        return f"; it was terminating already, so {stays}"
 
     async def _remove(self, name: str, pod: Obj) -> str:
         """Confirm for this very pod, say who does it, and remove it."""
@@ -107,6 +225,6 @@ class _Deleting:
             f"{who} confirmed force deletion; node {node} has not confirmed that the processes have ended."
         )
         noted = await note_pod(cluster, codec_for(Pod).convert(pod), FORCE_CONFIRMED, message)
-        await cluster.client.delete(PODS, name, cluster.namespace, uid=uid, grace_period_seconds=0)
+        await self._send(name, pod, 0)
         told = "" if noted else "; no Event could be written about it"
         return f"force deleted: node {node} has not confirmed that its processes have ended{told}"

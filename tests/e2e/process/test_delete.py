@@ -54,3 +54,37 @@ def test_usage(town: Town) -> None:
     assert town.vacate("delete", "pod", "x", "--confirm").code == 2
     missing = town.vacate("delete", "pod", "nowhere", "--force", "--confirm")
     assert (missing.code, "not found in namespace default" in missing.err) == (1, True)
+
+
+def test_a_reason_is_kept_and_the_first_one_stays(town: Town) -> None:
+    town.pod("why", nodeName="node-1", annotations=SLOW, terminationGracePeriodSeconds=600)
+    done = town.vacate("delete", "pod", "why", "--reason=resolve issue 354961", "--grace-period", "300")
+    assert (done.code, done.err) == (0, "")
+    assert "within 300s" in done.out
+    meta = town.https.get(f"{PODS}/why").obj["metadata"]
+    assert (meta["reason"], meta["deletionGracePeriodSeconds"]) == ("resolve issue 354961", 300)
+    assert "vacate.dev/termination-reason" not in meta.get("annotations", {})
+    again = town.vacate("delete", "pod", "why", "--reason=another", "--timeout", "1s")
+    assert "its reason stays 'resolve issue 354961'" in again.out
+    assert (again.code, "still terminating after 1s" in again.err) == (4, True)
+    assert town.https.get(f"{PODS}/why").obj["metadata"]["reason"] == "resolve issue 354961"
+
+
+def test_a_dry_run_and_a_selection(town: Town) -> None:
+    for name in ("red-1", "red-2"):
+        town.pod(name, nodeName="node-1", labels={"colour": "red"})
+    shown = town.vacate("delete", "pod", "-l", "colour=red", "--dry-run", "--reason", "x")
+    assert sorted(shown.out.splitlines()) == [
+        "pod/red-1 would be deleted (dry run)",
+        "pod/red-2 would be deleted (dry run)",
+    ]
+    assert "deletionTimestamp" not in town.https.get(f"{PODS}/red-1").obj["metadata"]
+    done = town.vacate("delete", "pod", "-l", "colour=red", "--wait")
+    assert done.code == 0
+    assert {"pod/red-1 gone", "pod/red-2 gone"} <= set(done.out.splitlines())
+
+
+@pytest.mark.parametrize("reason", ["two\nlines", "--all", "x" * 1025])
+def test_a_reason_that_no_hook_could_take_is_refused(town: Town, reason: str) -> None:
+    refused = town.vacate("delete", "pod", "x", f"--reason={reason}")
+    assert (refused.code, "the reason m" in refused.err) == (2, True)

@@ -35,6 +35,7 @@ LOOKS = {
     "cancel everyone's": ("cancel", "web-1", "--override"),
     "cancel by labels": ("cancel", "-l", "app=web", "--override"),
     "delete": ("delete", "pod", "web-1"),
+    "delete with a reason": ("delete", "pod", "web-1", "--reason", "x", "--timeout", "1s"),
     "delete by force": ("delete", "pod", "web-1", "--force", "--confirm"),
     "interceptors": ("interceptors",),
     "interceptors json": ("interceptors", "-o", "json"),

@@ -61,6 +61,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "delete": (
         ("delete pod web-1", "begin graceful deletion"),
+        ('delete pod web-1 --reason="resolve issue 354961" --wait', "tell its hooks why, and wait"),
+        ("delete pod -l app=web --grace-period 5 --dry-run", "show which pods would be deleted"),
         ("delete pod db-0 --force --confirm", "remove a pod whose node is gone for good"),
     ),
     "status": (

@@ -1,0 +1,53 @@
+"""Deletes a pod with a termination reason, on servers that have a field for it and on those that have not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from vacate.api.kinds import PODS
+from vacate.api.objects import dig
+from vacate.api.terminationreason import ANNOTATION
+from vacate.client import requests
+from vacate.client.client import Client
+from vacate.errors import ApiError, Conflict, NotFound
+
+
+async def delete_with_reason(
+    client: Client,
+    name: str,
+    namespace: str,
+    *,
+    uid: str,
+    reason: str,
+    grace_period_seconds: int | None = None,
+) -> None:
+    """Delete the pod. Where the server drops the reason, it is written as an annotation first.
+
+    The annotation is taken back where the deletion is refused, so that a later one does not carry it.
+    """
+    kept = await keeps_reasons(client, name, namespace, uid)
+    if not kept:
+        await annotate_reason(client, name, namespace, uid, reason)
+    try:
+        await client.delete(
+            PODS, name, namespace, uid=uid, reason=reason, grace_period_seconds=grace_period_seconds
+        )
+    except (NotFound, Conflict):
+        raise  # the pod is gone, and the annotation with it
+    except ApiError:
+        if not kept:
+            await annotate_reason(client, name, namespace, uid, None)
+        raise
+
+
+async def keeps_reasons(client: Client, name: str, namespace: str, uid: str) -> bool:
+    """Whether the server has `DeleteOptions.reason`: it shows the field in the answer to a dry run."""
+    options = requests.delete_options(uid=uid, reason="Dry run", dry_run=True)
+    answer = msgspec.json.decode(await client.send(requests.delete(PODS, name, namespace, options)))
+    return bool(dig(answer, "metadata", "reason") == "Dry run")
+
+
+async def annotate_reason(client: Client, name: str, namespace: str, uid: str, reason: str | None) -> None:
+    """Write the annotation that stands for the field, or remove it; Conflict for another pod of the name."""
+    change = {"metadata": {"uid": uid, "annotations": {ANNOTATION: reason}}}
+    await client.patch(PODS, name, change, namespace)
