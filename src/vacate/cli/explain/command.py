@@ -6,7 +6,8 @@ import shutil
 
 import click
 
-from vacate.api.types import PodDisruptionBudget
+from vacate.api.kinds import NODES, PODS
+from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
@@ -17,8 +18,10 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import Found, find, last_refusal, list_budgets
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.explain.text import as_lines, as_object
+from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.views.explanation import Explanation, explanation_of
+from vacate.views.overdue import is_overdue, with_overdue
 from vacate.views.sections.unrequested import explain_unrequested
 
 
@@ -38,6 +41,7 @@ def explain(pod: str, reach: Connection, output: str) -> None:
     async def work() -> None:
         async with connected(reach) as cluster:
             explanation, readable = await _explanation(cluster, pod)
+            explanation = await _overdue(cluster, pod, explanation)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -63,6 +67,26 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
         request, found.typed_pod, budgets or [], now=now, refused_at=refused_at, program=program_name()
     )
     return explanation, budgets is not None
+
+
+async def _overdue(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
+    """Say about a pod that should be gone what its node says; nothing for those who may not read nodes."""
+    now = cluster.clock.now()
+    try:
+        pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
+        if not is_overdue(pod, now):
+            return explanation
+        node = await _node(cluster, pod.spec.node_name)
+    except (NotFound, Forbidden):
+        return explanation
+    return with_overdue(explanation, pod, node, now, program_name())
+
+
+async def _node(cluster: Cluster, name: str) -> Node | None:
+    try:
+        return await cluster.client.get(NODES, name, into=Node)
+    except NotFound:
+        return None
 
 
 def _unrequested(found: Found, cluster: Cluster, budgets: list[PodDisruptionBudget]) -> Explanation:

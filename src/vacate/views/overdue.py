@@ -1,0 +1,67 @@
+"""Why a terminating pod is still there: which node has not confirmed its end, and what is safe to do."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+from vacate.api.types import Node, condition
+from vacate.api.types.core import Pod
+from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.views.model import Explanation, Remedy
+from vacate.views.phrases import ago, command_line
+
+
+def is_overdue(pod: Pod, now: dt.datetime) -> bool:
+    """Whether the node should have confirmed the end of the pod by now."""
+    ends = pod.metadata.deletion_timestamp
+    return ends is not None and ends < now and bool(pod.spec.node_name) and not pod.terminal
+
+
+def with_overdue(
+    explanation: Explanation, pod: Pod, node: Node | None, now: dt.datetime, program: str
+) -> Explanation:
+    """The explanation with what is known about the node of an overdue pod; None for a node that is gone."""
+    awaited, remedies = _node(pod, node, now, program)
+    # What was said about the grace period in general is said here with its cause.
+    kept = tuple(one for one in explanation.awaited if not one.startswith("Waiting for the pod's grace"))
+    return replace(explanation, awaited=(*kept, *awaited), remedies=(*explanation.remedies, *remedies))
+
+
+def _node(
+    pod: Pod, node: Node | None, now: dt.datetime, program: str
+) -> tuple[tuple[str, ...], tuple[Remedy, ...]]:
+    name = pod.spec.node_name
+    if node is None:
+        return (f"Node {name} no longer exists: pod GC removes the pod within about a minute.",), ()
+    since = f"The grace period ended {ago(pod.metadata.deletion_timestamp or now, now)}"
+    waits = f"{since}, and node {name} has not confirmed that the pod's processes have ended."
+    if readiness(node) == "True":
+        why = f"Node {name} is ready: it is still ending the processes, or its agent is stuck."
+        return (waits, why), (
+            Remedy(f"Look at the kubelet's log on {name}; a second copy could run beside it."),
+        )
+    if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
+        return (waits, f"Node {name} is out of service: pod GC removes the pod shortly."), ()
+    ready = condition(node.status.conditions, "Ready")
+    silent = ready.last_transition_time if ready and ready.last_transition_time else now
+    why = (
+        f"Node {name} was last ready {ago(silent, now)}: it is off, or cut off with the processes "
+        "still running. The pod stays until that is known, so that no second copy starts."
+    )
+    return (waits, why), _safe(pod, program)
+
+
+def _safe(pod: Pod, program: str) -> tuple[Remedy, ...]:
+    node, meta = pod.spec.node_name, pod.metadata
+    fence = command_line(program, "fence", f"node/{node}", "--agent", "AGENT", "--options", "FILE")
+    force = command_line(program, "delete", f"pod/{meta.name}", "-n", meta.namespace, "--force", "--confirm")
+    return (
+        Remedy(f"Bring node {node} back: it then ends the pod itself. This is always safe."),
+        Remedy("Or switch the machine off for certain, which releases its pods.", fence),
+        Remedy(
+            "Or, only if the machine is gone for good, delete its Node object.",
+            command_line("kubectl", "delete", f"node/{node}"),
+        ),
+        Remedy("Or, only if you know that the processes are gone, remove the pod by force.", force),
+    )

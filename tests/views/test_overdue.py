@@ -1,0 +1,72 @@
+"""Why a terminating pod is still there, and what is safe."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from vacate.api.types import Node
+from vacate.api.types.core import Pod
+from vacate.client.codec import codec_for
+from vacate.views.model import Explanation
+from vacate.views.overdue import is_overdue, with_overdue
+
+pytestmark = pytest.mark.unit
+
+NOW = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
+
+
+def a_pod(ends: str | None = "2026-03-01T11:50:00Z", phase: str = "Running", node: str = "n1") -> Pod:
+    meta: dict[str, Any] = {"name": "db-0", "namespace": "d", "uid": "u"}
+    if ends:
+        meta["deletionTimestamp"] = ends
+    return codec_for(Pod).convert({"metadata": meta, "spec": {"nodeName": node}, "status": {"phase": phase}})
+
+
+def a_node(ready: str, *, out: bool = False) -> Node:
+    told = {"type": "Ready", "status": ready, "lastTransitionTime": "2026-03-01T11:30:00Z"}
+    taints = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}] if out else []
+    return codec_for(Node).convert(
+        {"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": [told]}}
+    )
+
+
+def explained(node: Node | None) -> Explanation:
+    before = Explanation("d", "db-0", "Pod db-0 is terminating.", awaited=("Waiting for the pod's grace …",))
+    return with_overdue(before, a_pod(), node, NOW, "vacate")
+
+
+def test_only_pods_whose_node_is_late_are_overdue() -> None:
+    assert is_overdue(a_pod(), NOW)
+    for other in (a_pod(None), a_pod("2026-03-01T12:00:10Z"), a_pod(phase="Failed"), a_pod(node="")):
+        assert not is_overdue(other, NOW)
+
+
+def test_a_silent_node_is_named_with_what_is_safe_in_this_order() -> None:
+    told = explained(a_node("Unknown"))
+    waits, why = told.awaited
+    assert waits == (
+        "The grace period ended 10m ago, and node n1 has not confirmed that the pod's processes have ended."
+    )
+    assert why.startswith("Node n1 was last ready 30m ago: it is off, or cut off")
+    assert [one.command for one in told.remedies] == [
+        "",
+        "vacate fence node/n1 --agent AGENT --options FILE",
+        "kubectl delete node/n1",
+        "vacate delete pod/db-0 -n d --force --confirm",
+    ]
+
+
+def test_a_ready_node_is_no_reason_to_force() -> None:
+    told = explained(a_node("True"))
+    assert "Node n1 is ready" in told.awaited[1]
+    assert not any("--force" in one.command or "fence" in one.command for one in told.remedies)
+
+
+def test_nodes_that_are_gone_or_out_of_service_need_nothing_but_pod_gc() -> None:
+    for node, said in ((None, "no longer exists"), (a_node("Unknown", out=True), "is out of service")):
+        told = explained(node)
+        assert said in told.awaited[-1]
+        assert told.remedies == ()
