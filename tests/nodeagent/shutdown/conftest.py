@@ -11,7 +11,7 @@ HERE = os.path.dirname(__file__)  # noqa: PTH120
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    real = [one for one in items if str(one.path).startswith(HERE) and one.get_closest_marker("dbus")]
+    real = [one for one in items if str(one.path).startswith(HERE) and one.path.name == "test_logind.py"]
     why = missing() if real else ""
     if not why:
         return

@@ -77,6 +77,20 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         assert "end" in node.said("high")
 
 
+def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 10}) as node:
+        node.run_pod("web", 0, takes=2.0)
+        node.machine.power_off()
+        until(lambda: "term" in node.said("web"))
+        node.machine.run("systemctl", "mask", "--runtime", "poweroff.target")
+        until(lambda: "every bucket had its turn" in node.agent_log, 60)
+        until(lambda: "the shutdown was cancelled" in node.agent_log, 60)
+        until(lambda: node.node_ready()[0] == "True")
+        until(lambda: node.machine.inhibitors() == ["Vacate"])
+        node.run_pod("next", 0)
+        assert node.machine.up
+
+
 @pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
 def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
     with shutdown_node(tmp_path, {0: 8, 1000: 8}) as node:
