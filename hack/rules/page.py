@@ -38,6 +38,7 @@ _TITLES = {
     "requesters": "What the SDK and the CLI hold for requesters",
     "stock": "Stock clusters",
     "authority": "Who writes what",
+    "evacuation": "The Evacuation API",
 }
 
 

@@ -228,3 +228,67 @@ def test_without_the_gate_the_api_is_not_served() -> None:
         assert stage.world.objects(EVICTIONREQUESTS)
 
     on_stage(body)
+
+
+def test_names_that_are_not_the_pods_are_refused() -> None:
+    async def body(stage: Stage) -> None:
+        pod = codec_for(Pod).convert(await stage.pod("web"))
+        client, made = stage.world.client, EVACUATION.new_request(pod, "drain.example.com", "", None)
+        for wrong in (pod.metadata.uid, f"{pod.metadata.uid}-we"):
+            with pytest.raises(
+                Invalid, match=rf'metadata\.name: Invalid value.*must be "{pod.metadata.uid}-web"'
+            ):
+                await client.create(
+                    EVACUATIONS, {**made, "metadata": {**made["metadata"], "name": wrong}}, "default"
+                )
+        generated = {**made["metadata"], "generateName": "web-"}
+        with pytest.raises(Invalid, match=r"metadata\.generateName: Forbidden"):
+            await client.create(EVACUATIONS, {**made, "metadata": generated}, "default")
+        for seconds in (599, 21601):
+            spec = {**made["spec"], "progressDeadlineSeconds": seconds}
+            with pytest.raises(Invalid, match=r"spec\.progressDeadlineSeconds"):
+                await client.create(EVACUATIONS, {**made, "spec": spec}, "default")
+        assert not evacuations(stage.world)
+
+    on_stage(body, gates=OPEN)
+
+
+@pytest.mark.parametrize(
+    ("pod_name", "expected"),
+    [("web", "u-web"), ("x" * 150, f"u-{'x' * 150}"), ("x" * 200, f"u-{'x' * 150}"),
+     (f"{'x' * 149}.y", f"u-{'x' * 149}")],
+)  # fmt: skip
+def test_long_names_are_cut(pod_name: str, expected: str) -> None:
+    assert EVACUATION.request_name(pod_name, "u") == expected
+
+
+def test_the_spec_never_changes() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
+        await stage.pod("web", metadata=registered(BACKUP))
+        request = await instigator(stage).request("web")
+        changes = (
+            {"podRef": {"name": "other"}},
+            {"evacuators": [{"evacuatorClass": MIGRATE, "priority": 1}]},
+            {"progressDeadlineSeconds": 900},
+        )
+        for change in changes:
+            with pytest.raises(Invalid, match=r"field is immutable"):
+                await stage.world.client.patch(
+                    EVACUATIONS, request.metadata.name, {"spec": change}, "default"
+                )
+
+    on_stage(body, gates=OPEN)
+
+
+def test_evacuators_of_the_creator_are_merged_and_those_of_the_pod_win() -> None:
+    async def body(stage: Stage) -> None:
+        pod = codec_for(Pod).convert(await stage.pod("web", metadata=registered(BACKUP)))
+        made = EVACUATION.new_request(pod, "drain.example.com", "", None)
+        given = [{"evacuatorClass": BACKUP, "priority": 7}, {"evacuatorClass": MIGRATE, "priority": 5}]
+        made["spec"]["evacuators"] = given
+        stored = await stage.world.client.create(EVACUATIONS, made, "default")
+        assert stored["spec"]["evacuators"] == [{"evacuatorClass": BACKUP, "priority": 2000}, given[1]]
+        assert stored["spec"]["progressDeadlineSeconds"] == 1800
+
+    on_stage(body, gates=OPEN)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.views.model import ExplanationInput, Remedy
 
 _NAMED = 3
@@ -38,13 +40,14 @@ def cancellation(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
     """What an administrator can do about an interceptor that failed and holds its turn."""
     name = inputs.request.metadata.name
-    done = ("--subresource=status", "--type=merge", "-p", '{"status":{"activeInterceptorCompleted":true}}')
+    change = dialect_of(inputs.request).status_patch({"status": {"activeInterceptorCompleted": True}})
+    done = ("--subresource=status", "--type=merge", "-p", json.dumps(change, separators=(",", ":")))
     return (
         Remedy("Fix the cause and restart the interceptor: it tries again."),
         Remedy(
             "End its turn as failed, as an administrator; where its name is bound to an account, add "
             "--as=ACCOUNT.",
-            inputs.kubectl("patch", "evictionrequest", name, *done),
+            inputs.kubectl("patch", inputs.request.kind.singular, name, *done),
         ),
     )
 
@@ -77,8 +80,8 @@ def look_at_budgets(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
     """A missing heartbeat usually means that no such interceptor runs."""
     return Remedy(
-        f"Make sure that {interceptor} runs and may update the status of EvictionRequests.",
-        inputs.kubectl("get", "evictionrequest", inputs.request.metadata.name, "-o", "yaml"),
+        f"Make sure that {interceptor} runs and may update the status of {inputs.request.kind.kind}s.",
+        inputs.kubectl("get", inputs.request.kind.singular, inputs.request.metadata.name, "-o", "yaml"),
     )
 
 

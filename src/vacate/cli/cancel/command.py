@@ -20,6 +20,7 @@ from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.sdk import Requester
 from vacate.views.phrases import listed
@@ -94,7 +95,7 @@ class Cancelling:
 
     def __init__(self, cluster: Cluster, requester: str, *, overriding: bool) -> None:
         self._cluster = cluster
-        self._requester = Requester(cluster.client, requester, clock=cluster.clock, entropy=system_entropy())
+        self._requester = requester
         self._overriding = overriding
 
     async def cancel(self, pod: str) -> str:
@@ -110,11 +111,15 @@ class Cancelling:
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
 
     async def _override(self, request: EvictionRequest) -> str:
-        return await override(self._cluster, request, self._requester.name)
+        return await override(self._cluster, request, self._requester)
 
     async def _withdraw(self, request: EvictionRequest) -> str:
-        own = self._requester.name
-        if not await self._requester.withdraw(request):
+        own, cluster = self._requester, self._cluster
+        dialect = dialect_of(request)
+        requester = Requester(
+            cluster.client, own, clock=cluster.clock, entropy=system_entropy(), dialect=dialect
+        )
+        if not await requester.withdraw(request):
             names = listed([one.name for one in request.spec.requesters])
             raise ConfigError(
                 f"{own} does not request the eviction of pod {pod_of(request)}; requesters: "
@@ -131,7 +136,8 @@ def _over(request: EvictionRequest, pod: Pod | None) -> str:
     if shown_stage(request) is Stage.CANCELLED:
         return f"{STAYS} the eviction request was cancelled before"
     name = pod_of(request)
-    if pod is None or pod.metadata.uid != request.metadata.name:
+    ref = request.spec.target.pod_ref
+    if pod is None or ref is None or pod.metadata.uid != ref.uid:
         raise ConfigError(f"it is too late: pod {name} is evicted")
     if not pod.terminal:
         raise ConfigError(

@@ -58,6 +58,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),
         ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
+        ("evict web-1 --api evacuation", "by an Evacuation, where the cluster serves them"),
     ),
     "delete": (
         ("delete pod web-1", "begin graceful deletion"),

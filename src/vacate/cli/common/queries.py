@@ -6,7 +6,7 @@ import datetime as dt
 import shlex
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -16,6 +16,9 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import not_found_in
 from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 REFUSED = "EvictionRefused"
 """The reason of the controller's event about a refused eviction."""
@@ -43,15 +46,22 @@ class Found:
 
 def typed_request(request: Obj) -> EvictionRequest:
     """The request as a projection; UnreadableObject, with a way out, where it cannot be decoded."""
+    dialect: Dialect = EVACUATION if request.get("kind") == EVACUATION.kind.kind else EVICTION_REQUEST
     try:
-        return codec_for(EvictionRequest).convert(request)
+        return dialect.read(codec_for(dialect.wire).convert(request))
     except UnreadableObject as error:
         meta = identity_of(request)
-        where = f"{EVICTIONREQUESTS.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
+        where = f"{dialect.kind.singular} {shlex.quote(meta.name)} -n {shlex.quote(meta.namespace)}"
         raise UnreadableObject(
             f"{error}. It is not processed until it changes. Correct that field with `kubectl edit {where} "
             f"--subresource=status`, or remove the request with `kubectl delete {where}`"
         ) from error
+
+
+def named_pod(request: Obj) -> str:
+    """The name of the pod that a request of any API is about."""
+    ref = dig(request, "spec", "target", "podRef") or dig(request, "spec", "podRef")
+    return str(dig(ref, "name")) if isinstance(ref, dict) else "None"
 
 
 async def find(cluster: Cluster, pod_name: str) -> Found:
@@ -61,20 +71,24 @@ async def find(cluster: Cluster, pod_name: str) -> Found:
     """
     pod, missing = await _pod(cluster, pod_name)
     if pod is not None:
-        return Found(pod, await _request(cluster, str(dig(pod, "metadata", "uid"))))
+        uid = str(dig(pod, "metadata", "uid"))
+        request = await _request(cluster, uid)
+        return Found(pod, await _evacuation(cluster, pod_name, uid) if request is None else request)
     request = await _newest_about(cluster, pod_name)
     if request is None and missing is not None:
         raise missing
     return Found(None, request)
 
 
-async def list_requests(cluster: Cluster, namespace: str, selector: str = "") -> list[Obj]:
+async def list_requests(
+    cluster: Cluster, namespace: str, selector: str = "", kind: Kind = EVICTIONREQUESTS
+) -> list[Obj]:
     """Every request of a namespace, or of all of them, with these labels, page by page."""
     found: list[Obj] = []
     token = ""
     while True:
         page = await cluster.client.list(
-            EVICTIONREQUESTS, namespace, label_selector=selector, limit=_PAGE, continue_token=token
+            kind, namespace, label_selector=selector, limit=_PAGE, continue_token=token
         )
         found += page.items
         token = page.continue_token
@@ -115,6 +129,15 @@ async def _request(cluster: Cluster, uid: str) -> Obj | None:
     except NotFound as error:
         if not error.details.get("name"):
             raise  # the kind as such is not served
+        return None
+
+
+async def _evacuation(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
+    """The pod's Evacuation; None also where that API is not served, or not to this user."""
+    name = EVACUATION.request_name(pod_name, uid)
+    try:
+        return await cluster.client.get(EVACUATION.kind, name, cluster.namespace)
+    except (NotFound, Forbidden):
         return None
 
 

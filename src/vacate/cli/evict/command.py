@@ -23,6 +23,7 @@ from vacate.api.types.evictionrequest import (
     EvictionRequest,
 )
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import REQUESTED, note
@@ -37,6 +38,7 @@ from vacate.cli.evict.progress import shown_progress
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound, VacateError
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
 from vacate.eviction.model import Ending
 from vacate.sdk import Requester, Result, TurnResult
@@ -79,6 +81,7 @@ class EvictOptions:
     metavar="SPAN",
     help="Heartbeat deadline of interceptors, 10m to 24h; 30m by default.",
 )
+@api_option("The API in which the eviction is requested.")
 @click.option("--wait", is_flag=True, help="Wait until the pods are evicted or the requests are cancelled.")
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @cluster_options
@@ -89,6 +92,7 @@ def evict(
     reason: str,
     requester: str | None,
     deadline: dt.timedelta | None,
+    dialect: Dialect,
     wait: bool,
     timeout: dt.timedelta | None,
     reach: Connection,
@@ -103,6 +107,10 @@ def evict(
     unprepared, because an interceptor failed or timed out.
     """
     check_choice(pods, selector)
+    if output and dialect.kind is not EVICTIONREQUESTS:
+        raise click.UsageError(
+            f"-o shows EvictionRequests; for others use kubectl get {dialect.kind.plural} -o {output}"
+        )
     options = EvictOptions(reason.strip(), deadline, wait or timeout is not None, timeout, output)
     codes: list[int] = []
 
@@ -113,6 +121,7 @@ def evict(
                 requester or await own_requester(cluster),
                 clock=cluster.clock,
                 entropy=system_entropy(),
+                dialect=dialect,
             )
             chosen = tuple(dict.fromkeys(pods)) or await _selected(cluster, selector)
             codes.extend(await Eviction(cluster, who, options).run(chosen))
@@ -159,7 +168,8 @@ class Eviction:
     def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
         if self._options.output or not requests:
             return contextlib.nullcontext()
-        return shown_progress(self._cluster, {one.metadata.name: pod for pod, one in requests.items()})
+        names = {one.metadata.name: pod for pod, one in requests.items()}
+        return shown_progress(self._cluster, names, self._requester.dialect)
 
     async def _request(self, pod: str) -> EvictionRequest:
         deadline = self._options.deadline

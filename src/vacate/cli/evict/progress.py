@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer
 from vacate.cli.common import terminal
@@ -14,6 +13,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.status.outage import Outage
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.model import Stage
 from vacate.views.statusrows import NOTHING, Row, row_of
 
@@ -41,18 +41,19 @@ def progress_text(row: Row) -> str:
 class Progress:
     """The requests that are waited for, by their names, and how they stand."""
 
-    def __init__(self, cluster: Cluster, pods: Mapping[str, str]) -> None:
+    def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect) -> None:
         self._cluster = cluster
         self._pods = pods  # by the request's name
         self._said: dict[str, tuple[str, ...]] = {}
         self._outage = Outage(cluster.clock)
-        self._informer = Informer(
+        self._informer: Informer[EvictionRequest] = Informer(
             cluster.client,
-            EVICTIONREQUESTS,
-            EvictionRequest,
+            dialect.kind,
+            dialect.wire,
             clock=cluster.clock,
             entropy=system_entropy(),
             namespace=cluster.namespace,
+            project=dialect.read,
         )
 
     async def run(self) -> None:
@@ -109,14 +110,14 @@ class Progress:
 
 
 @contextlib.asynccontextmanager
-async def shown_progress(cluster: Cluster, pods: Mapping[str, str]) -> AsyncIterator[None]:
+async def shown_progress(cluster: Cluster, pods: Mapping[str, str], dialect: Dialect) -> AsyncIterator[None]:
     """Show how the requests go on, for the length of the block; those who may not list them see nothing."""
     try:
-        await cluster.client.list(EVICTIONREQUESTS, cluster.namespace, limit=1)
+        await cluster.client.list(dialect.kind, cluster.namespace, limit=1)
     except VacateError:
         yield
         return
-    task = asyncio.get_running_loop().create_task(Progress(cluster, pods).run())
+    task = asyncio.get_running_loop().create_task(Progress(cluster, pods, dialect).run())
     try:
         yield
     finally:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 
 import click
 
 from vacate.api.objectidentity import identity_of
-from vacate.api.objects import Obj, dig
-from vacate.api.types.readable import decodes, readable_part
+from vacate.api.objects import Obj
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import list_budgets, list_requests
+from vacate.cli.common.queries import list_budgets, list_requests, named_pod
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.status.layout import layout
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
+from vacate.client.codec import codec_for
+from vacate.errors import UnreadableObject
+from vacate.eviction.dialects.base import Dialect
 from vacate.views.statusrows import row_of, unreadable_row
 
 
@@ -31,6 +36,7 @@ from vacate.views.statusrows import row_of, unreadable_row
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Requests of all namespaces.")
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
+@api_option("The API whose requests are shown.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
 @output_option(WIDE, NAME)
@@ -39,6 +45,7 @@ def status(
     everywhere: bool,
     selector: str,
     follow: bool,
+    dialect: Dialect,
     sort_by: str | None,
     reach: Connection,
     output: str,
@@ -57,7 +64,7 @@ def status(
     async def work() -> None:
         async with connected(reach) as cluster:
             namespace = "" if everywhere else cluster.namespace
-            view = View(namespace, pods, selector, sort_by or "", output)
+            view = View(namespace, pods, selector, sort_by or "", output, dialect)
             if follow:
                 from vacate.cli.status.follow import Follower  # noqa: PLC0415  one look needs no live table
 
@@ -71,24 +78,24 @@ def status(
 
 async def _show(cluster: Cluster, view: View) -> None:
     namespace, pods = view.namespace, view.pods
-    listed = await list_requests(cluster, namespace, view.selector)
-    found = [one for one in listed if not pods or _pod(one) in pods]
+    listed = await list_requests(cluster, namespace, view.selector, view.dialect.kind)
+    found = [one for one in listed if not pods or named_pod(one) in pods]
     if view.output not in ("", WIDE):
-        print_objects(found, view.output, name=lambda one: f"pod/{_pod(one)}")
+        print_objects(found, view.output, name=lambda one: f"pod/{named_pod(one)}")
         return
     if found:
-        requests = in_order([readable_part(one) for one in found if decodes(one)], view.sort_by)
-        unreadable = [one for one in found if not decodes(one)]
+        decoded, unreadable = _decoded(found, view.dialect)
+        requests = in_order(decoded, view.sort_by)
         budgets = await list_budgets(cluster, namespace) or []
         rows = [row_of(one, budgets, cluster.clock.now()) for one in requests]
-        rows += [unreadable_row(identity_of(one), _pod(one)) for one in unreadable]
+        rows += [unreadable_row(identity_of(one), named_pod(one)) for one in unreadable]
         width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
         wide = view.output == WIDE
         terminal.echo_lines(layout(rows, namespace=not namespace, width=width, wide=wide))
         _say_unreadable(len(unreadable))
         for note in await left_over(cluster, requests) if pods else ():
             terminal.echo(note, err=True)
-    present = [_pod(one) for one in found]
+    present = [named_pod(one) for one in found]
     for missing in [pod for pod in pods if pod not in present] if pods else []:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
@@ -101,5 +108,13 @@ def _say_unreadable(count: int) -> None:
         terminal.echo(f"{text} `{program_name()} explain POD` shows why.", err=True)
 
 
-def _pod(request: Obj) -> str:
-    return str(dig(request, "spec", "target", "podRef", "name"))
+def _decoded(found: Sequence[Obj], dialect: Dialect) -> tuple[list[EvictionRequest], list[Obj]]:
+    """The requests that can be decoded, and those that cannot."""
+    decoded: list[EvictionRequest] = []
+    unreadable: list[Obj] = []
+    for one in found:
+        try:
+            decoded.append(dialect.read(codec_for(dialect.wire).convert(one)))
+        except UnreadableObject:
+            unreadable.append(one)
+    return decoded, unreadable

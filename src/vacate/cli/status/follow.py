@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.live import Live
 from rich.text import Text
 
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.kinds import PODDISRUPTIONBUDGETS
 from vacate.api.objectidentity import Unreadable
 from vacate.api.types import PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -45,8 +45,8 @@ class Follower:
         self._view = view
         self._console = terminal.console()
         self._informers = InformerFactory(cluster.client, cluster.clock, system_entropy())
-        self._requests = self._informers.informer(
-            EVICTIONREQUESTS, EvictionRequest, namespace=view.namespace, label_selector=view.selector
+        self._requests = self._informers.requests(
+            view.dialect, namespace=view.namespace, label_selector=view.selector
         )
         self._budgets: Informer[PodDisruptionBudget] | None = None
         self._pods = NamedPods(self._informers, view)
@@ -62,7 +62,7 @@ class Follower:
         """Show until cancelled, or until there is nothing more to wait for."""
         # Asked once beforehand, so that what is forbidden or not there is said and not tried for ever.
         await self._cluster.client.list(
-            EVICTIONREQUESTS, self._view.namespace, label_selector=self._view.selector, limit=1
+            self._view.dialect.kind, self._view.namespace, label_selector=self._view.selector, limit=1
         )
         if self._view.output not in ("", WIDE):
             await WatchEvents(self._cluster, self._view).run()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types.evictionrequest import COMPLETE
@@ -15,6 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.changes import Changes
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.output import JSON, NAME, aligned_to, json_text, widths, yaml_text
+from vacate.cli.common.queries import named_pod
 from vacate.cli.status.outage import Outage
 from vacate.cli.status.presence import NamedPods, nothing_to_follow
 from vacate.cli.status.view import View
@@ -61,7 +61,7 @@ class WatchEvents:
         self._outage = Outage(cluster.clock)
         self._informer: Informer[Obj] = Informer(
             cluster.client,
-            EVICTIONREQUESTS,
+            view.dialect.kind,
             dict,
             clock=cluster.clock,
             entropy=system_entropy(),
@@ -92,7 +92,7 @@ class WatchEvents:
 
     def _see(self, old: Obj | None, new: Obj | None) -> None:
         request = new or old or {}
-        pod = str(dig(request, "spec", "target", "podRef", "name"))
+        pod = named_pod(request)
         if self._view.pods and pod not in self._view.pods:
             return
         self._over[pod] = new is None or _is_over(new)
@@ -101,7 +101,8 @@ class WatchEvents:
         self._changes.tell()
 
     def _print(self, kind: str, request: Obj, pod: str) -> None:
-        named = {"apiVersion": EVICTIONREQUESTS.api_version, "kind": EVICTIONREQUESTS.kind}
+        shown = self._view.dialect.kind
+        named = {"apiVersion": shown.api_version, "kind": shown.kind}
         event = {"type": kind, "object": {**named, **request}}
         if self._view.output == NAME:
             terminal.echo(f"pod/{pod}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.cli.common.output import WIDE
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,7 @@ class View:
     selector: str = ""
     sort_by: str = ""
     output: str = ""
+    dialect: Dialect = EVICTION_REQUEST  # the API whose requests are shown
 
     @property
     def wide(self) -> bool:

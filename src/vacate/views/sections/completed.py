@@ -89,7 +89,7 @@ def unadmitted(inputs: ExplanationInput) -> Section:
         remedies=(
             Remedy(
                 "Make sure that Vacate's admission runs, then delete the request.",
-                inputs.kubectl("delete", "evictionrequest", request),
+                inputs.kubectl("delete", inputs.request.kind.singular, request),
             ),
             Remedy("Request the eviction again.", inputs.command("evict")),
         ),

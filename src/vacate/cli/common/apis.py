@@ -1,0 +1,30 @@
+"""The option that chooses the API for evictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES, dialect_named
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def api_option(text: str) -> Callable[[F], F]:
+    """`--api`, given to the command as the dialect of that name."""
+
+    def chosen(_: click.Context, __: click.Parameter, name: str) -> Dialect:
+        return dialect_named(name)
+
+    return click.option(
+        "--api",
+        "dialect",
+        type=click.Choice(DIALECT_NAMES),
+        default=EVICTION_REQUEST.kind.singular,
+        callback=chosen,
+        help=f"{text} Default: {EVICTION_REQUEST.kind.singular}.",
+    )

@@ -1,0 +1,82 @@
+"""The commands about Evacuations, against a cluster that serves them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import PODS, Town
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+EVACUATIONS = "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/default/evacuations"
+BACKUP = "backup.example.com"
+REGISTERED = {f"evacuation.coordination.k8s.io/priority_{BACKUP}": "11000/knowledgeable"}
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    folder = tmp_path_factory.mktemp("evacuations") / "dir"
+    with running_cluster(folder, *FAST_PODS, "--feature-gates=EvacuationAPI=true") as running:
+        yield Town(running)
+
+
+def evacuations(town: Town) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = town.https.get(EVACUATIONS).ok()["items"]
+    return found
+
+
+def test_evict_waits_for_an_evacuation_until_the_pod_is_gone(town: Town) -> None:
+    pod = town.pod("plain")
+    done = town.vacate("evict", pod, "--api", "evacuation", "--wait")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == "pod/plain eviction requested"
+    assert done.out.splitlines()[-1] == "pod/plain evicted"
+    assert town.https.get(f"{PODS}/{pod}").code == 404
+    until(lambda: not evacuations(town))
+
+
+def test_status_explain_and_cancel_know_an_evacuation(town: Town) -> None:
+    pod = town.pod("web", annotations=REGISTERED)
+    asked = town.vacate("evict", pod, "--api", "evacuation")
+    assert asked.out == f"pod/web eviction requested; first interceptor: {BACKUP}\n"
+    until(lambda: BACKUP in json.dumps([one["status"] for one in evacuations(town)]))
+    shown = town.vacate("status", pod, "--api", "evacuation")
+    assert (shown.code, BACKUP in shown.out) == (0, True)
+    assert town.vacate("status", "--api", "evacuation", "-o", "name").out == "pod/web\n"
+    explained = town.vacate("explain", pod)
+    assert (explained.code, BACKUP in explained.out) == (0, True)
+    second = town.vacate("evict", pod)
+    assert second.code == 1
+    assert 'Evacuation "' in second.err
+    cancelled = town.vacate("cancel", pod)
+    assert (cancelled.code, cancelled.err) == (0, "")
+    until(lambda: not evacuations(town))
+    assert town.ready(pod)
+
+
+def test_an_administrator_overrides_forbid(town: Town) -> None:
+    pod = town.pod("db", annotations=REGISTERED)
+    town.vacate("evict", pod, "--api", "evacuation", "--requester", "drain.example.com")
+    until(lambda: BACKUP in json.dumps([one["status"] for one in evacuations(town)]))
+    name = f"{town.https.get(f'{PODS}/{pod}').ok()['metadata']['uid']}-db"
+    town.https.patch(f"{EVACUATIONS}/{name}/status", {"status": {"evacuationCancellationPolicy": "Forbid"}})
+    assert town.vacate("cancel", pod, "--requester", "drain.example.com").code == 1
+    assert town.vacate("cancel", pod, "--override").code == 0
+    until(lambda: not evacuations(town))
+
+
+def test_output_of_evict_is_for_eviction_requests(town: Town) -> None:
+    refused = town.vacate("evict", "web", "--api", "evacuation", "-o", "json")
+    assert refused.code == 2
+    assert "kubectl get evacuations -o json" in refused.err
+
+
+def test_an_installation_refuses_the_gate(town: Town) -> None:
+    refused = town.vacate("install", "--print", "--feature-gates", "EvacuationAPI=true")
+    assert refused.code == 2
+    assert "EvacuationAPI=true is for the embedded cluster" in refused.err
