@@ -14,11 +14,12 @@ from hack.rules.table import ROOT, Rule, load
 
 PAGE = ROOT / "docs/reference/rules.md"
 _HEAD = """\
-# Rules of a leave
+# Rules and their tests
 
 What Vacate promises about EvictionRequests, rule by rule. Each rule comes from the design of the API, by
-section, or from a decision where the design is silent, by number. Tests hold it, and they fail when the rule
-is taken out of the sources: `python -m hack.rules.check` takes out one after the other and runs them. The
+section, or from a [decision](../design/decisions.md) where the design is silent, by number. Tests hold it, and
+they fail when the rule is removed from the sources: `python -m hack.rules.check` removes one after the other
+and runs them. The
 table with the tests is [`tests/rules/rules.toml`](../../tests/rules/rules.toml); this page is made from it
 by `python -m hack.rules.page`.
 """
