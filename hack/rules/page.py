@@ -17,11 +17,11 @@ _HEAD = """\
 # Rules and their tests
 
 What Vacate promises about EvictionRequests, rule by rule. Each rule comes from the design of the API, by
-section, or from a [decision](../design/decisions.md) where the design is silent, by number. Tests hold it, and
-they fail when the rule is removed from the sources: `python -m hack.rules.check` removes one after the other
-and runs them. The
-table with the tests is [`tests/rules/rules.toml`](../../tests/rules/rules.toml); this page is made from it
-by `python -m hack.rules.page`.
+section, or from a [decision](../design/decisions.md) where the design is silent, by number. Tests hold it,
+and they fail when the rule is removed from the sources: `python -m hack.rules.check` removes one after the
+other and runs them. The table with the tests is
+[`tests/rules/rules.toml`](../../tests/rules/rules.toml); this
+page is made from it by `python -m hack.rules.page`.
 """
 _TITLES = {
     "api": "The kind and its fields",
