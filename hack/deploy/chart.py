@@ -23,6 +23,9 @@ from vacate.install.settings import DEFAULT_IMAGE, Certificates, FailurePolicy, 
 _MANAGERS, _WEBHOOKS = 770001, 770002
 _ALLOWED, _SECRET, _RULES, _GATES = "mark-allowed", "mark-pull-secret", "mark-rules", "mark-gates"
 _CLIENT_CA, _CLIENT_NAME = "mark-client-ca", "mark-client-name"
+_MANAGER_USER = "mark-manager-user"
+_BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
+_MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _SOURCES = {
     "mark-webhook-from": "networkPolicySources.webhook",
     "mark-metrics-from": "networkPolicySources.metrics",
@@ -36,6 +39,8 @@ _VALUES = {
     "mark-of-pods": ".Values.failurePolicies.pods",
     str(_MANAGERS): ".Values.manager.replicas",
     str(_WEBHOOKS): ".Values.webhook.replicas",
+    str(_MAX_INTERCEPTORS): ".Values.limits.interceptors",
+    str(_MAX_SECONDS): ".Values.limits.requestSeconds",
 }
 _MARKED = Settings(
     image="mark-image",
@@ -47,6 +52,7 @@ _MARKED = Settings(
     status_failure_policy=cast("FailurePolicy", "mark-of-status"),
     pod_failure_policy=cast("FailurePolicy", "mark-of-pods"),
     allowed_interceptors=(_ALLOWED,),
+    manager_users=(_MANAGER_USER,),
     definitions=False,
 )
 _KEEP = "helm.sh/resource-policy"
@@ -79,6 +85,15 @@ SWITCHES = (
     Switch(".Values.guardForceDeletion", lambda given: replace(given, guard_unlabelled=True)),
     Switch(".Values.evictionBridge", lambda given: replace(given, eviction_bridge=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
+    Switch(
+        'ne (toString .Values.limits.interceptors) ""',
+        partial(_changed, {"max_interceptors": _MAX_INTERCEPTORS}),
+    ),
+    Switch(
+        'ne (toString .Values.limits.requestSeconds) ""',
+        partial(_changed, {"max_request_seconds": _MAX_SECONDS}),
+    ),
+    Switch(".Values.interceptorAccounts", partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}})),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
     *(
@@ -197,6 +212,11 @@ def _repeated(text: str) -> str:
         elif line.strip() == _CLIENT_CA:
             indent = len(line) - len(line.lstrip())
             lines.append(f'{{{{ .Values.webhook.clientCA | trimSuffix "\\n" | indent {indent} }}}}')
+        elif line.endswith(f"={_MANAGER_USER}"):
+            lines.append(each % ("managerUsers", line.replace(_MANAGER_USER, "{{ . }}")))
+        elif line.endswith(f"--interceptor={_BOUND}=mark-account-namespace/mark-account"):
+            indent = line[: len(line) - len(line.lstrip())]
+            lines.append(_BOUND_ARGUMENTS.replace("INDENT", indent))
         elif line.endswith(f"={_ALLOWED}"):
             lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
         elif line.endswith(f"name: {_SECRET}"):
@@ -207,8 +227,27 @@ def _repeated(text: str) -> str:
         else:
             within = "{{ range .Values.allowedInterceptors }}, ''{{ . }}''{{ end }}"
             quoted = line.replace(f", ''{_ALLOWED}''", within)
-            lines.append(quoted.replace(f", '{_ALLOWED}'", within.replace("''", "'")))
+            quoted = quoted.replace(f", '{_ALLOWED}'", within.replace("''", "'"))
+            users = "{{ range .Values.managerUsers }}, ''{{ . }}''{{ end }}"
+            quoted = quoted.replace(f", ''{_MANAGER_USER}''", users)
+            quoted = quoted.replace(f", '{_MANAGER_USER}'", users.replace("''", "'"))
+            lines.append(quoted.replace(f"{{''{_BOUND}'': [''{_ACCOUNT}'']}}", _BOUND_ACCOUNTS))
     return "\n".join(lines)
+
+
+# Accounts by interceptor: as options of the webhook, and as a map in CEL within a text in single quotes.
+_BOUND_ARGUMENTS = """\
+{{- range $name, $accounts := .Values.interceptorAccounts }}
+{{- range $accounts }}
+INDENT- --interceptor={{ $name }}={{ . }}
+{{- end }}
+{{- end }}"""
+_BOUND_ACCOUNTS = (
+    '{{ "{" }}{{ $comma := "" }}{{ range $name, $accounts := .Values.interceptorAccounts }}{{ $comma }}'
+    "''{{ $name }}'': [{{ range $i, $account := $accounts }}{{ if $i }}, {{ end }}"
+    "''system:serviceaccount:{{ $account | replace \"/\" \":\" }}''{{ end }}]"
+    '{{ $comma = ", " }}{{ end }}{{ "}" }}'
+)
 
 
 def _chart() -> str:
@@ -243,6 +282,20 @@ certificates: self
 
 # Names of interceptors that are allowed although they end in k8s.io.
 allowedInterceptors: []
+
+# Bind interceptors to service accounts, which alone may report while theirs is active:
+#   NAME: [NAMESPACE/SERVICEACCOUNT]
+interceptorAccounts: {{}}
+
+# Users as which managers work that do not use the service account of this release.
+managerUsers: []
+
+# The administrator's limits for every request; empty for none.
+limits:
+  # How many of a pod's interceptors get a turn.
+  interceptors: ""
+  # After how many seconds the pod is evicted, whatever its interceptors do.
+  requestSeconds: ""
 
 # Rules by which new pods register interceptors, as a text of YAML.
 podRules: ""

@@ -38,6 +38,23 @@ CASES: dict[str, tuple[Values, Settings]] = {
         {"allowedInterceptors": ["a.k8s.io", "b.k8s.io"]},
         Settings(allowed_interceptors=("a.k8s.io", "b.k8s.io")),
     ),
+    "accounts": (
+        {
+            "interceptorAccounts": {"a.example.com": ["x/one", "x/two"], "b.example.com": ["y/three"]},
+            "managerUsers": ["ann", "bob"],
+        },
+        Settings(
+            interceptor_accounts={
+                "a.example.com": ("system:serviceaccount:x:one", "system:serviceaccount:x:two"),
+                "b.example.com": ("system:serviceaccount:y:three",),
+            },
+            manager_users=("ann", "bob"),
+        ),
+    ),
+    "limits": (
+        {"limits": {"interceptors": 0, "requestSeconds": 86400}},
+        Settings(max_interceptors=0, max_request_seconds=86400),
+    ),
     "replicas": (
         {"manager": {"replicas": 1}, "webhook": {"replicas": 3}},
         Settings(manager_replicas=1, webhook_replicas=3),
