@@ -215,8 +215,7 @@ def _repeated(text: str) -> str:
         elif line.endswith(f"={_MANAGER_USER}"):
             lines.append(each % ("managerUsers", line.replace(_MANAGER_USER, "{{ . }}")))
         elif line.endswith(f"--interceptor={_BOUND}=mark-account-namespace/mark-account"):
-            indent = line[: len(line) - len(line.lstrip())]
-            lines.append(_BOUND_ARGUMENTS.replace("INDENT", indent))
+            lines.append(_BOUND_ARGUMENTS.replace("INDENT", line[: len(line) - len(line.lstrip())]))
         elif line.endswith(f"={_ALLOWED}"):
             lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
         elif line.endswith(f"name: {_SECRET}"):
