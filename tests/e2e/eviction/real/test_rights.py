@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,8 @@ from vacate.api.objectnames import (
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.entropy import system_entropy
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import Forbidden, NotFound, TooManyRequests
+from vacate.eviction.callers import CALLERS
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.webhook.kinds import SECRETS
@@ -231,7 +233,7 @@ async def _told_twice(place: Place, pod: Obj) -> bool:
 async def test_the_webhook_has_the_rights_that_it_uses(
     place: Place, real: RealCluster, tmp_path: Path
 ) -> None:
-    """All that it ever does: judge, and look up namespaces."""
+    """All that it ever does: review, look up namespaces, and request the evictions of direct callers."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
     real.install("--pod-rules", str(rules))
@@ -240,11 +242,42 @@ async def test_the_webhook_has_the_rights_that_it_uses(
         real.start_webhook("--rules", str(rules))
         await place.until(lambda: _ruled(place), "a new pod is annotated by rule")
         await place.ask(await place.pod("web", PREPARE))
-        await _compare(place, real, WEBHOOK)
+        await _bridge(place)
+        # Whoever requests an eviction must be allowed to delete the pod.
+        await _compare(place, real, WEBHOOK, asked_for={Right("pods", "delete")})
     finally:
         real.install()
         real.webhook.kill()
         real.start_webhook()
+
+
+async def _bridge(place: Place) -> None:
+    """A direct eviction from its first attempt to a budget's refusal, cancelled in between."""
+    pod = await place.pod("bridged", PREPARE, labels={"app": "bridged"})
+    await place.budget("bridged", minAvailable=1)
+
+    async def evict(cause: str) -> Any:
+        with pytest.raises(TooManyRequests) as caught:
+            await place.client.evict("bridged", place.namespace)
+        return caught.value.has_cause(cause)
+
+    assert await evict("EvictionRequest")
+    await place.until_active(pod, PREPARE)
+    await place.client.patch(
+        EVICTIONREQUESTS, pod["metadata"]["uid"], {"spec": {"requesters": []}}, place.namespace
+    )
+    await place.until_complete(pod)
+    assert await evict("EvictionRequest")  # which replaces the request that is over
+    request = await place.until_active(pod, PREPARE)
+    recorded = request.metadata.annotations[CALLERS]
+
+    async def recorded_again() -> bool:
+        await evict("EvictionRequest")
+        return (await place.request(pod)).metadata.annotations[CALLERS] != recorded
+
+    await place.until(recorded_again, "a later attempt is recorded")
+    await place.report(await place.request(pod), activeInterceptorCompleted=True)
+    await place.until(lambda: evict("DisruptionBudget"), "the budget is asked")
 
 
 async def test_who_keeps_the_certificates_has_the_rights_that_it_uses(
