@@ -1,0 +1,78 @@
+"""`vacate fence` on a running cluster: a pod of a lost node stays until the machine is known to be off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import PODS, Town
+from support.waiting import until
+
+pytestmark = pytest.mark.process
+
+NODES = "/api/v1/nodes"
+AGENT = """#!/bin/sh
+while IFS= read -r line; do case $line in action=*) action=${line#action=};; esac; done
+case $action in
+  off) [ -e "$(dirname "$0")/broken" ] || echo off > "$(dirname "$0")/power";;
+  on) echo on > "$(dirname "$0")/power";;
+  status) [ "$(cat "$(dirname "$0")/power")" = on ] || exit 2;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with running_cluster(tmp_path_factory.mktemp("fence") / "dir", "--nodes", "2", *FAST_PODS) as running:
+        yield Town(running)
+
+
+def test_a_lost_node_is_fenced_and_its_pods_are_released(town: Town, tmp_path: Path) -> None:
+    agent = tmp_path / "fence_lab"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    (tmp_path / "power").write_text("on\n")
+    (tmp_path / "broken").touch()
+    options = tmp_path / "bmc.conf"
+    options.write_text("ip=10.0.0.1\npasswd=s3cret\n")
+    # A node that no process stands for: it has never reported, as one that was cut off for ever.
+    town.https.create(NODES, {"metadata": {"name": "lost"}})
+    told = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    town.https.patch(f"{NODES}/lost/status", told)
+    town.https.create(PODS, {"metadata": {"name": "db-0"}, "spec": {
+        "nodeName": "lost", "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}],
+        "tolerations": [{"operator": "Exists"}],
+    }})  # fmt: skip
+    town.https.delete(f"{PODS}/db-0")
+    fence = ("fence", "lost", "--agent", str(agent), "--options", str(options))
+    until(lambda: "has not confirmed" in town.vacate("explain", "db-0").out)
+    explained = json.loads(town.vacate("explain", "db-0", "-o", "json").out)
+    assert "vacate fence node/lost" in json.dumps(explained)
+
+    tried = town.vacate(*fence, "--dry-run")
+    assert (tried.code, tried.out) == (
+        0, "node/lost may be fenced; the agent says that its machine is on (dry run)\n",
+    )  # fmt: skip
+    failed = town.vacate(*fence)
+    assert failed.code == 1
+    assert "is not known to be off" in failed.err
+    assert "s3cret" not in failed.err
+    assert town.https.get(f"{PODS}/db-0").code == 200
+
+    (tmp_path / "broken").unlink()
+    again = town.vacate(*fence)
+    assert (again.code, "repeat with --retry" in again.err) == (1, True)
+    done = town.vacate(*fence, "--retry")
+    assert (done.code, done.out) == (0, "node/lost is off and out of service: its pods are released\n")
+    until(lambda: town.https.get(f"{PODS}/db-0").code == 404)
+
+    assert town.vacate(*fence, "--undo").code == 0
+    assert town.https.get(f"{NODES}/lost").ok()["metadata"].get("annotations", {}).keys() == set()
+    assert (
+        town.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
+    )  # reports
+    assert town.vacate("fence", "lost", "--agent", str(agent)).code == 2
