@@ -54,6 +54,14 @@ class Cluster:
     def apply(self, obj: dict[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", text=json.dumps(obj))
 
+    def vacate(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "vacate", *arguments, "--kubeconfig", str(self.kubeconfig)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=90, env=environment(), check=False
+        )
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return done.stdout
+
     def start(self) -> None:
         options = ("--name", "laptop", "--pod-addresses", "loopback", "--dir", str(self.folder))
         self.agent = subprocess.Popen(
@@ -137,3 +145,20 @@ def test_secrets_and_tokens_are_given_on_the_real_server(
     cluster.apply(_pod("reader", script, volumes=volumes, container={"volumeMounts": mounts}, **spec))
     cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/reader", "--timeout=60s")
     cluster.kubectl("delete", "pod", "reader")
+
+
+@pytest.mark.parametrize("reason", ["resolve issue 354961", "Wartung, 保守; `touch /tmp/x` $(PATH)"])
+def test_a_hook_learns_why_its_pod_is_deleted_with_and_without_the_field(
+    cluster: Cluster, tmp_path: Path, reason: str
+) -> None:
+    """The annotations stand for the fields on a server that has none, and the node honours both forms."""
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", 'printf %s "$BYE" > "$VACATE_VOLUME_OUT/why"']}}}
+    container = {"lifecycle": hook, "volumeMounts": [{"name": "out", "mountPath": "/out"}]}
+    volumes = [{"name": "out", "hostPath": {"path": str(tmp_path)}}]
+    pod = _pod("why", "exec sleep 100009", container=container, volumes=volumes, tolerations=[TOLERATION])
+    pod["metadata"]["annotations"] = {"vacate.dev/reason-delivery.main": "env=BYE"}
+    cluster.apply(pod)
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/why", "--timeout=60s")
+    said = cluster.vacate("delete", "pod", "why", f"--reason={reason}", "--timeout", "60s")
+    assert said.splitlines()[-1] == "pod/why gone"
+    assert (tmp_path / "why").read_text() == reason

@@ -12,6 +12,7 @@ from typing import Any
 
 from vacate.api.names import dns1123_label
 from vacate.api.selectors.labels import parse_selector
+from vacate.api.terminationreason import reason_complaints
 from vacate.api.types.evictionrequest import MAX_DEADLINE_SECONDS, MIN_DEADLINE_SECONDS
 from vacate.errors import ApiError, ConfigError, VacateError
 from vacate.sdk.errors import ContractError
@@ -97,6 +98,14 @@ def word(what: str, value: Any) -> None:
     """A text that says something."""
     if not isinstance(value, str) or not value.strip():
         raise ConfigError(f"{what} must be a text that is not empty")
+
+
+def checked_reason(value: Any) -> None:
+    """A termination reason, or none."""
+    if not isinstance(value, str):
+        raise ConfigError(f"reason must be a text, not {_kind(value)}")
+    if wrong := reason_complaints(value):
+        raise ConfigError(f"reason {wrong[0]}")
 
 
 def texts(what: str, value: Any) -> None:

@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Sequence
 
 from vacate.api.shutdowndeadline import shutdown_deadline
+from vacate.api.terminationreason import ANNOTATION, EVICTION
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import Clock
-from vacate.sdk.arguments import checked_report, checked_span, whole_number, word
+from vacate.sdk.arguments import checked_reason, checked_report, checked_span, whole_number, word
 from vacate.sdk.interceptors import termination
 from vacate.sdk.interceptors.turn import Turn
 from vacate.sdk.values import Cancellation, Condition, Declined, Finished, NoEstimate, TurnEndReason
@@ -81,25 +82,46 @@ class EvictionContext:
         """Say that there is progress, without a write: it only keeps `progress_within` from running out."""
         self._turn.pulse.progress()
 
+    @property
+    def termination_reason(self) -> str:
+        """Why the pod is ended, as its preStop hooks will learn it: `Eviction`, unless it has one already.
+
+        `evict` and `delete` can give it another one.
+        """
+        meta = self.pod.metadata
+        return meta.reason or meta.annotations.get(ANNOTATION, "") or EVICTION
+
     async def evict(
-        self, *, grace_period_seconds: int | None = None, give_up_after: dt.timedelta | None = None
+        self,
+        *,
+        grace_period_seconds: int | None = None,
+        give_up_after: dt.timedelta | None = None,
+        reason: str = "",
     ) -> None:
         """Evict the pod, and no other of its name; returns when the pod is on its way out.
+
+        The reason is what the pod's preStop hooks learn; `Eviction` without one. Servers without
+        PodTerminationReason drop it.
 
         While disruption budgets refuse, the refusal is reported and the eviction tried again, without end
         or, with `give_up_after`, until an EvictionRefused. Afterwards the SDK writes nothing more.
         """
         whole_number("grace_period_seconds", grace_period_seconds)
         checked_span("give_up_after", give_up_after)
+        checked_reason(reason)
         await termination.evict(
             self._turn,
             self.pod,
             grace_period_seconds=grace_period_seconds,
             give_up_after=give_up_after,
+            reason=reason,
         )
 
     async def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
-        """Delete the pod, and no other of its name, past all disruption budgets: say why."""
+        """Delete the pod, and no other of its name, past all disruption budgets: say why.
+
+        The reason is in an Event, and the pod's preStop hooks learn it, on one line and cut to 1024 bytes.
+        """
         whole_number("grace_period_seconds", grace_period_seconds)
         word("reason", reason)
         await termination.delete(

@@ -6,6 +6,7 @@ import datetime as dt
 
 from vacate.admission.pods.bridge import INTERCEPTOR
 from vacate.api.kinds import PODS
+from vacate.api.terminationreason import clean_reason
 from vacate.api.types.core import Pod
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, delay, why_refused
@@ -18,7 +19,12 @@ _SPREAD = 0.2
 
 
 async def evict(
-    turn: Turn, pod: Pod, *, grace_period_seconds: int | None, give_up_after: dt.timedelta | None
+    turn: Turn,
+    pod: Pod,
+    *,
+    grace_period_seconds: int | None,
+    give_up_after: dt.timedelta | None,
+    reason: str = "",
 ) -> None:
     """Evict the pod; while budgets refuse it, say so and try again."""
     meta = pod.metadata
@@ -31,6 +37,7 @@ async def evict(
                 meta.namespace,
                 uid=meta.uid,
                 grace_period_seconds=grace_period_seconds,
+                reason=reason,
                 annotations={INTERCEPTOR: turn.name},  # or an eviction bridge would let it wait for itself
             )
             break
@@ -54,7 +61,12 @@ async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, reas
         await turn.ledger.confirm()
         try:
             await turn.client.delete(
-                PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=grace_period_seconds
+                PODS,
+                meta.name,
+                meta.namespace,
+                uid=meta.uid,
+                grace_period_seconds=grace_period_seconds,
+                reason=clean_reason(reason),
             )
         except (NotFound, Conflict):
             if await turn.live_pod() is not None:

@@ -86,11 +86,24 @@ class EvictionContext:
         """Say that there is progress, without a write."""
         self._loop.call_soon_threadsafe(self._leave.progress)
 
+    @property
+    def termination_reason(self) -> str:
+        """Why the pod is ended; see `vacate.sdk.EvictionContext.termination_reason`."""
+        return self._leave.termination_reason
+
     def evict(
-        self, *, grace_period_seconds: int | None = None, give_up_after: dt.timedelta | None = None
+        self,
+        *,
+        grace_period_seconds: int | None = None,
+        give_up_after: dt.timedelta | None = None,
+        reason: str = "",
     ) -> None:
         """Evict the pod; see `vacate.sdk.EvictionContext.evict`."""
-        self._await(self._leave.evict(grace_period_seconds=grace_period_seconds, give_up_after=give_up_after))
+        self._await(
+            self._leave.evict(
+                grace_period_seconds=grace_period_seconds, give_up_after=give_up_after, reason=reason
+            )
+        )
 
     def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
         """Delete the pod past all disruption budgets; see `vacate.sdk.EvictionContext.delete`."""
