@@ -31,7 +31,7 @@ from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.wiring.components import Environment, component_manager
-from vacate.wiring.controllers import CONTROLLERS
+from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -116,7 +116,7 @@ class Run:
     async def _main(self, sim: Sim) -> dict[str, Any]:
         def build(link: Transport, around: Environment) -> Any:
             return component_manager(
-                self._wire.around(link), "vacate-manager", CONTROLLERS, around, PROJECTIONS
+                self._wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
             )
 
         async with World(sim, WorldSettings(evictions=())) as world:

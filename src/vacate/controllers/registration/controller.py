@@ -62,6 +62,7 @@ class RegistrationController:
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
+        self._caches = (self._pods, self._replica_sets, self._deployments, self._namespaces)
         self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest).reader
 
     def pods_of(self, deployment: Deployment) -> Iterable[Key]:
@@ -84,6 +85,9 @@ class RegistrationController:
         return [key for key, _ in self._owned_pods(namespace.metadata.name)]
 
     def _owned_pods(self, namespace: str) -> list[tuple[Key, Pod]]:
+        """Nothing while caches fill: every pod is looked at when they are full, once."""
+        if not all(one.synced for one in self._caches):
+            return []
         found = self._pods.list(namespace)
         return [(Key(namespace, one.metadata.name), one) for one in found if one.metadata.controller]
 

@@ -39,13 +39,13 @@ class SurgeView:
     def key_of_pod(self, pod: Pod) -> Iterable[Key]:
         """The Deployment to look at when a pod changes that is under request, or marked to go first."""
         meta = pod.metadata
-        if MARKED not in meta.annotations and self.requests.reader.get(meta.namespace, meta.uid) is None:
-            return ()
-        return self._key(pod)
+        request = self.requests.reader.get(meta.namespace, meta.uid)
+        ours = request is not None and _lists_us(request)
+        return self._key(pod) if ours or MARKED in meta.annotations else ()
 
     def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
         """The Deployment of the pod that the request is about."""
-        ref = request.spec.target.pod_ref
+        ref = request.spec.target.pod_ref if _lists_us(request) else None
         pod = self.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
         return () if pod is None else self._key(pod)
 
@@ -108,7 +108,7 @@ def is_to_be_moved(request: EvictionRequest, pod: Pod) -> bool:
     """Whether the Deployment interceptor is to have the pod replaced, or has and the pod is still there."""
     if request.complete or not is_wanted(request) or not needs_preparation(request, pod):
         return False
-    if all(one.name != DEPLOYMENT_INTERCEPTOR for one in request.spec.interceptors):
+    if not _lists_us(request):
         return False
     declined = condition(request.status.conditions, declined_type(DEPLOYMENT_INTERCEPTOR))
     return declined is None or declined.status != "True"
@@ -125,6 +125,11 @@ def turn_of(request: EvictionRequest) -> Turn:
             return Turn.REPLICASET
         case _:
             return Turn.OTHER
+
+
+def _lists_us(request: EvictionRequest) -> bool:
+    """Whether the request is one for this interceptor at all: most of a cluster's are not."""
+    return any(one.name == DEPLOYMENT_INTERCEPTOR for one in request.spec.interceptors)
 
 
 def _controller(pod: Pod) -> str:
