@@ -21,9 +21,10 @@ from vacate.api.kinds import (
 from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
+from vacate.crds.definition import defined_kind
 from vacate.errors import ApiError, ConfigError, NotFound
 from vacate.install.apply.requests import existing, read
-from vacate.install.objectkinds import MUTATING_WEBHOOKS, OPTIONAL, VALIDATING_WEBHOOKS, kind_of
+from vacate.install.objectkinds import DEFINITIONS, MUTATING_WEBHOOKS, OPTIONAL, VALIDATING_WEBHOOKS, kind_of
 
 OLDEST_MINOR = 33
 _VERBS = ("get", "create", "patch")
@@ -104,7 +105,9 @@ def needed_rights(objects: Sequence[Obj], namespace: str) -> list[Right]:
     """What applying the objects takes, and noting and locking it."""
     kinds = dict.fromkeys([*map(kind_of, objects), CONFIGMAPS, LEASES])
     rights = [Right(kind, verb, namespace if kind.namespaced else "") for kind in kinds for verb in _VERBS]
-    return [*rights, Right(EVICTIONREQUESTS, "list", "")]
+    # To see that a kind is served, and how many objects it has.
+    defined = [defined_kind(obj) for obj in objects if kind_of(obj) is DEFINITIONS]
+    return [*rights, *(Right(kind, "list", "") for kind in defined or [EVICTIONREQUESTS])]
 
 
 async def _may(client: Client, right: Right) -> bool:
