@@ -127,7 +127,7 @@ def test_waiting(town: Town) -> None:
     out, err = command.communicate(timeout=60)
     assert (command.returncode, err) == (0, "")
     assert out.splitlines()[-1] == "Installed, and ready."
-    assert out.count(" ready\n") == 4
+    assert out.count(" ready\n") == 5
     pods_that_may_not_be_made(town)
 
 
