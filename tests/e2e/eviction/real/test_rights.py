@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -340,11 +340,13 @@ async def _renewed(real: RealCluster) -> bool:
     return any((one.verb, one.resource) == ("patch", "secrets") for one in done)
 
 
-async def _compare(place: Place, real: RealCluster, name: str) -> None:
+async def _compare(
+    place: Place, real: RealCluster, name: str, asked_for: Collection[Right] = frozenset()
+) -> None:
     done = done_by(real, f"system:serviceaccount:{HOME}:{name}")
     assert refused(done) == set()
     everywhere = await place.client.get(CLUSTERROLES, name)
-    assert needless(rights_of(everywhere["rules"]), done) == set()
+    assert needless(rights_of(everywhere["rules"]), done) == set(asked_for)
     if name == WEBHOOK:
         with pytest.raises(NotFound):
             await place.client.get(ROLES, name, HOME)
