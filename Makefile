@@ -46,7 +46,7 @@ test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
 
 sim: $(STAMP) ## Simulate evictions under faults in virtual time (SEEDS=n); failing seeds are kept
-	@PYTHONPATH=tests $(BIN)/python -m support.leaves.run --seeds $(SEEDS)
+	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --seeds $(SEEDS)
 
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)
 	@$(BIN)/python -m hack.rules.check --workers 2

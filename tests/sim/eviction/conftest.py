@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.leaves.kept import kept_seeds
+from support.eviction_scenarios.kept import kept_seeds
 
 SEEDS = 200
 

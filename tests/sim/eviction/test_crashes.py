@@ -7,11 +7,11 @@ import contextlib
 
 import pytest
 
-from support.leaves.people import TOWN
-from support.leaves.scenario import Scenario
-from support.leaves.scripts import BACKUP, SCRIPTS
-from support.leaves.story import Story
-from support.leaves.town import Town
+from support.eviction_scenarios.people import TOWN
+from support.eviction_scenarios.scenario import Scenario
+from support.eviction_scenarios.scripts import BACKUP, SCRIPTS
+from support.eviction_scenarios.story import Story
+from support.eviction_scenarios.town import Town
 from vacate.api.kinds import PODS
 from vacate.client.transport import Transport
 from vacate.sim.faults.crashpoints import Tripwire

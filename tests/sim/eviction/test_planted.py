@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.leaves.story import tell
+from support.eviction_scenarios.story import tell
 from vacate.controllers.eviction import controller
 from vacate.errors import VacateError
 from vacate.eviction import engine

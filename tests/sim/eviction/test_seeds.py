@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.leaves.kept import keep, kept_seeds
-from support.leaves.story import tell
+from support.eviction_scenarios.kept import keep, kept_seeds
+from support.eviction_scenarios.story import tell
 from vacate.sim.run import reproduction
 
 TESTS = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_a_seed_tells_the_same_story_in_processes_with_different_hash_seeds() ->
 
 
 def _digest(hash_seed: str, seed: int = 12) -> str:
-    program = f"from support.leaves.story import tell; print(tell({seed}).digest)"
+    program = f"from support.eviction_scenarios.story import tell; print(tell({seed}).digest)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TESTS)},

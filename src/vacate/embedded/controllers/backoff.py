@@ -8,6 +8,6 @@ from vacate.runtime.reconcile import Key
 LONGEST_PAUSE = 30.0
 
 
-def patience() -> Backoff[Key]:
+def retry_backoff() -> Backoff[Key]:
     """Doubling as usual, up to half a minute: after an outage a small cluster should be itself again soon."""
     return Backoff(longest=LONGEST_PAUSE)

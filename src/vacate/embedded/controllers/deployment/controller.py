@@ -11,7 +11,7 @@ from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Deployment, Pod, ReplicaSet
 from vacate.api.types.apps import DeploymentStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.deployment import events, progress
 from vacate.embedded.controllers.deployment.replicasets import ReplicaSetHands, failure_message
@@ -38,7 +38,7 @@ def build(deps: Deps) -> Controller:
         Source(replica_sets, keys=controller.owners),
         Source(pods, keys=controller.recreations, when=_gone),
     )
-    return Controller("deployment", controller, sources, deps, workers=5, backoff=patience())
+    return Controller("deployment", controller, sources, deps, workers=5, backoff=retry_backoff())
 
 
 def _gone(old: Pod | None, new: Pod | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.types import Deployment, Pod, PodDisruptionBudget, ReplicaSet
 from vacate.cache.indexes import LABELLED, selected
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption import events
 from vacate.embedded.controllers.disruption.budget import BudgetStatus, budget_status, expected_pods
 from vacate.embedded.controllers.disruption.scales import Scales
@@ -36,7 +36,7 @@ def build(deps: Deps) -> Controller:
         Source(deployments, keys=controller.budgets_near, when=_resized),
         Source(replica_sets, keys=controller.budgets_near, when=_resized),
     )
-    return Controller("disruption", controller, sources, deps, backoff=patience())
+    return Controller("disruption", controller, sources, deps, backoff=retry_backoff())
 
 
 def _resized(old: Sized | None, new: Sized | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api.kinds import PODS
 from vacate.api.times import format_time
 from vacate.api.types import Pod
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET, stale_at
 from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
@@ -18,7 +18,7 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by pods that carry a mark."""
     pods = deps.informers.informer(PODS, Pod)
     return Controller(
-        "stale-disruption", StaleMarks(deps), (Source(pods, when=_marked),), deps, backoff=patience()
+        "stale-disruption", StaleMarks(deps), (Source(pods, when=_marked),), deps, backoff=retry_backoff()
     )
 
 

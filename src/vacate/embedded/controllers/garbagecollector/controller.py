@@ -9,7 +9,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.types import ObjectMeta
 from vacate.client.requests import MERGE_PATCH
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.garbagecollector.actions import (
     ORPHAN,
     Action,
@@ -42,7 +42,7 @@ def build(deps: Deps) -> Controller:
         informer = informer_of(deps.informers, kind)
         informer.subscribe(collector.follow(kind))
         sources.append(Source(informer, keys=collector.touched, when=_ownership_changed))
-    return Controller("garbage-collector", collector, sources, deps, workers=10, backoff=patience())
+    return Controller("garbage-collector", collector, sources, deps, workers=10, backoff=retry_backoff())
 
 
 def _ownership_changed(old: Any, new: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from vacate.api.kinds import NAMESPACES, PODS, Kind
 from vacate.api.types import Namespace, ObjectMeta, Pod
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.kinds import MetadataOnly, followed, informer_of, stored
 from vacate.embedded.controllers.namespace.content import (
     FINALIZER,
@@ -29,7 +29,7 @@ def build(deps: Deps) -> Controller:
     content = [informer_of(deps.informers, kind) for kind in followed(deps.gates) if kind.namespaced]
     gone = [Source(one, keys=controller.leaving_namespace, when=_is_gone) for one in content]
     return Controller(
-        "namespace", controller, [Source(namespaces), *gone], deps, workers=2, backoff=patience()
+        "namespace", controller, [Source(namespaces), *gone], deps, workers=2, backoff=retry_backoff()
     )
 
 

@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import after, format_time
 from vacate.api.types import Condition, Lease, Node, Pod, Taint
 from vacate.cache.indexes import NODE, PLACED
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
 from vacate.embedded.controllers.nodelifecycle.heartbeats import LEASES_NAMESPACE, Hearing
@@ -38,7 +38,7 @@ def build(deps: Deps) -> Controller:
         Source(nodes, when=_matters),
         Source(nodes, keys=controller.all_nodes, when=lambda *_: controller.tide_turned),
     )
-    return Controller("node-lifecycle", controller, sources, deps, workers=2, backoff=patience())
+    return Controller("node-lifecycle", controller, sources, deps, workers=2, backoff=retry_backoff())
 
 
 def _matters(old: Node | None, new: Node | None) -> bool:

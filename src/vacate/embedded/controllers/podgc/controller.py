@@ -14,7 +14,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.podgc.reasons import (
     MESSAGES,
@@ -47,7 +47,7 @@ def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
         Source(pods, keys=lambda _: (_ENDED_PODS,), when=_ended),
         Source(nodes, keys=controller.pods_on, when=_node_matters),
     )
-    return Controller("pod-garbage-collector", controller, sources, deps, workers=2, backoff=patience())
+    return Controller("pod-garbage-collector", controller, sources, deps, workers=2, backoff=retry_backoff())
 
 
 def _by_end(pod: Pod) -> Iterable[str]:

@@ -8,7 +8,7 @@ from vacate.api.kinds import PODS, REPLICASETS
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.replicaset.pods import PodHands
 from vacate.embedded.controllers.replicaset.replicas import (
@@ -39,7 +39,7 @@ def build(deps: Deps) -> Controller:
         Source(pods, keys=owner_key),
         Source(pods, keys=controller.possible_owners, when=_orphan_changed),
     )
-    return Controller("replicaset", controller, sources, deps, workers=5, backoff=patience())
+    return Controller("replicaset", controller, sources, deps, workers=5, backoff=retry_backoff())
 
 
 def owner_key(pod: Pod) -> Iterable[Key]:

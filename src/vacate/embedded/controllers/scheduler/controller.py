@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from vacate.api.kinds import NAMESPACES, NODES, PODS
 from vacate.api.times import format_time
 from vacate.api.types import Namespace, Node, Pod, condition
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
 from vacate.embedded.controllers.scheduler.pendingpods import WaitingRoom
 from vacate.errors import Conflict, Forbidden, NotFound
@@ -43,7 +43,9 @@ def build(deps: Deps) -> Controller:
         Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
         Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
     )
-    return Controller("scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE, backoff=patience())
+    return Controller(
+        "scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE, backoff=retry_backoff()
+    )
 
 
 class Scheduler:

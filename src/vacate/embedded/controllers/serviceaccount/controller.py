@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import NAMESPACES, SERVICEACCOUNTS
 from vacate.api.types import Namespace, ServiceAccount
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.errors import AlreadyExists, Forbidden, NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -21,7 +21,9 @@ def build(deps: Deps) -> Controller:
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     accounts = deps.informers.informer(SERVICEACCOUNTS, ServiceAccount)
     sources = (Source(namespaces), Source(accounts, keys=_namespace_of, when=_default_went))
-    return Controller("serviceaccount", ServiceAccountController(deps), sources, deps, backoff=patience())
+    return Controller(
+        "serviceaccount", ServiceAccountController(deps), sources, deps, backoff=retry_backoff()
+    )
 
 
 def _namespace_of(account: ServiceAccount) -> Iterable[Key]:

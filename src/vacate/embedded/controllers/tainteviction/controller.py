@@ -13,7 +13,7 @@ from vacate.api.terminationreason import INTOLERABLE_TAINT
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
-from vacate.embedded.controllers.backoff import patience
+from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.disruption.stalecondition import DISRUPTION_TARGET
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.tainteviction.deadline import (
@@ -39,7 +39,7 @@ def build(deps: Deps) -> Controller:
         Source(pods, when=_came),
         Source(nodes, keys=controller.pods_on, when=_drives_out),
     )
-    return Controller("taint-eviction", controller, sources, deps, workers=2, backoff=patience())
+    return Controller("taint-eviction", controller, sources, deps, workers=2, backoff=retry_backoff())
 
 
 def _came(old: Pod | None, new: Pod | None) -> bool:

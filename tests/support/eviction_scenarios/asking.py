@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from support.leaves.people import TOWN
-from support.leaves.scenario import PodPlan
+from support.eviction_scenarios.people import TOWN
+from support.eviction_scenarios.scenario import PodPlan
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.sdk.errors import HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester

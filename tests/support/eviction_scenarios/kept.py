@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-FILE = Path(__file__).parents[2] / "sim" / "evictionrequest" / "kept_seeds.txt"
+FILE = Path(__file__).parents[2] / "sim" / "eviction" / "kept_seeds.txt"
 
 
 def kept_seeds(file: Path = FILE) -> list[int]:

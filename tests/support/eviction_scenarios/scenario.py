@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from support.leaves.behaviour import Behaviour, draw_behaviour
-from support.leaves.dice import Dice
+from support.eviction_scenarios.behaviour import Behaviour, draw_behaviour
+from support.eviction_scenarios.dice import Dice
 from vacate.sim.faults.plan import FaultRates
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")

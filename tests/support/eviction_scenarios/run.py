@@ -1,4 +1,4 @@
-"""Many seeds on all cores: `python -m support.leaves.run --seeds 5000`.
+"""Many seeds on all cores: `python -m support.eviction_scenarios.run --seeds 5000`.
 
 A seed that fails is told with what went wrong and the line that repeats it, and is kept for `make test`.
 """
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from support.leaves.kept import keep
-from support.leaves.story import tell
+from support.eviction_scenarios.kept import keep
+from support.eviction_scenarios.story import tell
 from vacate.clock import SystemClock
 from vacate.sim.run import reproduction
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="support.leaves.run", description=__doc__)
+    parser = argparse.ArgumentParser(prog="support.eviction_scenarios.run", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5000, help="how many")
     parser.add_argument("--start", type=int, default=0, help="the first one")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

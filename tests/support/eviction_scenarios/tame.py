@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
-from support.leaves.behaviour import Act, Behaviour, Deed
-from support.leaves.calls import Calls
-from support.leaves.wild import BehaviourOf
+from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
+from support.eviction_scenarios.calls import Calls
+from support.eviction_scenarios.wild import BehaviourOf
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from support.leaves.dice import Dice
+from support.eviction_scenarios.dice import Dice
 
 
 class Deed(Enum):

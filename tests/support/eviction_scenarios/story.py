@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from support.leaves.asking import Asking
-from support.leaves.dice import Dice
-from support.leaves.people import FINALIZER, TOWN, People
-from support.leaves.scenario import NODES, Happening, PodPlan, Scenario, draw_scenario
-from support.leaves.town import Town
+from support.eviction_scenarios.asking import Asking
+from support.eviction_scenarios.dice import Dice
+from support.eviction_scenarios.people import FINALIZER, TOWN, People
+from support.eviction_scenarios.scenario import NODES, Happening, PodPlan, Scenario, draw_scenario
+from support.eviction_scenarios.town import Town
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.errors import ApiError, OutOfTime, TransportError

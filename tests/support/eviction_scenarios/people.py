@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from support.leaves.scenario import PodPlan
+from support.eviction_scenarios.scenario import PodPlan
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from support.leaves.behaviour import Act, Behaviour, Deed
-from support.leaves.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
+from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
+from support.eviction_scenarios.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
 from vacate.sim.faults.plan import FaultRates
 
 BACKUP, DRAIN, OWN = INTERCEPTORS

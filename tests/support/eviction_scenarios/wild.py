@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from support.leaves.behaviour import Behaviour, Deed
-from support.leaves.calls import Calls
+from support.eviction_scenarios.behaviour import Behaviour, Deed
+from support.eviction_scenarios.calls import Calls
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time

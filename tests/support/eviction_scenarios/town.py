@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from support.leaves.behaviour import Behaviour
-from support.leaves.calls import Calls
-from support.leaves.candidate import Candidate
-from support.leaves.people import TOWN
-from support.leaves.scenario import NODES, REQUESTERS, Scenario, managers
-from support.leaves.tame import tame_controller
-from support.leaves.wild import WildController
-from support.leaves.witness import Witness
+from support.eviction_scenarios.behaviour import Behaviour
+from support.eviction_scenarios.calls import Calls
+from support.eviction_scenarios.candidate import Candidate
+from support.eviction_scenarios.people import TOWN
+from support.eviction_scenarios.scenario import NODES, REQUESTERS, Scenario, managers
+from support.eviction_scenarios.tame import tame_controller
+from support.eviction_scenarios.wild import WildController
+from support.eviction_scenarios.witness import Witness
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
