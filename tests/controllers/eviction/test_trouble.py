@@ -37,7 +37,7 @@ from vacate.sim.cluster import World
 from vacate.sim.faults.transport import Chances
 from vacate.testing import pod
 from vacate.wiring.components import component_manager
-from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -117,7 +117,7 @@ def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> No
     async def body(world: World) -> None:
         await world.start(
             "rival",
-            lambda link, around: component_manager(link, "rival", PRODUCT_CONTROLLERS, around, PROJECTIONS),
+            lambda link, around: component_manager(link, "rival", enabled(around.gates), around, PROJECTIONS),
             EVICTION_CONTROLLER,
         )
         names = []

@@ -42,7 +42,7 @@ from vacate.wiring.components import (
     component_dependencies,
     component_manager,
 )
-from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
+from vacate.wiring.controllers import enabled
 
 _COLLECTOR = "garbage-collector-controller"
 _NEEDED = ("namespace-controller", "controllermanager", _COLLECTOR)
@@ -148,7 +148,7 @@ class Town:
             if self.scenario.elected:
                 return Candidate(watched, alone, name)
             return component_manager(
-                watched, "evictionrequest-controller", PRODUCT_CONTROLLERS, alone, PROJECTIONS
+                watched, "evictionrequest-controller", enabled(alone.gates), alone, PROJECTIONS
             )
 
         return build
