@@ -70,7 +70,7 @@ def test_a_drain_in_a_pipe_ends_with_a_summary(town: Town) -> None:
     assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain."
     assert "pod/default/simple evicted" in lines
     assert lines[-1].startswith("node/node-3 drained in ")
-    assert "1 pod gone" in lines[-1]
+    assert "1 pod evicted" in lines[-1]
     released = town.vacate("uncordon", "node-3")
     assert (released.code, released.out.splitlines()[0]) == (0, "nodemaintenance/drain-node-3 deleted")
 

@@ -41,7 +41,7 @@ def test_a_plain_pod_leaves_while_one_waits(town: Town) -> None:
     assert (done.code, done.err) == (0, "")
     asked, *_, ended = done.out.splitlines()
     assert asked == "pod/plain eviction requested"
-    assert re.fullmatch("pod/plain has (left|ended)", ended)
+    assert re.fullmatch("pod/plain (evicted|terminated)", ended)
 
 
 def test_pods_by_labels_and_by_name(town: Town) -> None:
@@ -49,7 +49,7 @@ def test_pods_by_labels_and_by_name(town: Town) -> None:
         town.pod(name, labels={"set": "many"})
     done = town.vacate("evict", "-l", "set=many", "--timeout", "60s")
     assert done.code == 0
-    ended = re.findall(r"^pod/(\S+) has (?:left|ended)$", done.out, re.MULTILINE)
+    ended = re.findall(r"^pod/(\S+) (?:evicted|terminated)$", done.out, re.MULTILINE)
     assert sorted(ended) == ["many-1", "many-2", "many-3"]
     until(lambda: not town.https.get(f"{PODS}?labelSelector=set%3Dmany").ok()["items"])
     done = town.vacate("evict", "-l", "set=many")
@@ -212,6 +212,10 @@ def test_following_ends_when_a_pod_goes_without_a_request(town: Town, form: tupl
     if not form:
         assert following.stdout is not None
         assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
+    uid = town.https.get(f"{PODS}/{name}").ok()["metadata"]["uid"]
+    town.https.patch(
+        f"{PODS}/{name}", {"metadata": {"annotations": {"vacate.dev/confirm-force-delete": uid}}}
+    )
     town.https.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
     out, _ = following.communicate(timeout=30)
     assert (following.returncode, "there is nothing to follow" in out) == (0, True)
@@ -293,7 +297,8 @@ def test_forbidden_and_overridden(town: Town) -> None:
     assert len(refused.err.splitlines()) == 1
     assert BACKUP in refused.err
     assert "--override" in refused.err
-    assert "It cannot be cancelled: an interceptor has forbidden that." in town.vacate("explain", "held").out
+    told = town.vacate("explain", "held").out
+    assert "It cannot be cancelled: an interceptor has forbidden cancellation." in told
     done = town.vacate("cancel", "held", "--override")
     assert done.code == 0
     assert done.out == (
@@ -359,7 +364,9 @@ def test_the_story_before_during_and_after(town: Town) -> None:
     assert [one["state"] for one in told["interceptors"]] == ["Active", "Waiting"]
     town.vacate("cancel", "told", "--override")
     until(
-        lambda: town.vacate("explain", "told").out.startswith("The request that pod told leave is cancelled.")
+        lambda: town.vacate("explain", "told").out.startswith(
+            "The eviction request for pod told is cancelled."
+        )
     )
 
 

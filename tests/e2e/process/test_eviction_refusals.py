@@ -169,7 +169,7 @@ def test_a_reader_may_look_and_not_ask(town: Town, tmp_path: Path) -> None:
     reader = town.kubeconfig(tmp_path, {"token": "looking"})
     told = town.vacate("explain", "web", kubeconfig=reader)
     assert told.out.startswith("No eviction of pod web is requested.")
-    assert told.err == "You may not read disruption budgets here; what they say is left out.\n"
+    assert told.err == "You may not read disruption budgets in this namespace; they are not explained.\n"
     assert town.vacate("status", kubeconfig=reader).err == "No eviction requests in namespace default.\n"
     assert "is forbidden" in one_line(town.vacate("evict", "web", kubeconfig=reader))
 
