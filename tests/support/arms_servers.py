@@ -30,10 +30,13 @@ from vacate.embedded.store.memory import MemoryLog
 from vacate.embedded.store.sqlite import SqliteLog
 from vacate.embedded.store.store import Store
 from vacate.entropy import system_entropy
+from vacate.features import parse_feature_gates
 from vacate.httpserver.listener import HttpListener
 from vacate.pki.tls import server_ssl_context
 
 HOST = "127.0.0.1"
+GATES = parse_feature_gates("EvacuationAPI=true")
+"""Every kind is served, also those that are off by default."""
 EMBEDDED = ("memory", "sqlite", "https-memory", "https-sqlite", "kubectl")
 USUAL = ("memory", "https-sqlite")
 """The two that are farthest apart: in process without a disk, and over HTTPS with one."""
@@ -72,7 +75,7 @@ async def open_arm(name: str, folder: Path) -> AsyncIterator[Arm]:
             yield alone
         return
     log: Log = MemoryLog() if name.endswith("memory") else SqliteLog(folder / "state.db")
-    server = await open_server(ServerParts(log, SystemClock(), system_entropy()))
+    server = await open_server(ServerParts(log, SystemClock(), system_entropy(), gates=GATES))
     try:
         if name in ("memory", "sqlite"):
             yield _in_process(name, server)

@@ -127,7 +127,7 @@ SPEC_CASES: Cases = (
 
 _OTHERS = StatusAuthority(("controller",), {_FIRST: ("system:serviceaccount:shop:first",)})
 _CONTROLLERS = 'written by the eviction request controller only, not by user "ann"'
-_BOUND = f'interceptor {_FIRST} is active and bound to system:serviceaccount:shop:first; user "ann" may not report for it'
+_BOUND = f'interceptor {_FIRST} is active and bound to system:serviceaccount:shop:first; user "ann" may not report for it. An administrator may, as that account: kubectl --as=system:serviceaccount:shop:first'
 
 
 def _foreign(
