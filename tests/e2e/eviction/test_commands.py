@@ -18,9 +18,10 @@ async def test_evict_and_wait(place: Place) -> None:
     pod = await place.pod("plain")
     done = await place.vacate("evict", "plain", "--wait", "--reason", "kernel update")
     assert (done.code, done.err) == (0, "")
-    asked, ended = done.out.splitlines()
+    asked, *progress, ended = done.out.splitlines()
     assert asked == "pod/plain eviction requested"
-    assert re.fullmatch("pod/plain has (left|ended)", ended)
+    assert set(progress) <= {"pod/plain is being evicted", "pod/plain is terminating"}
+    assert re.fullmatch("pod/plain (evicted|terminated)", ended)
     await place.gone(pod)
 
 
@@ -95,7 +96,7 @@ async def test_the_rows_of_kubectl(place: Place, kubectl: Kubectl) -> None:
 
 async def test_kubectl_explains_the_fields(kubectl: Kubectl) -> None:
     said = " ".join(kubectl("explain evreq --recursive").ok().split())
-    assert "Asks that a pod leave, and shows how its leave goes on." in said
+    assert "Requests the eviction of a pod, and reports its progress." in said
     for field in ("spec <Object>", "podRef <Object>", "heartbeatDeadlineSeconds <integer>"):
         assert field in said
     said = " ".join(kubectl("explain evreq.status.heartbeatTime").ok().split())

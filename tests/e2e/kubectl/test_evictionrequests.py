@@ -33,7 +33,7 @@ def a_request(k: Kubectl, **spec: object) -> dict[str, object]:
 
 def test_explain(k: Kubectl) -> None:
     said = " ".join(k("explain evictionrequests --recursive").ok().split())
-    assert "Asks that a pod leave, and shows how its leave goes on." in said
+    assert "Requests the eviction of a pod, and reports its progress." in said
     for name in NAMES:
         assert name in said
     said = " ".join(k("explain evreq.status.heartbeatTime").ok().split())
