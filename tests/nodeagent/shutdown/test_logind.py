@@ -14,6 +14,8 @@ from vacate.api.objects import Obj
 
 pytestmark = [pytest.mark.dbus, pytest.mark.timeout(240)]
 
+NOTED = 0.5
+"""How long a shell may take to note a signal."""
 LATE = 3.0  # what a busy machine may add
 
 
@@ -41,7 +43,8 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
         low, stubborn, top = node.said("low"), node.said("stubborn"), node.said("top")
         assert asked <= low["term"] < low["end"] <= stubborn["term"]
         assert "end" not in stubborn
-        assert 4.0 <= top["term"] - stubborn["term"] <= 4.0 + LATE  # its bucket overran
+        # Its bucket overran. A pod notes the signal a moment after it was sent, so the span may look shorter.
+        assert 4.0 - NOTED <= top["term"] - stubborn["term"] <= 4.0 + LATE
         assert top["term"] - low["term"] < 6.0 + 4.0  # the first bucket did not wait for its whole time
         assert top["end"] <= down <= top["end"] + 2.0 + LATE
         assert (late["status"]["phase"], late["status"]["reason"]) == ("Failed", "NodeShutdown")
