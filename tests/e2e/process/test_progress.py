@@ -38,7 +38,7 @@ def test_waiting_on_a_terminal(town: Town, columns: int) -> None:
     assert f"pod/{plain} eviction requested\r\n" in shown.text
     assert "Intercepting" in shown.text
     assert BACKUP in shown.plain
-    ended = re.search(rf"{ERASED}pod/{plain} has (left|ended)\r\n", shown.text)
+    ended = re.search(rf"{ERASED}pod/{plain} (evicted|terminated)\r\n", shown.text)
     assert ended, shown.text
     late = re.search(rf"{ERASED}pod/{held} is Intercepting after 3s; see: vacate explain {held} ", shown.text)
     assert late, shown.text
