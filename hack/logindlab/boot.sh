@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs as PID 1 of new namespaces. $1: an empty folder; $2: a folder that is shared with the machine.
+# Runs as PID 1 of new namespaces. $1: an empty folder; $2: a folder that is shared with the machine;
+# $3: the checkout, which may lie below a folder that is new inside.
 # All that is written elsewhere goes to memory and is gone with the namespaces.
 set -eu
-place=$1 shared=$2
+place=$1 shared=$2 checkout=$3
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs "$place"
 mkdir "$place/upper" "$place/work" "$place/root"
@@ -21,6 +22,9 @@ done
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
+mkdir -p "$root$checkout"
+mount --bind "$checkout" "$root$checkout"
+mount -o remount,bind,ro "$root$checkout"
 mkdir -p "$root$shared"
 mount --bind "$shared" "$root$shared"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 BOOT = Path(__file__).with_name("boot.sh")
+REPOSITORY = Path(__file__).resolve().parents[2]
 SYSTEMD = Path("/lib/systemd/systemd")
 BUS = "/run/dbus/system_bus_socket"
 _PROGRAMS = ("unshare", "nsenter", "setpriv", "pivot_root", "chroot", "dbus-daemon", "busctl")
@@ -57,7 +58,7 @@ class LogindMachine:
             [
                 *("setpriv", "--pdeathsig", "KILL", "sh", "-c", enter, "sh"),
                 *("unshare", "--cgroup", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"),
-                *("sh", str(BOOT), str(scratch), str(shared)),
+                *("sh", str(BOOT), str(scratch), str(shared), str(REPOSITORY)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._console,
