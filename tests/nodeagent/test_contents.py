@@ -131,7 +131,8 @@ async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_o
     made = [await place.create(name, "", container=container) for name in ("one", "two")]
     addresses = {(await place.until(name, ready))["status"]["podIP"] for name in ("one", "two")}
     assert len(addresses) == 2
-    await asyncio.gather(place.delete("one"), place.logged(made[0], "/bye me"))
+    _, output = await place.output_until_deleted(made[0])
+    assert "/bye me" in output
     assert "/bye" not in await place.logged(made[1], "/ready")
     await place.client.delete(PODS, "two", "default")
     await place.gone("two")

@@ -33,10 +33,16 @@ def at(seconds: float) -> dt.datetime:
 
 
 def agent_pod(
-    *, init: tuple[str, ...] = (), deleting: bool = False, status: Obj | None = None, **spec: Any
+    *,
+    init: tuple[str, ...] = (),
+    sidecar: bool = False,
+    deleting: bool = False,
+    status: Obj | None = None,
+    **spec: Any,
 ) -> AgentPod:
     obj = pod("web", node="n", stored=True, spec=spec)
-    obj["spec"]["initContainers"] = [{"name": one} for one in init]
+    always = {"restartPolicy": "Always"} if sidecar else {}
+    obj["spec"]["initContainers"] = [{"name": one} | always for one in init]
     if deleting:
         obj["metadata"] |= {"deletionTimestamp": at(30).isoformat(), "deletionGracePeriodSeconds": 30}
     obj["status"] = status or {}
@@ -103,6 +109,15 @@ def test_init_containers_come_one_after_the_other() -> None:
     assert plan(wanted, progress(main=RUNNING), T0).start == []
     never = agent_pod(init=("a",), restartPolicy="Never")
     assert plan(never, progress(a=run(1)), T0).phase == "Failed"
+
+
+def test_a_sidecar_does_not_run_again_once_the_pod_has_ended() -> None:
+    wanted = agent_pod(init=("side",), restartPolicy="Never", sidecar=True)
+    assert plan(wanted, progress(side=run(1), main=RUNNING), at(1)).start == ["side"]
+    ending = plan(wanted, progress(side=RUNNING, main=run(0)), at(1))
+    assert (ending.start, ending.stop, ending.phase) == ([], ["side"], "Succeeded")
+    ended = plan(wanted, progress(side=run(0), main=run(0)), at(1))
+    assert (ended.start, ended.stop, ended.phase) == ([], [], "Succeeded")
 
 
 def test_a_pod_that_is_deleted_or_over_starts_nothing() -> None:

@@ -40,7 +40,8 @@ async def test_a_pod_runs_ends_with_its_own_code_and_only_then_goes(place: Place
 async def test_a_pod_that_refuses_is_killed_at_the_end_of_its_grace(place: Place) -> None:
     made = await place.create("web", STUBBORN, terminationGracePeriodSeconds=1)
     await place.logged(made, "on")
-    last, _ = await asyncio.gather(place.delete("web"), place.logged(made, "refused"))
+    last, output = await place.output_until_deleted(made)
+    assert "refused" in output
     assert main_status(last)["state"]["terminated"]["exitCode"] == 137
 
 
@@ -62,7 +63,8 @@ async def test_prestop_runs_before_sigterm_and_a_hanging_one_is_bounded(place: P
     )
     await place.logged(made, "on")
     await place.until("web", ready)
-    last, _ = await asyncio.gather(place.delete("web"), place.logged(made, "hook hi"))
+    last, output = await place.output_until_deleted(made)
+    assert "hook hi" in output
     assert main_status(last)["state"]["terminated"]["exitCode"] == 0
 
 

@@ -113,6 +113,16 @@ class Place:
         except TimeoutError:
             raise AssertionError(f"{name} is still there: {await self.get(name)}") from None
 
+    async def output_until_deleted(self, obj: Obj) -> tuple[Obj, str]:
+        """Delete the pod; how it was when it went, and all that its first container printed.
+
+        The log is opened before: it goes with the pod's folder, as soon as the container has ended.
+        """
+        log = self.settings.pods_folder / obj["metadata"]["uid"] / "logs/main/0.log"
+        with log.open() as file:
+            last = await self.delete(obj["metadata"]["name"])
+            return last, file.read()
+
     async def logged(self, obj: Obj, text: str, container: str = "main") -> str:
         """The container's output, once the text is in it."""
         logs = self.settings.pods_folder / obj["metadata"]["uid"] / "logs" / container

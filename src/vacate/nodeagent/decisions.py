@@ -37,8 +37,11 @@ def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, ending: bool
     if pod.deleting or pod.terminal or ending:
         made.stop = _running(pod, progress)
         return made
+    done = _ended_for_good(pod, progress)
     for container in pod.spec.init_containers:
         state = progress.of(container.name)
+        if container.sidecar and done:
+            continue  # it was ended because the pod has: another run would only be ended again
         if container.sidecar:
             _keep_running(container, state, made, now, "Always")
             if not state.started:
@@ -52,7 +55,9 @@ def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, ending: bool
             return made
     for container in pod.spec.containers:
         _keep_running(container, progress.of(container.name), made, now, pod.spec.restart_policy)
-    _conclude(pod, progress, made)
+    if done:
+        made.phase = "Failed" if any(one.failed for one in done) else "Succeeded"
+        made.stop = _running(pod, progress)
     return made
 
 
@@ -111,19 +116,17 @@ def _gave_up(state: Progress, pod: AgentPod) -> bool:
     return pod.spec.restart_policy == "Never" and ended is not None and ended.failed
 
 
-def _conclude(pod: AgentPod, progress: PodProgress, made: Plan) -> None:
-    """A pod has ended when all its containers have and none of them is to run again."""
+def _ended_for_good(pod: AgentPod, progress: PodProgress) -> list[Exit]:
+    """How the containers ended, once all of them have and none is to run again; otherwise nothing."""
     exits = []
     for container in pod.spec.containers:
         state = progress.of(container.name)
         if state.starting or state.run is None or state.run.exit is None:
-            return
+            return []
         if wants_restart(pod.spec.restart_policy, state.run.exit):
-            return
+            return []
         exits.append(state.run.exit)
-    if exits:
-        made.phase = "Failed" if any(one.failed for one in exits) else "Succeeded"
-        made.stop = _running(pod, progress)
+    return exits
 
 
 def _running(pod: AgentPod, progress: PodProgress) -> list[str]:
