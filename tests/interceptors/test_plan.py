@@ -15,9 +15,10 @@ from vacate.kube.surge import SURGE, next_record, record_of, stands, surge_limit
 pytestmark = pytest.mark.unit
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+LATER = NOW + dt.timedelta(seconds=11)
 
 
-def web(replicas: int = 3, record: str | None = None, max_surge: Any = "25%", **status: int) -> Deployment:
+def web(replicas: int = 3, record: str | None = None, max_surge: Any = "25%", **status: Any) -> Deployment:
     shown = {"observedGeneration": 1, "replicas": replicas, "updatedReplicas": replicas, **status}
     return msgspec.convert(
         {
@@ -37,9 +38,9 @@ def web(replicas: int = 3, record: str | None = None, max_surge: Any = "25%", **
     )
 
 
-def raised(*pods: str, replicas: int = 3) -> Deployment:
+def raised(*pods: str, replicas: int = 3, **status: Any) -> Deployment:
     record = next_record(web(replicas), replicas, dict.fromkeys(pods, NOW))
-    return web(record.to_replicas, record.text())
+    return web(record.to_replicas, record.text(), **status)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +86,20 @@ def test_a_pod_is_removed_only_in_its_turn_and_while_it_is_covered() -> None:
         assert plan(raised("a"), {"a": turn}, {"a"}, NOW, covered=covered) == Nothing()
 
 
-def test_a_cancelled_request_frees_a_pod_of_the_surge_and_a_gone_pod_none() -> None:
-    cancelled = plan(raised("a"), {}, {"a"}, NOW, covered=False)
-    gone = plan(raised("a"), {}, set(), NOW, covered=False)
-    assert isinstance(cancelled, Scale)
-    assert isinstance(gone, Scale)
-    assert (cancelled.surplus, gone.surplus) == (1, 0)
-    assert cancelled.record.to_replicas == gone.record.to_replicas == 3
+def test_as_many_pods_of_the_surge_go_as_there_are_too_many() -> None:
+    cancelled = plan(raised("a"), {}, {"a", "b", "c", "s"}, NOW, covered=False)
+    gone = plan(raised("a"), {}, {"b", "c", "s"}, LATER, covered=False)
+    replaced = plan(raised("a"), {}, {"b", "c", "s", "r"}, NOW, covered=False)
+    assert all(isinstance(one, Scale) and one.record.to_replicas == 3 for one in (cancelled, gone, replaced))
+    assert [one.surplus for one in (cancelled, gone, replaced) if isinstance(one, Scale)] == [1, 0, 1]
+
+
+def test_a_cancelled_surge_stands_until_its_pods_are_created_or_cannot_be() -> None:
+    there = {"a", "b", "c"}
+    assert plan(raised("a"), {}, there, NOW, covered=False) == Nothing()
+    assert isinstance(plan(raised("a"), {}, there, LATER, covered=False), Scale)
+    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota"}
+    assert isinstance(plan(raised("a", conditions=[refused]), {}, there, NOW, covered=False), Scale)
 
 
 def test_nothing_begins_during_a_rollout() -> None:

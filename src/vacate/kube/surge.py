@@ -7,7 +7,7 @@ which, for which pods and since when, and on which object: it counts only while 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -32,6 +32,8 @@ class SurgeRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     from_replicas: int
     to_replicas: int
     pods: dict[str, dt.datetime]  # UIDs of the pods, each with the moment since which it counts
+    began: dt.datetime | None = None  # when the first of them was raised for
+    earlier: tuple[str, ...] = ()  # pods that are not of the surge though they are young: see `surgepods`
 
     def text(self) -> str:
         """As it is written into the annotation."""
@@ -48,7 +50,7 @@ def record_of(deployment: Deployment) -> SurgeRecord | None:
         return None
     try:
         record = msgspec.json.decode(text, type=SurgeRecord)
-        check_times(*record.pods.values())
+        check_times(*record.pods.values(), record.began)
     except (msgspec.MsgspecError, ValueError):
         return SurgeRecord(deployment="", from_replicas=0, to_replicas=0, pods={})
     return record
@@ -122,13 +124,3 @@ def is_covered(deployment: Deployment, record: SurgeRecord, pods: Iterable[Pod],
     others = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in record.pods]
     wait = deployment.spec.min_ready_seconds
     return len(others) >= record.from_replicas and all(is_available(pod, wait, now) for pod in others)
-
-
-def surplus_pods(pods: Sequence[Pod], needed: Iterable[str], count: int) -> list[Pod]:
-    """Which pods go when a surge is taken back: those that are not ready, then the youngest."""
-    kept = set(needed)
-    found = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in kept]
-    oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
-    found.sort(key=lambda pod: pod.metadata.creation_timestamp or oldest, reverse=True)
-    found.sort(key=lambda pod: pod.ready)
-    return found[:count]

@@ -19,7 +19,8 @@ from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import remove_record
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.deletionorder import is_active
-from vacate.kube.surge import SURGE, is_covered, is_settled, record_of, stands, surplus_pods
+from vacate.kube.surge import SURGE, is_covered, is_settled, record_of, stands
+from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -90,7 +91,7 @@ class SurgeController:
         step = plan(deployment, requested, running, now, covered=covered)
         match step:
             case Scale():
-                await self._scale(deployment, step, pods, requested)
+                await self._scale(deployment, step, pods or await self.view.live_pods(deployment), now)
             case CleanUp(gave_way):
                 await remove_record(self._deps.client, deployment)
                 if gave_way and record is not None and record.deployment == deployment.metadata.uid:
@@ -98,15 +99,16 @@ class SurgeController:
             case Nothing():
                 pass
 
-    async def _scale(
-        self, deployment: Deployment, step: Scale, pods: list[Pod], requested: dict[str, Turn]
-    ) -> None:
+    async def _scale(self, deployment: Deployment, step: Scale, pods: list[Pod], now: dt.datetime) -> None:
         """Mark first and await the answers: a mark that comes after the new count has no effect."""
+        before = record_of(deployment)
         going = [pod for pod in pods if pod.metadata.uid in step.removed]
-        going += surplus_pods(pods, {*requested, *step.removed}, step.surplus)
+        if before is not None:
+            going += surplus_pods(before, pods, step.record.pods, step.surplus)
         for pod in going:
             await self._marks.set(pod)
-        meta, record = deployment.metadata, step.record
+        record = naming_earlier(step.record, before, pods, {pod.metadata.uid for pod in going}, now)
+        meta = deployment.metadata
         patch = {
             "metadata": {"annotations": {SURGE: record.text()}},
             "spec": {"replicas": record.to_replicas},

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from vacate.api.types import Deployment
+from vacate.api.times import after
+from vacate.api.types import Deployment, condition
 from vacate.kube.surge import (
     SurgeRecord,
     is_rolling_out,
@@ -18,6 +19,9 @@ from vacate.kube.surge import (
     surge_limit,
     unsupported,
 )
+
+APPEARANCE_LIMIT = 10
+"""Seconds that a cancelled surge is left standing because its pods are yet to be created."""
 
 
 class Turn(Enum):
@@ -34,7 +38,7 @@ class Scale:
 
     record: SurgeRecord
     removed: tuple[str, ...] = ()  # UIDs of pods whose turn to be removed has come
-    surplus: int = 0  # how many pods of the surge are no longer needed
+    surplus: int = 0  # how many other pods are too many: pods of the surge that are no longer needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +80,28 @@ def plan(
     removed = tuple(uid for uid in kept if covered and requested[uid] is Turn.REPLICASET)
     if len(kept) < len(known) or removed:
         left = {uid: since for uid, since in kept.items() if uid not in removed}
-        surplus = sum(uid in running for uid in known if uid not in kept)
-        return Scale(next_record(deployment, replicas, left), removed, surplus)
+        if not removed and _is_to_appear(deployment, known, running, now):
+            return Nothing()
+        surplus = len(running) - replicas - len(left) - len(removed)
+        return Scale(next_record(deployment, replicas, left), removed, max(0, surplus))
     new = _new_pods(deployment, requested, known, replicas)
     if not new:
         return Nothing()
     return Scale(next_record(deployment, replicas, {**kept, **dict.fromkeys(new, now)}))
+
+
+def _is_to_appear(
+    deployment: Deployment, known: Mapping[str, dt.datetime], running: Collection[str], now: dt.datetime
+) -> bool:
+    """Whether pods of the surge are still to be created.
+
+    One that is created and ready between our look and the scale-down would be kept in place of an older pod:
+    no mark would tell them apart.
+    """
+    failure = condition(deployment.status.conditions, "ReplicaFailure")
+    if len(running) >= deployment.spec.replicas or (failure is not None and failure.status == "True"):
+        return False
+    return now < after(max(known.values()), APPEARANCE_LIMIT)
 
 
 def _new_pods(
