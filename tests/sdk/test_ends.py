@@ -246,7 +246,7 @@ def test_a_handler_that_recovers_goes_on() -> None:
         requester = stage.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
-        assert result.left
+        assert result.pod_gone
         assert result.history[0].result is TurnResult.COMPLETED
         assert result.failures == ()
         states = writes(stage.world, EVICTIONREQUESTS.resource)
@@ -281,7 +281,7 @@ def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         result = await requester.wait(await requester.request("web"))
-        assert result.left
+        assert result.pod_gone
         (turn,) = result.failures
         assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
 
@@ -573,7 +573,7 @@ def test_clocks_that_differ(skew: float) -> None:
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
         assert result.history[0].result.value == "completed"
-        assert result.left
+        assert result.pod_gone
 
     on_stage(body)
 
@@ -609,7 +609,7 @@ def test_over_a_bad_network(sim_seed: int) -> None:
         requester = stage.requester()
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
-        assert result.left
+        assert result.pod_gone
         assert not stage.events("InterceptorFailed")
 
     on_stage(body, sim_seed)

@@ -1,4 +1,4 @@
-"""For those who want pods gone, and for those who prepare their leave.
+"""The SDK for requesters, which ask for the eviction of pods, and interceptors, which prepare for it.
 
     from vacate.sdk import interceptor, run_interceptors
 

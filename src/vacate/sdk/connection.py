@@ -14,10 +14,10 @@ from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.clock import Clock, SystemClock
 
-# Seconds. aiohttp closes what rests in its pool and waits for that; a connection that was given up in the
-# middle of a request is no longer in the pool, says farewell by TLS on its own, and tells nobody when it is
-# done. A loop that is closed before leaves it open, with a warning. aiohttp's own advice is to sleep.
-_FAREWELL = 0.05
+# aiohttp closes the idle connections of its pool and waits for that. A connection that was aborted in the
+# middle of a request is no longer in the pool: it closes TLS on its own and signals nobody when it is done.
+# A loop that is closed before leaves it open, with a warning. aiohttp's own advice is to sleep.
+_TLS_CLOSE_SECONDS = 0.05
 
 
 def find_cluster(kubeconfig: str | Path | None = None, context: str | None = None) -> ClusterConfig:
@@ -33,7 +33,7 @@ async def connected(
     user_agent: str = "vacate-sdk",
     server_clock: ServerClock | None = None,
 ) -> AsyncIterator[Client]:
-    """A client that is closed at the end of the block; it tells the server clock what time answers say."""
+    """A client that is closed at the end of the block; the server clock follows its answers."""
     clock = clock or SystemClock()
     transport: Transport = HttpTransport(config, clock)
     if server_clock is not None:
@@ -43,4 +43,4 @@ async def connected(
         yield client
     finally:
         await client.aclose()
-        await clock.sleep(_FAREWELL)
+        await clock.sleep(_TLS_CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""How a request ended, as those who asked want to know it."""
+"""How a request ended, as its requesters want to know it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Result:
     request: EvictionRequest | None = None  # as it was last seen; None where it never was
 
     @property
-    def left(self) -> bool:
-        """Whether the pod has left, as opposed to a cancelled request."""
+    def pod_gone(self) -> bool:
+        """Whether the pod is deleted or has terminated, as opposed to a cancelled request."""
         return self.ending is not Ending.CANCELLED
 
     @property
@@ -38,7 +38,7 @@ class Result:
 
 
 def result_of(request: EvictionRequest) -> Result | None:
-    """The result that a request itself tells; None while it goes on."""
+    """The result that the request itself records; None while it goes on."""
     ending = ending_of(request)
     if ending is None:
         return None
@@ -48,10 +48,10 @@ def result_of(request: EvictionRequest) -> Result | None:
 def confirmed(result: Result, pod: Pod | None) -> Result:
     """The result, where the pod of that UID agrees: `pod` is what the server itself shows of it.
 
-    A status can have been written by someone else than the controller. Whoever waits for a pod must not go on
-    while it runs.
+    A status can have been written by another client than the controller. A caller that waits for a pod must
+    not go on while it runs.
     """
-    if not result.left or pod is None or pod.terminal:
+    if not result.pod_gone or pod is None or pod.terminal:
         return result
     message = (
         f"The request says {result.ending.value}, but pod {pod.metadata.name} with UID {pod.metadata.uid} is "
@@ -65,8 +65,8 @@ def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_the
 
     A request may be collected with its pod before the controller has written down how it ended.
     """
-    if last is not None and (told := result_of(last)) is not None and (told.left or pod_is_there):
-        return told
+    if last is not None and (recorded := result_of(last)) is not None and (recorded.pod_gone or pod_is_there):
+        return recorded
     ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
     cut_off = TurnResult.CANCELLED if pod_is_there else TurnResult.POD_GONE
     turns = (*history_of(last), *_unfinished(last, now, cut_off)) if last else ()

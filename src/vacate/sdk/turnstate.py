@@ -17,7 +17,7 @@ def is_turn_of(request: EvictionRequest, name: str) -> bool:
 
 
 def is_wanted(request: EvictionRequest) -> bool:
-    """Whether the pod is still to leave. Where it is not, the controller is about to say so."""
+    """Whether the pod is still to be evicted. Where it is not, the controller is about to say so."""
     return not cancelled(process_of(request))
 
 
@@ -44,7 +44,7 @@ def ending_of(request: EvictionRequest) -> Ending | None:
 
 
 def is_terminating(request: EvictionRequest) -> bool:
-    """Whether the controller has seen that the pod is on its way out."""
+    """Whether the controller has seen that the pod is terminating."""
     return recorded_stage(request) is Stage.TERMINATING
 
 

@@ -10,7 +10,7 @@ from vacate.api.types.evictionrequest import ALLOW, FORBID
 
 
 class TurnEndReason(StrEnum):
-    """Why a handler is no longer wanted. The value is a sentence for people."""
+    """Why a handler is no longer wanted. The value is a sentence for users."""
 
     CANCELLED = "the eviction request is cancelled"
     POD_ENDED = "the pod has ended"
@@ -34,7 +34,7 @@ class NoEstimate(Enum):
 
 
 NO_ESTIMATE = NoEstimate.NO_ESTIMATE
-"""For `report(expected_finish=NO_ESTIMATE)`: it can no longer be told when the work will be done."""
+"""For `report(expected_finish=NO_ESTIMATE)`: it is no longer known when the work will be done."""
 
 
 class Cancellation(StrEnum):
@@ -46,7 +46,7 @@ class Cancellation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Something that the interceptor knows about the leave, for programs to read.
+    """Something that the interceptor knows about the eviction, for programs to read.
 
     The status may be given as a bool; the moment of the last transition is kept by the SDK.
     """

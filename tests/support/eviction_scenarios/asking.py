@@ -45,4 +45,4 @@ class Asking:
         deadline = self._plan.deadline
         async with self._requester.keep_requested(self._plan.name, TOWN, deadline_seconds=deadline) as leave:
             result = await leave.wait()
-            assert result.left
+            assert result.pod_gone

@@ -199,7 +199,7 @@ class Eviction:
         self._say(pod, _ended(result))
         for line in unprepared(result):
             terminal.error(f"pod/{pod}: {line}")
-        if not result.left:
+        if not result.pod_gone:
             return CANCELLED
         return UNPREPARED if result.failures else 0
 

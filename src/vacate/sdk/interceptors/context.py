@@ -1,4 +1,4 @@
-"""What a handler is given: one pod's leave, while it is this interceptor's turn."""
+"""What a handler is given: the eviction of one pod, while it is this interceptor's turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vacate.sdk.values import Cancellation, Condition, Declined, Finished, NoEst
 
 
 class EvictionContext:
-    """A pod's leave. The SDK writes heartbeats while the handler works; the handler says the rest.
+    """The eviction of a pod. The SDK writes heartbeats while the handler works; the handler reports the rest.
 
     When the turn is over before the handler is done, the handler is cancelled as asyncio tasks are:
     `asyncio.CancelledError` is raised where it waits, and `end_reason` says why.
@@ -27,7 +27,7 @@ class EvictionContext:
         self._turn = turn
         self.pod = pod  # as it was when the handler was called
         self.attempt = attempt  # 1, and one more after each time that the handler raised
-        self.resumed = resumed  # whether this interceptor has worked on this request in another life
+        self.resumed = resumed  # whether this interceptor has worked on this request before a restart
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class EvictionContext:
     @property
     def request(self) -> EvictionRequest:
         """The request as it was last seen."""
-        return self._turn.ledger.request
+        return self._turn.status_writer.request
 
     @property
     def clock(self) -> Clock:
@@ -52,7 +52,7 @@ class EvictionContext:
     @property
     def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts. Set before the handler is cancelled."""
-        return self._turn.ledger.ended
+        return self._turn.status_writer.ended
 
     async def report(
         self,
@@ -68,19 +68,19 @@ class EvictionContext:
 
         Conditions and the cancellation policy are written when this returns, however long the server is
         away. A message or an estimate alone is written soon, at most once in five seconds. Once the pod is
-        on its way out nothing is written.
+        terminating nothing is written.
         TurnLost when the turn is over; ContractError for what the contract forbids.
         """
         said = checked_report(message, expected_finish, conditions, cancellation, self.clock.now())
         if said.conditions or said.cancellation:
-            await self._turn.persist(lambda: self._turn.ledger.say_now(said))
+            await self._turn.persist(lambda: self._turn.status_writer.say_now(said))
         else:
-            self._turn.ledger.say(said)
+            self._turn.status_writer.say(said)
         self._turn.progress(said.expected_finish)
 
     def progress(self) -> None:
         """Say that there is progress, without a write: it only keeps `progress_within` from running out."""
-        self._turn.pulse.progress()
+        self._turn.heartbeats.progress()
 
     @property
     def termination_reason(self) -> str:
@@ -98,7 +98,7 @@ class EvictionContext:
         give_up_after: dt.timedelta | None = None,
         reason: str = "",
     ) -> None:
-        """Evict the pod, and no other of its name; returns when the pod is on its way out.
+        """Evict the pod, and no other of its name; returns when the pod is terminating.
 
         The reason is what the pod's preStop hooks learn; `Eviction` without one. Servers without
         PodTerminationReason drop it.

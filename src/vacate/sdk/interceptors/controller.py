@@ -1,4 +1,4 @@
-"""Interceptors as controllers: which requests are whose, and a desk where the open ones are worked on."""
+"""Interceptors as controllers: which requests belong to which, and a pool of the turns in progress."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TurnPool:
         return found[0] if found else None
 
     def begin(self, key: Key, request: EvictionRequest) -> None:
-        """Work on the request as soon as there is room."""
+        """Work on the request as soon as a slot is free."""
         work = TurnRunner(self._interceptor, request, self._deps)
         task = asyncio.get_running_loop().create_task(
             self._in_turn(work), name=f"{self._interceptor.name} {key}"
@@ -75,36 +75,36 @@ class TurnPool:
 
     async def _in_turn(self, work: TurnRunner) -> None:
         async with self._slots:
-            if work.ledger.ended is None:
+            if work.status_writer.ended is None:
                 await work.run()
 
     def _over(self, key: Key, work: TurnRunner, task: asyncio.Task[None]) -> None:
         self._open.pop(key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s: %s: internal error", self._interceptor.name, key, exc_info=error)
-        if work.ledger.ended is not None:
-            self._known[key] = work.ledger.request
+        if work.status_writer.ended is not None:
+            self._known[key] = work.status_writer.request
             self.look_again(key)  # a new request of the same name may have come meanwhile
 
 
 class TurnReconciler:
-    """Starts work on the requests whose turn it is, and tells the work what became of its request."""
+    """Starts work on the requests whose turn it is, and passes later states of a request to its turn."""
 
-    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], desk: TurnPool) -> None:
+    def __init__(self, interceptor: Interceptor, informer: Informer[EvictionRequest], pool: TurnPool) -> None:
         self._name = interceptor.name
         self._pod_uid = interceptor.pod_uid
         self._requests = informer.reader
-        self._desk = desk
+        self._pool = pool
 
     async def reconcile(self, key: Key) -> Outcome:
         """Look at one request."""
         request = self._requests.get(key.namespace, key.name)
-        work = self._desk.get(key)
+        work = self._pool.get(key)
         if work is not None:
             # A request that left the cache may have lost its labels only: the server knows.
-            work.ledger.see(request if request is not None else await work.ledger.read())
-        elif not self._desk.is_old(key, request) and _is_open(request, self._name, self._pod_uid):
-            self._desk.begin(key, request)
+            work.status_writer.see(request if request is not None else await work.status_writer.read())
+        elif not self._pool.is_old(key, request) and _is_open(request, self._name, self._pod_uid):
+            self._pool.begin(key, request)
         return Done()
 
 
@@ -119,18 +119,18 @@ class InterceptorController(Controller):
     """A controller that takes its handlers with it when it stops."""
 
     def __init__(
-        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, desk: TurnPool
+        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, pool: TurnPool
     ) -> None:
         super().__init__(name, reconciler, [source], deps)
-        self.desk = desk
-        desk.look_again = lambda key: self.queue.add_after(key, LOOK_AGAIN)
+        self.pool = pool
+        pool.look_again = lambda key: self.queue.add_after(key, LOOK_AGAIN)
 
     async def run(self) -> None:
         """Work until cancelled; handlers are cancelled too, and their turns kept."""
         try:
             await super().run()
         finally:
-            await self.desk.close()
+            await self.pool.close()
 
 
 def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST) -> InterceptorController:
@@ -142,9 +142,9 @@ def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQU
         label_selector=interceptor.label_selector,
         field_selector=one,
     )
-    desk = TurnPool(interceptor, deps)
-    reconciler = TurnReconciler(interceptor, informer, desk)
-    return InterceptorController(interceptor.name, reconciler, Source(informer), deps, desk)
+    pool = TurnPool(interceptor, deps)
+    reconciler = TurnReconciler(interceptor, informer, pool)
+    return InterceptorController(interceptor.name, reconciler, Source(informer), deps, pool)
 
 
 def _name_selector(pod_uid: str, dialect: Dialect) -> str:

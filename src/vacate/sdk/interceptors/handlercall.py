@@ -22,34 +22,34 @@ _strays: dict[asyncio.Task[Any], None] = {}  # handlers that ignored their cance
 
 
 async def call(
-    interceptor: Interceptor, leave: EvictionContext, ledger: StatusWriter, pulse: HeartbeatLoop
+    interceptor: Interceptor, context: EvictionContext, status_writer: StatusWriter, heartbeats: HeartbeatLoop
 ) -> Outcome | Exception:
-    """What the handler returned or raised; whether the turn is over is for the ledger to say."""
+    """What the handler returned or raised; whether the turn is over is for the status writer to say."""
     loop = asyncio.get_running_loop()
-    handler = loop.create_task(_called(interceptor, leave), name=f"{interceptor.name} handler")
-    over = loop.create_task(ledger.over.wait(), name=f"{interceptor.name} over")
-    beating = loop.create_task(pulse.run(), name=f"{interceptor.name} heartbeat")
+    handler = loop.create_task(_called(interceptor, context), name=f"{interceptor.name} handler")
+    over = loop.create_task(status_writer.over.wait(), name=f"{interceptor.name} over")
+    beating = loop.create_task(heartbeats.run(), name=f"{interceptor.name} heartbeat")
     try:
         await asyncio.wait([handler, over], return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
-        ledger.end(TurnEndReason.SHUTDOWN)
+        status_writer.end(TurnEndReason.SHUTDOWN)
         raise
     finally:
-        await _let_go(handler, ledger)
+        await _let_go(handler, status_writer)
         await _stop(over)
         await _stop(beating)
     return _outcome(handler)
 
 
-async def _called(interceptor: Interceptor, leave: EvictionContext) -> Outcome | None:
-    return await interceptor.handler(leave)
+async def _called(interceptor: Interceptor, context: EvictionContext) -> Outcome | None:
+    return await interceptor.handler(context)
 
 
-async def _let_go(handler: asyncio.Task[Any], ledger: StatusWriter) -> None:
+async def _let_go(handler: asyncio.Task[Any], status_writer: StatusWriter) -> None:
     """Cancel a handler that still runs, and give it a while to clean up."""
     if handler.done():
         return
-    handler.cancel(ledger.ended.value if ledger.ended else None)
+    handler.cancel(status_writer.ended.value if status_writer.ended else None)
     await asyncio.wait([handler], timeout=CLEAN_UP)
     if not handler.done():
         log.error("%s still runs %g s after it was cancelled; it is abandoned", handler.get_name(), CLEAN_UP)

@@ -25,17 +25,17 @@ class HeartbeatLoop:
 
     def __init__(
         self,
-        ledger: StatusWriter,
+        status_writer: StatusWriter,
         clock: PassiveClock,
         entropy: Entropy,
         *,
         progress_within: dt.timedelta | None = None,
         on_stall: Callable[[], None],
     ) -> None:
-        self._ledger = ledger
+        self._status_writer = status_writer
         self._clock = clock
         self._entropy = entropy
-        self._patience = progress_within.total_seconds() if progress_within else None
+        self._progress_limit = progress_within.total_seconds() if progress_within else None
         self._on_stall = on_stall
         self._progress_at = clock.monotonic()
         self._stirred = asyncio.Event()  # set when the loop below should look again
@@ -48,33 +48,33 @@ class HeartbeatLoop:
     def progress(self, expected_in: float = 0.0) -> None:
         """The handler has got further, or has said that it will be busy for so many seconds."""
         now = self._clock.monotonic()
-        busy = expected_in - self._patience if self._patience is not None else 0.0
+        busy = expected_in - self._progress_limit if self._progress_limit is not None else 0.0
         self._progress_at = now + max(busy, 0.0)
         self._stirred.set()
 
     async def run(self) -> None:
         """Beat until cancelled or until the turn is over."""
-        while self._ledger.ended is None:
+        while self._status_writer.ended is None:
             self._stirred.clear()
-            if self._ledger.silent:
+            if self._status_writer.silent:
                 await self._stirred.wait()
             elif self.stalled:
                 self._on_stall()
                 await self._stirred.wait()
-            elif (seconds := self._ledger.due_in()) > 0:
+            elif (seconds := self._status_writer.due_in()) > 0:
                 await self._wait(min(seconds, self._stall_in()))
             else:
                 await self._beat()
 
     async def _beat(self) -> None:
         try:
-            await self._ledger.beat()
+            await self._status_writer.beat()
         except TurnLost:
             return
         except (ApiError, ContractError, TransportError) as error:
             seconds = AFTER_TROUBLE * self._entropy.uniform(_EARLIEST, 1.0)
             log.warning("heartbeat not written, again in %.0f s: %s", seconds, error)
-            self._ledger.postpone(seconds)
+            self._status_writer.postpone(seconds)
 
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -82,6 +82,6 @@ class HeartbeatLoop:
                 await self._stirred.wait()
 
     def _stall_in(self) -> float:
-        if self._patience is None:
+        if self._progress_limit is None:
             return float("inf")
-        return self._progress_at + self._patience - self._clock.monotonic()
+        return self._progress_at + self._progress_limit - self._clock.monotonic()

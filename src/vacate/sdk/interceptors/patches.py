@@ -44,7 +44,7 @@ def status_patch(
 
 
 def next_heartbeat(request: EvictionRequest, now: dt.datetime) -> dt.datetime:
-    """Now, or just after the stored one where the clock of whoever wrote that is ahead of ours.
+    """Now, or just after the stored one where the clock of its writer is ahead of ours.
 
     A heartbeat never falls back, and one that does not move would look as if nobody had responded.
     """

@@ -110,7 +110,7 @@ async def _until_signalled(
     """Serve until a signal; the next signal ends the process as signals do."""
     loop = asyncio.get_running_loop()
     metrics = Metrics()
-    clock = ServerClock(SystemClock(), metrics)  # heartbeats are judged by the server's clock
+    clock = ServerClock(SystemClock(), metrics)  # heartbeats are compared with the server's clock
     async with connected(config, user_agent="vacate-sdk/interceptors", server_clock=clock) as client:
         log.info("connecting to %s", config.server)
         serving = serve_interceptors(client, interceptors, clock=clock, metrics=metrics, **options)

@@ -22,7 +22,8 @@ from vacate.sdk.values import Condition, Report, TurnEndReason
 log = logging.getLogger(__name__)
 
 BETWEEN_REPORTS = 5.0
-"""Seconds between writes that only tell news to people: a talkative handler must not flood the server."""
+"""Seconds between writes of messages and estimates alone: a handler that reports often must not flood the
+server."""
 
 _CONFLICTS = 10
 _NOTHING = Report()
@@ -46,14 +47,14 @@ class StatusWriter:
         self._interval = interval.total_seconds()
         self._waiting = _NOTHING  # what was said and is not written yet
         self._beat_at = clock.monotonic()  # the last heartbeat
-        self._told_at = clock.monotonic() - BETWEEN_REPORTS  # the last write with news for people
+        self._reported_at = clock.monotonic() - BETWEEN_REPORTS  # the last write with a message or estimate
         self._not_before = 0.0  # after trouble, the next attempt
         self._lock = asyncio.Lock()
         self.end(ended(request, self._uid, name))
 
     @property
     def silent(self) -> bool:
-        """Whether the pod is on its way out: then the controller speaks, and no heartbeat is needed."""
+        """Whether the pod is terminating: then the controller reports, and no heartbeat is needed."""
         return self.pod_ended or is_terminating(self.request)
 
     def see(self, request: EvictionRequest | None) -> None:
@@ -74,7 +75,7 @@ class StatusWriter:
         """Seconds until something should be written: a heartbeat, or a report that waits."""
         due = self._beat_at + self._interval
         if self._waiting != _NOTHING:
-            due = min(due, self._told_at + BETWEEN_REPORTS)
+            due = min(due, self._reported_at + BETWEEN_REPORTS)
         return max(due, self._not_before) - self._clock.monotonic()
 
     def postpone(self, seconds: float) -> None:
@@ -82,7 +83,7 @@ class StatusWriter:
         self._not_before = self._clock.monotonic() + seconds
 
     def say(self, report: Report) -> None:
-        """Keep what is news to people for the next write; nothing for a pod that is on its way out."""
+        """Keep what is new for the next write; nothing for a pod that is terminating."""
         self._still_mine()
         check_report(self.request, report)
         if not self.silent:
@@ -107,11 +108,11 @@ class StatusWriter:
         await self._tell(Report(message, conditions=conditions), completed=False)
 
     async def complete(self, message: str, *conditions: Condition) -> None:
-        """End the turn. A pod on its way out needs no word, and a turn that is over already is over."""
+        """End the turn. A terminating pod needs no report, and a turn that is over already is over."""
         await self._tell(Report(message, conditions=conditions), completed=True)
 
     async def _tell(self, report: Report, *, completed: bool) -> None:
-        """Write it without a heartbeat, and without conditions where there is no room for them."""
+        """Write it without a heartbeat, and without conditions where the limit is reached."""
         try:
             check_report(self.request, report)
         except ContractError as error:
@@ -122,7 +123,7 @@ class StatusWriter:
             await self._write(beat=False, completed=completed)
 
     async def confirm(self) -> None:
-        """Ask the server whether the turn still lasts and the pod is still to leave; else TurnLost."""
+        """Ask the server whether the turn still lasts and the pod is still to be evicted; else TurnLost."""
         self.see(await self.read())
         self._still_mine()
         self.end(None if is_wanted(self.request) else TurnEndReason.CANCELLED)
@@ -170,7 +171,7 @@ class StatusWriter:
     def _written(self, said: Report) -> None:
         self._not_before = 0.0
         if said.message is not None or said.expected_finish is not None:
-            self._told_at = self._clock.monotonic()
+            self._reported_at = self._clock.monotonic()
         if self._waiting is said:
             self._waiting = _NOTHING
 

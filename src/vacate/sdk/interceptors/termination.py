@@ -30,7 +30,7 @@ async def evict(
     meta = pod.metadata
     began, refused = turn.clock.monotonic(), 0
     while True:
-        await turn.persist(turn.ledger.confirm)
+        await turn.persist(turn.status_writer.confirm)
         try:
             await turn.client.evict(
                 meta.name,
@@ -49,7 +49,7 @@ async def evict(
             _give_up(turn, error, began, give_up_after)
         pause = min(delay(refused), LONGEST_PAUSE).total_seconds()
         await turn.clock.sleep(pause * turn.entropy.uniform(1 - _SPREAD, 1))
-    turn.ledger.pod_ended = True
+    turn.status_writer.pod_ended = True
     turn.event("PodEvicted", f"{turn.name} has evicted pod {meta.name}.")
 
 
@@ -58,7 +58,7 @@ async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, reas
     meta = pod.metadata
 
     async def act() -> None:
-        await turn.ledger.confirm()
+        await turn.status_writer.confirm()
         try:
             await turn.client.delete(
                 PODS,
@@ -73,12 +73,12 @@ async def delete(turn: Turn, pod: Pod, *, grace_period_seconds: int | None, reas
                 raise
 
     await turn.persist(act)
-    turn.ledger.pod_ended = True
+    turn.status_writer.pod_ended = True
     turn.event("PodDeleted", f"{turn.name} has deleted pod {meta.name}: {reason}")
 
 
 async def _is_going(turn: Turn, error: ApiError | TransportError) -> bool:
-    """After an answer that leaves it open, or none: whether the pod is gone or going all the same."""
+    """After an inconclusive answer, or none: whether the pod is terminating or gone all the same."""
     if isinstance(error, ApiError) and answer_of(error) is Answer.REFUSED:
         return False
     try:
@@ -89,13 +89,13 @@ async def _is_going(turn: Turn, error: ApiError | TransportError) -> bool:
 
 
 def _tell(turn: Turn, error: ApiError | TransportError) -> None:
-    """A refusal is for people to know; that a server does not answer is not news about the pod."""
+    """A refusal goes into the status; that a server does not answer is not news about the pod."""
     if not isinstance(error, ApiError) or answer_of(error) is not Answer.REFUSED:
         return
     why = f"The eviction was refused: {why_refused(error)}"
     turn.event("EvictionRefused", why, warning=True)
-    turn.ledger.say(Report(message=why))
-    turn.pulse.progress()
+    turn.status_writer.say(Report(message=why))
+    turn.heartbeats.progress()
 
 
 def _give_up(turn: Turn, error: Exception, began: float, give_up_after: dt.timedelta | None) -> None:

@@ -45,8 +45,8 @@ class Turn:
     """The turn: who, over what, by which means."""
 
     name: str
-    ledger: StatusWriter
-    pulse: HeartbeatLoop
+    status_writer: StatusWriter
+    heartbeats: HeartbeatLoop
     client: Client
     clock: Clock
     entropy: Entropy
@@ -56,13 +56,13 @@ class Turn:
     @property
     def where(self) -> str:
         """Who does what, for the log."""
-        request = self.ledger.request
+        request = self.status_writer.request
         ref = request.spec.target.pod_ref
         return f"{self.name}: pod {request.metadata.namespace}/{ref.name if ref else '?'}"
 
     async def live_pod(self) -> Pod | None:
         """The pod as the server has it; None where the name is free or taken by another."""
-        request = self.ledger.request
+        request = self.status_writer.request
         ref = request.spec.target.pod_ref
         if ref is None:
             return None
@@ -74,7 +74,7 @@ class Turn:
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Note an event on the request. Repeats are counted, and too many are dropped."""
-        about = regarding(self.ledger.request.kind, self.ledger.request)
+        about = regarding(self.status_writer.request.kind, self.status_writer.request)
         self.recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message))
 
     def progress(self, finish: dt.datetime | NoEstimate | None = None) -> None:
@@ -82,7 +82,7 @@ class Turn:
         seconds = 0.0
         if self.estimates_count and isinstance(finish, dt.datetime):
             seconds = (finish - self.clock.now()).total_seconds()
-        self.pulse.progress(seconds)
+        self.heartbeats.progress(seconds)
 
     async def persist(self, act: Callable[[], Awaitable[T]]) -> T:
         """Try until the server takes it or the turn is over: an outage must not end an hour's work."""
@@ -101,8 +101,8 @@ class Turn:
         """Wait; TurnLost as soon as the turn is over."""
         try:
             async with asyncio.timeout(seconds):
-                await self.ledger.over.wait()
+                await self.status_writer.over.wait()
         except TimeoutError:
             return
-        assert self.ledger.ended is not None
-        raise TurnLost(self.ledger.ended)
+        assert self.status_writer.ended is not None
+        raise TurnLost(self.status_writer.ended)

@@ -48,19 +48,19 @@ class TurnRunner:
         self._interval = interceptor.heartbeat_for(deadline).total_seconds()
         self._resumed = has_responded(request)
         interval = interceptor.heartbeat_for(deadline)
-        self.ledger = StatusWriter(deps.client, deps.clock, request, interceptor.name, interval)
-        self._pulse = HeartbeatLoop(
-            self.ledger,
+        self.status_writer = StatusWriter(deps.client, deps.clock, request, interceptor.name, interval)
+        self._heartbeats = HeartbeatLoop(
+            self.status_writer,
             deps.clock,
             deps.entropy,
             progress_within=interceptor.progress_within,
-            on_stall=self._tell_stall,
+            on_stall=self._report_stall,
         )
         default_limit = interceptor.progress_within == DEFAULT_PROGRESS_WITHIN
         self._turn = Turn(
             interceptor.name,
-            self.ledger,
-            self._pulse,
+            self.status_writer,
+            self._heartbeats,
             deps.client,
             deps.clock,
             deps.entropy,
@@ -79,7 +79,7 @@ class TurnRunner:
 
     def _log_end(self) -> None:
         """Say in the program's log why a turn is over that did not end by the handler's own return."""
-        ended = self.ledger.ended
+        ended = self.status_writer.ended
         if ended is None or self._handed_over:
             return
         lost = ended in (TurnEndReason.TAKEN_AWAY, TurnEndReason.DELETED)
@@ -88,16 +88,16 @@ class TurnRunner:
         )
 
     async def _run(self) -> None:
-        request_type = self.ledger.request.spec.type
+        request_type = self.status_writer.request.spec.type
         if request_type not in self._interceptor.types:
             why = f"evictions of type {request_type} are not supported"
             await self._pass_on(f"{self._interceptor.name} has declined: {why}.", self._declined(why))
             return
         pod = await self._turn.persist(self._turn.live_pod)
-        if pod is None or not needs_preparation(self.ledger.request, pod) or not self._wanted(pod):
+        if pod is None or not needs_preparation(self.status_writer.request, pod) or not self._wanted(pod):
             return
         await self._take_on_in_the_end()
-        if is_wanted(self.ledger.request):
+        if is_wanted(self.status_writer.request):
             await self._work(pod)
 
     def _wanted(self, pod: Pod) -> bool:
@@ -108,7 +108,7 @@ class TurnRunner:
             return False
 
     async def _take_on_in_the_end(self) -> None:
-        """A refusal, of a clock that is ahead for example, is told, and may pass before the turn does."""
+        """A refusal, of a clock that is ahead for example, is reported, and may pass before the turn does."""
         while True:
             try:
                 await self._turn.persist(self._take_on)
@@ -121,22 +121,22 @@ class TurnRunner:
     async def _take_on(self) -> None:
         """The first heartbeat proves that the turn is ours before any work begins."""
         again: tuple[Condition, ...] = ()
-        if is_held(self.ledger.request, self._interceptor.name):
+        if is_held(self.status_writer.request, self._interceptor.name):
             message = "The interceptor was restarted and tries again."
             again = (self._failure(FailureReason.RETRYING, message),)
         policy = checked_policy(self._interceptor.cancellation)
-        await self.ledger.say_now(Report(conditions=again, cancellation=policy))
-        self._pulse.progress()
+        await self.status_writer.say_now(Report(conditions=again, cancellation=policy))
+        self._heartbeats.progress()
 
     async def _work(self, pod: Pod) -> None:
         """Call the handler until it returns, a limited number of times."""
         for attempt in range(1, self._interceptor.attempts + 1):
-            leave = EvictionContext(self._turn, pod, attempt=attempt, resumed=self._resumed)
-            outcome = await call(self._interceptor, leave, self.ledger, self._pulse)
-            if self.ledger.ended is not None or self.ledger.pod_ended:
+            context = EvictionContext(self._turn, pod, attempt=attempt, resumed=self._resumed)
+            outcome = await call(self._interceptor, context, self.status_writer, self._heartbeats)
+            if self.status_writer.ended is not None or self.status_writer.pod_ended:
                 return
             if not isinstance(outcome, Exception):
-                await self._pass_on(*self._last_words(outcome))
+                await self._pass_on(*self._closing_report(outcome))
                 return
             await self._after_failure(outcome, attempt)
 
@@ -155,9 +155,9 @@ class TurnRunner:
         message = f"{failed.rstrip('.')}. Attempt {attempt + 1} starts in {seconds:.0f} s."
         reason = FailureReason.RETRYING_THEN_HOLD if hold else FailureReason.RETRYING
         condition = self._failure(reason, message)
-        await self._turn.persist(lambda: self.ledger.note(message, condition))
+        await self._turn.persist(lambda: self.status_writer.note(message, condition))
         await self._turn.pause(seconds)
-        self._pulse.progress()
+        self._heartbeats.progress()
 
     async def _fail(self, why: str) -> None:
         """The turn has failed and is handed over: the same write says so, for everyone to see."""
@@ -166,21 +166,21 @@ class TurnRunner:
         await self._pass_on(f"{self._interceptor.name} failed: {why}", failed)
 
     async def _hold(self, why: str) -> None:
-        """The turn has failed and is kept, with heartbeats, until somebody else ends it."""
+        """The turn has failed and is kept, with heartbeats, until someone else ends it."""
         log.error("%s: the turn has failed and is held for an administrator: %s", self._turn.where, why)
         message = f"{self._interceptor.name} failed and waits for an administrator: {why}"
         condition = self._failure(FailureReason.HELD, why)
         self._turn.event("InterceptorHeld", message, warning=True)
-        await self._turn.persist(lambda: self.ledger.note(message, condition))
+        await self._turn.persist(lambda: self.status_writer.note(message, condition))
         while True:
             await self._turn.pause(self._interval)
-            await self._turn.persist(self.ledger.beat)
+            await self._turn.persist(self.status_writer.beat)
 
     async def _pass_on(self, message: str, *conditions: Condition) -> None:
         self._handed_over = True
-        await self._turn.persist(lambda: self.ledger.complete(message, *conditions))
+        await self._turn.persist(lambda: self.status_writer.complete(message, *conditions))
 
-    def _last_words(self, outcome: Outcome) -> tuple[str, *tuple[Condition, ...]]:
+    def _closing_report(self, outcome: Outcome) -> tuple[str, *tuple[Condition, ...]]:
         """The message of a turn that ends by the handler's return, and the conditions that go with it."""
         match outcome:
             case Declined(reason):
@@ -188,7 +188,7 @@ class TurnRunner:
                 return f"{said}: {reason}" if reason else f"{said}.", self._declined(reason)
             case Finished(message):
                 words = message or f"{self._interceptor.name} has done its part."
-                if failure_of(self.ledger.request, self._interceptor.name) is None:
+                if failure_of(self.status_writer.request, self._interceptor.name) is None:
                     return (words,)
                 return words, self._failure(FailureReason.RECOVERED, "A later attempt succeeded.")
 
@@ -199,7 +199,7 @@ class TurnRunner:
     def _declined(self, why: str) -> Condition:
         return Condition(declined_type(self._interceptor.name), True, "NothingToDo", why)
 
-    def _tell_stall(self) -> None:
+    def _report_stall(self) -> None:
         limit = self._interceptor.progress_within
         why = f"{self._interceptor.name} has shown no progress for {limit}: heartbeats stop until it does."
         log.warning("%s: %s", self._turn.where, why)

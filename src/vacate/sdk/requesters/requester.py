@@ -89,11 +89,11 @@ class Requester:
         reason: str = "",
         deadline_seconds: int | None = None,
     ) -> EvictionRequest:
-        """Ask that the pod leave: create the request, or join the one that there is.
+        """Request the pod's eviction: create the request, or join the one that exists.
 
         A request that is over, though the pod is still there, is replaced by a new one; HeldByFinalizers
         where it cannot be removed. One that forbids cancellation takes no more names and is returned as it
-        is: the pod leaves anyway. `reason` is kept for people and `deadline_seconds` counts, both only
+        is: the pod goes anyway. `reason` is kept for readers and `deadline_seconds` counts, both only
         where the request is created here.
         """
         checked_deadline(deadline_seconds)
@@ -130,8 +130,8 @@ class Requester:
     async def wait(self, ref: Ref, namespace: str = "", *, timeout: dt.timedelta | None = None) -> Result:
         """Return when the request is over; TimeoutError where it is not in time.
 
-        A request that vanishes together with its pod is a success; a pod without a request that is gone
-        has left, too.
+        A request that vanishes together with its pod is a success; so is a pod without a request that
+        is gone.
         """
         checked_span("timeout", timeout)
         seconds = None if timeout is None else timeout.total_seconds()
@@ -192,7 +192,7 @@ class Requester:
             while (current := one.current) is not None:
                 seen = one.changes
                 if (result := result_of(current)) is not None:
-                    return confirmed(result, await self.live_pod(where) if result.left else None)
+                    return confirmed(result, await self.live_pod(where) if result.pod_gone else None)
                 await one.change(seen)
         return await self._vanished(one.last, where)
 
@@ -214,7 +214,7 @@ class Requester:
         return self.dialect.request_name(where.pod, where.uid)
 
     async def _vanished(self, last: EvictionRequest | None, where: Where) -> Result:
-        """The request is gone. A pod on its way out is waited for; one that stays was not meant to leave."""
+        """The request is gone. A terminating pod is waited for; one that stays is not being evicted."""
         pod = await self.live_pod(where)
         if pod is not None and pod.terminating:
             args = (where.namespace, where.pod, self.clock, self.entropy)
@@ -291,7 +291,7 @@ class Requester:
 
 
 def _is_in_the_way(request: EvictionRequest) -> bool:
-    """Whether the request is over, or as good as over, and its pod is still to leave."""
+    """Whether the request is over, or as good as over, and its pod is still to be evicted."""
     going = request.metadata.deletion_timestamp is not None and not request.forbids_cancellation
     return going or must_be_replaced(request)
 

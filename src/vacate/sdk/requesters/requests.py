@@ -43,7 +43,7 @@ def withdrawn(request: EvictionRequest, requester: str) -> Obj:
 
 
 def must_be_replaced(request: EvictionRequest) -> bool:
-    """Whether a request is over and its pod, which exists, is still to leave."""
+    """Whether a request is over and its pod, which exists, is still to be evicted."""
     return ending_of(request) not in (None, Ending.POD_TERMINATED)
 
 
@@ -63,6 +63,6 @@ def why_forbidden(request: EvictionRequest) -> str:
 
 
 def pod_name(request: EvictionRequest) -> str:
-    """Namespace and name of the pod, for people."""
+    """Namespace and name of the pod, for messages."""
     ref = request.spec.target.pod_ref
     return f"{request.metadata.namespace}/{ref.name if ref else '?'}"

@@ -1,4 +1,4 @@
-"""Insisting: a request that is asked for again when someone else takes it away."""
+"""A sustained request: one that is made again when someone else removes it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _PASSING = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 class SustainedRequest:
     """Keeps one requester's name on the request for one pod, for the length of a block.
 
-    The end of the block ends the insisting, and leaves the request as it is: who no longer wants the pod gone
-    calls `Requester.withdraw` afterwards.
+    The end of the block leaves the request as it is: a requester that no longer wants the eviction calls
+    `Requester.withdraw` afterwards.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SustainedRequest:
 
     async def __aenter__(self) -> SustainedRequest:
         self._request = await self._ask(self._pod)
-        self._task = asyncio.get_running_loop().create_task(self._insist(), name="insistence")
+        self._task = asyncio.get_running_loop().create_task(self._keep_requested(), name="sustained request")
         return self
 
     async def __aexit__(
@@ -77,7 +77,7 @@ class SustainedRequest:
                 self._task.result()
 
     async def wait(self, *, timeout: dt.timedelta | None = None) -> Result:
-        """Return when the pod has left; TimeoutError where it has not in time. Insisting goes on."""
+        """Return when the pod is gone; TimeoutError where it is not in time. The request is still kept up."""
         if self._task is None:
             raise ConfigError("use it as `async with requester.keep_requested(…) as sustained`")
         checked_span("timeout", timeout)
@@ -89,7 +89,7 @@ class SustainedRequest:
             pod, self._namespace, reason=self._reason, deadline_seconds=self._deadline_seconds
         )
 
-    async def _insist(self) -> Result:
+    async def _keep_requested(self) -> Result:
         clock, failures, asked_at = self._requester.clock, 0, self._requester.clock.monotonic()
         async with self._requester.following(self.request) as one:
             while True:
@@ -104,19 +104,19 @@ class SustainedRequest:
                     return result_without(one.last or self._request, clock.now(), pod_is_there=False)
 
     async def _until_removed(self, one: Watched[EvictionRequest]) -> Result | None:
-        """The result when the pod has left; None when the name or the request is missing."""
+        """The result when the pod is gone; None when the name or the request is missing."""
         while (current := one.current) is not None:
             seen = one.changes
             result = result_of(current)
             if result is not None:
-                return result if result.left else None
+                return result if result.pod_gone else None
             if not is_asked_by(current, self._requester.name) and not current.forbids_cancellation:
                 return None
             await one.change(seen)
         return None
 
     async def _again(self) -> bool:
-        """Ask once more; True where the pod has left meanwhile."""
+        """Request once more; True where the pod is gone meanwhile."""
         try:
             asked = await self._ask(self.request)
         except NotFound:

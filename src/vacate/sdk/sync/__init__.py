@@ -12,7 +12,7 @@ from vacate.sdk.sync import interceptor, run_interceptors
 def back_up(context):                  # runs in a thread of its own
     context.report("Backing up")
     for part in parts:
-        context.check()                # raises TurnLost when the pod is no longer to leave
+        context.check()                # raises TurnLost when the turn is over
         copy(part)
 
 run_interceptors(back_up)

@@ -23,39 +23,39 @@ _THREADED = "__vacate_threaded__"
 
 
 class EvictionContext:
-    """A pod's leave for a plain function; see `EvictionContext`.
+    """The eviction of a pod, for a plain function; see `vacate.sdk.EvictionContext`.
 
     A thread cannot be stopped from outside: every verb of this class raises TurnLost once the turn is over,
     and a long computation between them should call `check` or look at `ended`.
     """
 
-    def __init__(self, leave: AsyncContext, loop: asyncio.AbstractEventLoop) -> None:
-        self._leave = leave
+    def __init__(self, context: AsyncContext, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
         self._loop = loop
         self._over = threading.Event()  # set when the handler is no longer wanted
-        self.pod: Pod = leave.pod
-        self.name = leave.name
-        self.attempt = leave.attempt
-        self.resumed = leave.resumed
+        self.pod: Pod = context.pod
+        self.name = context.name
+        self.attempt = context.attempt
+        self.resumed = context.resumed
 
     @property
     def request(self) -> EvictionRequest:
         """The request as it was last seen."""
-        return self._leave.request
+        return self._context.request
 
     @property
     def ends_at(self) -> dt.datetime | None:
         """When the pod is ended whatever the interceptors do, since its node shuts down; None otherwise."""
-        return self._leave.ends_at
+        return self._context.ends_at
 
     @property
     def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts."""
-        return self._leave.end_reason
+        return self._context.end_reason
 
     def now(self) -> dt.datetime:
         """The present moment, by the clock of the SDK."""
-        return self._leave.clock.now()
+        return self._context.clock.now()
 
     def check(self) -> None:
         """Raise TurnLost where the turn is over."""
@@ -77,19 +77,19 @@ class EvictionContext:
     ) -> None:
         """Say how things stand; see `vacate.sdk.EvictionContext.report`."""
         self._await(
-            self._leave.report(
+            self._context.report(
                 message, expected_finish=expected_finish, conditions=conditions, cancellation=cancellation
             )
         )
 
     def progress(self) -> None:
         """Say that there is progress, without a write."""
-        self._loop.call_soon_threadsafe(self._leave.progress)
+        self._loop.call_soon_threadsafe(self._context.progress)
 
     @property
     def termination_reason(self) -> str:
         """Why the pod is ended; see `vacate.sdk.EvictionContext.termination_reason`."""
-        return self._leave.termination_reason
+        return self._context.termination_reason
 
     def evict(
         self,
@@ -100,18 +100,18 @@ class EvictionContext:
     ) -> None:
         """Evict the pod; see `vacate.sdk.EvictionContext.evict`."""
         self._await(
-            self._leave.evict(
+            self._context.evict(
                 grace_period_seconds=grace_period_seconds, give_up_after=give_up_after, reason=reason
             )
         )
 
     def delete(self, *, reason: str, grace_period_seconds: int | None = None) -> None:
         """Delete the pod past all disruption budgets; see `vacate.sdk.EvictionContext.delete`."""
-        self._await(self._leave.delete(reason=reason, grace_period_seconds=grace_period_seconds))
+        self._await(self._context.delete(reason=reason, grace_period_seconds=grace_period_seconds))
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Write an Event about the request."""
-        self._loop.call_soon_threadsafe(lambda: self._leave.event(reason, message, warning=warning))
+        self._loop.call_soon_threadsafe(lambda: self._context.event(reason, message, warning=warning))
 
     def finished(self, message: str = "") -> Finished:
         """To be returned: this interceptor has done its part."""
@@ -140,9 +140,9 @@ SyncHandler = Callable[[EvictionContext], Outcome | None]
 def threaded(handler: SyncHandler) -> Handler:
     """A plain function as a handler."""
 
-    async def call(leave: AsyncContext) -> Outcome | None:
+    async def call(context: AsyncContext) -> Outcome | None:
         loop = asyncio.get_running_loop()
-        plain = EvictionContext(leave, loop)
+        plain = EvictionContext(context, loop)
         done: asyncio.Future[Outcome | None] = loop.create_future()
         # Daemons: a function that never returns must not keep the program from ending.
         thread = threading.Thread(target=_run, args=(handler, plain, loop, done), daemon=True)
@@ -176,12 +176,12 @@ def interceptor(name: str, **options: Any) -> Callable[[SyncHandler], Intercepto
 
 def _run(
     handler: SyncHandler,
-    leave: EvictionContext,
+    context: EvictionContext,
     loop: asyncio.AbstractEventLoop,
     done: asyncio.Future[Outcome | None],
 ) -> None:
     try:
-        outcome = handler(leave)
+        outcome = handler(context)
     except BaseException as error:
         loop.call_soon_threadsafe(_settle, done, None, error)
     else:

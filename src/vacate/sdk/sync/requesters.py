@@ -68,7 +68,7 @@ class Requester:
     def request(
         self, pod: plain.Ref, namespace: str = "", *, reason: str = "", deadline_seconds: int | None = None
     ) -> EvictionRequest:
-        """Ask that the pod leave: create the request, join it, or replace one that is over."""
+        """Request the pod's eviction: create the request, join it, or replace one that is over."""
         return self._thread.call(
             self._requester.request(pod, namespace, reason=reason, deadline_seconds=deadline_seconds)
         )
@@ -132,7 +132,7 @@ async def _next(states: AsyncGenerator[EvictionRequest, None]) -> EvictionReques
 
 
 class SustainedRequest:
-    """An sustained for plain scripts."""
+    """A sustained request for plain scripts."""
 
     def __init__(self, sustained: AsyncSustainedRequest, thread: _LoopThread) -> None:
         self._sustained = sustained
@@ -144,5 +144,5 @@ class SustainedRequest:
         return self._sustained.request
 
     def wait(self, *, timeout: dt.timedelta | None = None) -> Result:
-        """Return when the pod has left; TimeoutError where it has not in time."""
+        """Return when the pod is gone; TimeoutError where it is not in time."""
         return self._thread.call(self._sustained.wait(timeout=timeout))
