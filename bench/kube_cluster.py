@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from bench.evictionrequest_processes import manager, started
 from hack.kubelab.children import end_child
 from hack.kubelab.control_plane import running
 from hack.kubelab.obtain import obtain
+from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
 from vacate.api.objectnames import MUTATING, VALIDATING
@@ -73,7 +73,7 @@ def managed(kube: Kube) -> Iterator[None]:
 
 @contextmanager
 def _admitting(kube: Kube) -> Iterator[None]:
-    port = _free_port()
+    port = reserve_port()
     url = f"https://127.0.0.1:{port}"
     connection = ("--kubeconfig", str(kube.kubeconfig))
     install = [sys.executable, "-m", "vacate", "install", *connection, "--webhook-url", url, "--no-manager"]
@@ -105,12 +105,6 @@ def admitted(request: Obj, target: Obj) -> Obj:
     metadata = {**request["metadata"], "annotations": {ADMITTED_STAMP: "true"}}
     metadata["labels"] = target["metadata"].get("labels", {})
     return {**request, "metadata": metadata, "spec": {**request["spec"], "interceptors": interceptors}}
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _wait(ask: Callable[[], bool], what: str) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from hack.kubelab.etcd import Etcd
 from hack.kubelab.flags import HOST, Layout, Ports
 from hack.kubelab.health import Probe
 from hack.kubelab.papers import write_papers
+from hack.kubelab.ports import release_ports, reserve_ports
 from hack.kubelab.release import KubeError
 
 API_SERVER = "kube-apiserver"
@@ -44,7 +45,7 @@ class ControlPlane:
         fairness: bool = False,
     ) -> None:
         self.layout = Layout(folder)
-        self.ports = free_ports()
+        self.ports = Ports(*reserve_ports(5))
         self._programs = programs
         self._controllers = controllers
         self._audit = audit
@@ -81,6 +82,7 @@ class ControlPlane:
             _, child = self._children[-1]
             end_child(child, STOP_SECONDS)
             self._children.pop()
+        release_ports(astuple(self.ports))
 
     def ended(self) -> str:
         """The name of a program that has ended by itself, or nothing."""
@@ -175,15 +177,6 @@ class ControlPlane:
 def _is_ready(node: dict[str, Any]) -> bool:
     conditions = {one["type"]: one["status"] for one in node["status"].get("conditions", ())}
     return conditions.get("Ready") == "True" and not node["spec"].get("taints")
-
-
-def free_ports() -> Ports:
-    """Ports that nobody listens on now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
-        for one in sockets:
-            one.bind((HOST, 0))
-        return Ports(*(one.getsockname()[1] for one in sockets))
 
 
 @contextlib.contextmanager

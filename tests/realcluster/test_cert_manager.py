@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 from cryptography import x509
 from hack.kubelab.obtain import ASSETS
+from hack.kubelab.ports import reserve_port
 
 from support.arms import MERGE_PATCH, Obj
 from support.arms_kube import KubeArm
@@ -22,7 +23,7 @@ from support.cluster_process import vacate
 from support.cluster_ways import ReachingIn, leading_to
 from support.definitions import until
 from support.kube_peers import define, running_peer
-from support.kube_webhook import NAMESPACE, Plane, free_port
+from support.kube_webhook import NAMESPACE, Plane
 from support.mounted import mount
 from support.peers import definitions, peer
 from vacate.api.objectnames import TLS_SECRET, WEBHOOK
@@ -46,7 +47,7 @@ SECRET = SECRETS.object_path(TLS_SECRET, NAMESPACE)
 async def plane(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plane]:
     """Vacate installed beside cert-manager. API servers reach the webhook by its Service."""
     peer("cert-manager")
-    folder, webhook = tmp_path_factory.mktemp("cert-manager"), free_port()
+    folder, webhook = tmp_path_factory.mktemp("cert-manager"), reserve_port()
     async with contextlib.AsyncExitStack() as stack:
         # The path of a socket must be short.
         way = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "way"

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from hack.kubelab.control_plane import ControlPlane
 from hack.kubelab.obtain import ASSETS
+from hack.kubelab.ports import reserve_port
 
-from support.kube_webhook import admitting, free_port
+from support.kube_webhook import admitting
 from vacate.clock import SystemClock
 from vacate.pki.issue import new_authority, new_client
 
@@ -54,7 +55,7 @@ class ShowingWhoItIs(ControlPlane):
 @pytest.fixture
 def showing(tmp_path: Path) -> Iterator[tuple[Path, int, Path]]:
     """The kubeconfig of such a plane, the port that it means, and the CA of what it shows."""
-    now, port = SystemClock().now(), free_port()
+    now, port = SystemClock().now(), reserve_port()
     authority = new_authority("webhook-clients", now)
     pair = new_client(authority, NAME, (), now)
     (tmp_path / "client.crt").write_bytes(pair.certificate_pem)

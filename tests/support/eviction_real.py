@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import yaml
 from hack.kubelab.children import end_child
 from hack.kubelab.control_plane import ControlPlane, running
 from hack.kubelab.obtain import ASSETS
+from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
 from support.cluster_process import FAST_PODS, vacate
@@ -48,7 +48,7 @@ class RealCluster:
         self.plane = plane
         self.kubeconfig = plane.kubeconfig
         self.admin = Https.from_kubeconfig(plane.kubeconfig)
-        self._port = _free_port()
+        self._port = reserve_port()
         self._tls = plane.layout.root / "webhook-tls"
         self._tls.mkdir()
         self.install()
@@ -163,9 +163,3 @@ def daemon_set(name: str) -> Obj:
         "spec": {"containers": [{"name": "main", "image": "app:1"}]},
     }
     return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import yaml
 from hack.kubelab.control_plane import running
 from hack.kubelab.obtain import ASSETS
+from hack.kubelab.ports import reserve_port
 
 from support import arms_objects as make
 from support.arms import MERGE_PATCH, Answer, As, Obj
@@ -33,11 +33,6 @@ rules:
 """
 STRANGER = As("stranger")
 PREFIX = "interceptor.evictionrequest.coordination.k8s.io"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 class Plane:
@@ -166,7 +161,7 @@ def control_plane(folder: Path) -> Iterator[Path]:
 @contextlib.asynccontextmanager
 async def admitting(kubeconfig: Path, folder: Path, port: int = 0) -> AsyncIterator[Plane]:
     """A server whose reviews go to a port of this machine, where nobody listens yet."""
-    port = port or free_port()
+    port = port or reserve_port()
     settings = Settings(webhook_url=f"https://127.0.0.1:{port}", pod_rules=RULES, network_policy=False,
                         deploy_manager=False)  # fmt: skip
     arm = KubeArm(kubeconfig)

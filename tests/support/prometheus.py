@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 from hack.kubelab.control_plane import ControlPlane
+from hack.kubelab.ports import reserve_port
 
 from support.https import Https, Obj
 from support.kube_peers import running_peer
-from support.kube_webhook import free_port
 from support.waiting import until
 from vacate.api.objectnames import METRICS_PORT
 
@@ -90,7 +90,7 @@ def operating(plane: ControlPlane) -> Iterator[None]:
     identity = str(plane.layout.kubelet_client)
     options = (
         f"--apiserver={plane.address}", f"--ca-file={plane.layout.authority}", f"--cert-file={identity}",
-        f"--key-file={identity}", f"--web.listen-address=127.0.0.1:{free_port()}", "--log-level=warn",
+        f"--key-file={identity}", f"--web.listen-address=127.0.0.1:{reserve_port()}", "--log-level=warn",
     )  # fmt: skip
     with running_peer(plane.layout.logs / "prometheus-operator.log", "prometheus-operator", *options):
         yield
@@ -152,7 +152,7 @@ def scraping(plane: ControlPlane, namespace: str, jobs: int) -> Iterator[Prometh
         (folder / "rules" / name).write_text(text)
     file = folder / "prometheus.yaml"
     file.write_text(yaml.safe_dump(_for_this_machine(written["config"], plane, folder)))
-    port = free_port()
+    port = reserve_port()
     options = (
         f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn",
