@@ -40,15 +40,19 @@ def run(
     terminal: tuple[int, int] | None = None,
     stop_when: Callable[[str], bool] | None = None,
     seconds: float = 60.0,
+    typed: tuple[str, str] | None = None,
 ) -> Shown:
-    """Run to the end, or interrupt it once what was shown is enough; `terminal` is (columns, lines)."""
+    """Run to the end, or interrupt it once what was shown is enough; `terminal` is (columns, lines).
+
+    `typed` is a text that is waited for on the terminal, and what is typed then.
+    """
     ours, theirs = pty.openpty() if terminal else os.pipe()
     if terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", terminal[1], terminal[0], 0, 0))
     around = {name: value for name, value in environment().items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
         [sys.executable, "-m", "vacate", *arguments],
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if typed else subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
         env={**around, "TERM": "xterm-256color", "PYTHONUNBUFFERED": "1", **variables},
@@ -60,6 +64,9 @@ def run(
     try:
         while piece := os.read(ours, 65536):
             shown += piece
+            if typed is not None and typed[0] in shown.decode(errors="replace"):
+                os.write(ours, typed[1].encode())
+                typed = None
             if stop_when is not None and not stopped and stop_when(shown.decode(errors="replace")):
                 stopped = True
                 process.send_signal(signal.SIGINT)

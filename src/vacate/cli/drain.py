@@ -23,13 +23,13 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
-from vacate.cli.common.parameters import span_between, subdomain
+from vacate.cli.common.parameters import node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_follow import CANCELLED_END, Follower
-from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets
+from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets, read_room
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
 from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
@@ -49,11 +49,6 @@ class Wish:
     dry_run: bool
     timeout: dt.timedelta | None
     output: str
-
-
-def node_name(text: str) -> str:
-    """A node, as NAME or node/NAME."""
-    return subdomain(text.removeprefix("node/").removeprefix("nodes/").removeprefix("no/"))
 
 
 def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | str | None:
@@ -210,10 +205,14 @@ async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
 async def _preview(cluster: Cluster, maintenance: NodeMaintenance, wish: Wish) -> bool:
     """Say what would happen where that is wanted; False where pods are refused, and nothing must be done."""
     budgets, refused = await read_budgets(cluster), False
-    for node in maintenance.spec.nodes:
-        pods = await planned_pods(cluster, node, maintenance)
+    nodes = maintenance.spec.nodes
+    plans = {node: await planned_pods(cluster, node, maintenance) for node in nodes}
+    crowded: dict[str, str] = {}
+    if wish.dry_run:
+        crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
+    for node, pods in plans.items():
         held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
-        blockers = foreseen(pods if wish.dry_run else held, budgets)
+        blockers = foreseen(pods if wish.dry_run else held, budgets, crowded)
         if wish.dry_run and wish.output == JSON:
             _preview_event(node, pods, blockers)
         elif wish.dry_run:

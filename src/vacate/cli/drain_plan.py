@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -11,10 +11,12 @@ from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.queries import list_pods
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
 from vacate.maintenance.pods import Treatment, Verdict, judge_pod, order_of, selector_from
+from vacate.maintenance.relocation import without_room
 from vacate.views.budgets import covering, would_refuse
 
 _GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
@@ -77,7 +79,22 @@ async def read_budgets(cluster: Cluster) -> list[PodDisruptionBudget]:
         return []
 
 
-def foreseen(pods: Sequence[PlannedPod], budgets: Sequence[PodDisruptionBudget]) -> list[Blocker]:
+async def read_room(
+    cluster: Cluster, drained: Sequence[str], planned: Sequence[PlannedPod]
+) -> dict[str, str]:
+    """By UID: the pods that find no room on other nodes, and why; none for those who may not read nodes."""
+    try:
+        nodes = (await cluster.client.list(NODES, into=Node)).items
+        pods = await list_pods(cluster, "")
+    except Forbidden:
+        return {}
+    going = [one.pod for one in planned if one.verdict.treatment in _GOING]
+    return without_room(going, drained, nodes, pods)
+
+
+def foreseen(
+    pods: Sequence[PlannedPod], budgets: Sequence[PodDisruptionBudget], crowded: Mapping[str, str]
+) -> list[Blocker]:
     """What will hold the drain, as far as it can be seen beforehand."""
     found = []
     for one in pods:
@@ -91,4 +108,13 @@ def foreseen(pods: Sequence[PlannedPod], budgets: Sequence[PodDisruptionBudget])
             names = ",".join(budget.metadata.name for budget in held)
             remedy = budget_remedy(held[0]) if len(held) == 1 else "let only one budget select the pod"
             found.append(blocker(one.pod, "DisruptionBudget", why, remedy, names))
+        if meta.uid in crowded:
+            found.append(
+                blocker(
+                    one.pod,
+                    "NowhereToGo",
+                    f"no other node would take its replacement: {crowded[meta.uid]}",
+                    "add a node, free resources or uncordon one, or the replacement stays Pending",
+                )
+            )
     return found

@@ -17,9 +17,8 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import note_node
 from vacate.cli.common.exitcodes import interrupted
-from vacate.cli.common.parameters import span_between
+from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.drain import node_name
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program

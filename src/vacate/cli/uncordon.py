@@ -12,9 +12,9 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.drain import node_name
 from vacate.errors import NotFound, VacateError
 from vacate.maintenance.claims import claims_of
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import Town
+from support.commands import PODS, Town
 from support.screens import run
 from support.waiting import until
 
@@ -113,3 +114,33 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(town: Town) -> None
     assert again.out.startswith(f"{name} drains these nodes already")
     other = town.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
+
+
+def test_the_dry_run_tells_which_pods_would_find_no_node(town: Town) -> None:
+    labels = {"app": "picky"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "nodeSelector": {"kubernetes.io/hostname": "node-3"},
+            "containers": [{"name": "main", "image": "app:1"}],
+        },
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    town.https.create(
+        "/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "picky"}, "spec": spec}
+    )
+    until(
+        lambda: any(
+            "spec" in one and one["spec"].get("nodeName") == "node-3" for one in _pods_of(town, "picky")
+        )
+    )
+    tried = town.vacate("drain", "node-3", "--force", "--dry-run")
+    assert tried.code == 0, tried.err
+    said = " ".join(tried.out.split())
+    assert "no other node would take its replacement: 0/4 nodes are available: 4 node(s) didn't match" in said
+    assert "or the replacement stays Pending" in said
+
+
+def _pods_of(town: Town, app: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = town.https.get(f"{PODS}?labelSelector=app%3D{app}").ok()["items"]
+    return found

@@ -31,10 +31,10 @@ COMMANDS = {
 }
 USAGE = [
     (("evict",), "name at least one pod"),
-    (("evict", "web", "-l", "a=b"), "name pods or use -l"),
+    (("evict", "web", "-l", "a=b"), "or use -l or --node, not both"),
     (("evict", ""), "it must not be empty"),
     (("evict", "Web"), "lower case"),
-    (("evict", "deployment/web"), "write NAME or pod/NAME"),
+    (("evict", "service/web"), "write NAME or pod/NAME"),
     (("evict", "a/../b"), "write NAME or pod/NAME"),
     (("evict", "x" * 300), "must be no more than 253"),
     (("evict", "web", "--requester", "No Name"), "lower case"),

@@ -29,6 +29,7 @@ LOOKS = {
     "explain json": ("explain", "web-1", "-o", "json"),
     "explain yaml": ("explain", "web-1", "-o", "yaml"),
     "evict": ("evict", "web-1", "--timeout", "1s"),
+    "evict dry run": ("evict", "web-1", "--dry-run"),
     "evict json": ("evict", "web-1", "-o", "json"),
     "cancel": ("cancel", "web-1", "--requester", "drain.example.com"),
     "cancel another's": ("cancel", "web-1", "--requester", "other.example.com"),

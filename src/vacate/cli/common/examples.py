@@ -58,6 +58,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),
         ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
+        ("evict deployment/web --dry-run", "what would happen to the pods of a workload"),
+        ("evict --node node-1 --yes", "the pods of a node, without being asked"),
         ("evict web-1 --api evacuation", "by an Evacuation, where the cluster serves them"),
     ),
     "delete": (

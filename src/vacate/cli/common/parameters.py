@@ -27,6 +27,11 @@ def pod_name(text: str) -> str:
     return _checked(name, dns1123_subdomain)
 
 
+def node_name(text: str) -> str:
+    """A node, as NAME or node/NAME."""
+    return subdomain(text.removeprefix("node/").removeprefix("nodes/").removeprefix("no/"))
+
+
 def subdomain(text: str) -> str:
     """A DNS subdomain, such as the name of a requester."""
     return _checked(text, dns1123_subdomain)

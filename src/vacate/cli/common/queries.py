@@ -96,6 +96,28 @@ async def list_requests(
             return found
 
 
+async def list_pods(
+    cluster: Cluster, namespace: str, *, label_selector: str = "", field_selector: str = ""
+) -> list[Pod]:
+    """Every pod of a namespace, or of all of them, that is selected, page by page."""
+    found: list[Pod] = []
+    token = ""
+    while True:
+        page = await cluster.client.list(
+            PODS,
+            namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=_PAGE,
+            continue_token=token,
+            into=Pod,
+        )
+        found += page.items
+        token = page.continue_token
+        if not token:
+            return found
+
+
 async def list_budgets(cluster: Cluster, namespace: str) -> list[PodDisruptionBudget] | None:
     """The budgets of a namespace, or of all; None for those who may not read them."""
     try:

@@ -70,6 +70,11 @@ def drawing(live: Console) -> Iterator[None]:
         _live.remove(live)
 
 
+def ask(question: str) -> None:
+    """Write a question to standard error; the answer is typed on the same line."""
+    click.echo(_encodable(safe(question), err=True), err=True, nl=False)
+
+
 def error(message: object) -> None:
     """Write why something did not work."""
     echo(f"error: {message}", err=True)

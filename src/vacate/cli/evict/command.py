@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 import msgspec
 
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.text import plain
 from vacate.api.types import Pod
@@ -25,16 +25,37 @@ from vacate.api.types.evictionrequest import (
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.completing import complete_pods
+from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import REQUESTED, note
-from vacate.cli.common.exitcodes import CANCELLED, INTERRUPTED, TIMED_OUT, UNPREPARED, complain, each, end
+from vacate.cli.common.exitcodes import (
+    CANCELLED,
+    FAILED,
+    INTERRUPTED,
+    TIMED_OUT,
+    UNPREPARED,
+    complain,
+    each,
+    end,
+)
 from vacate.cli.common.output import output_option, print_object, print_objects
-from vacate.cli.common.parameters import pod_name, span_between, subdomain
+from vacate.cli.common.parameters import node_name, span_between, subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.selectors import check_choice, selector_option
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.evict.preview import Preview
 from vacate.cli.evict.progress import shown_progress
+from vacate.cli.evict.selection import (
+    Selection,
+    Workload,
+    is_wide,
+    merged,
+    pods_by_label,
+    pods_of_node,
+    pods_of_workload,
+    target,
+)
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound, VacateError
@@ -63,9 +84,24 @@ class EvictOptions:
     output: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which pods are meant."""
+
+    targets: tuple[str | Workload, ...]
+    selector: str
+    node: str
+
+
 @click.command()
-@click.argument("pods", type=pod_name, shell_complete=complete_pods, nargs=-1, metavar="[POD…]")
-@selector_option("Every pod with these labels instead.")
+@click.argument("targets", type=target, shell_complete=complete_pods, nargs=-1, metavar="[POD|TYPE/NAME…]")
+@selector_option("Every pod with these labels instead; with --node, only these pods of the node.")
+@click.option(
+    "--node",
+    type=node_name,
+    metavar="NODE",
+    help="The pods of this node instead, of all namespaces or of -n.",
+)
 @click.option(
     "--reason", default="", metavar="TEXT", help="Why the eviction is requested; kept on the request."
 )
@@ -84,35 +120,53 @@ class EvictOptions:
 @api_option("The API in which the eviction is requested.")
 @click.option("--wait", is_flag=True, help="Wait until the pods are evicted or the requests are cancelled.")
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be requested and what would block it; change nothing."
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before many pods are evicted.")
 @cluster_options
 @output_option()
 def evict(
-    pods: tuple[str, ...],
+    targets: tuple[str | Workload, ...],
     selector: str,
+    node: str | None,
     reason: str,
     requester: str | None,
     deadline: dt.timedelta | None,
     dialect: Dialect,
     wait: bool,
     timeout: dt.timedelta | None,
+    dry_run: bool,
+    yes: bool,
     reach: Connection,
     output: str,
 ) -> None:
     """Request the eviction of pods.
 
     Interceptors prepare each pod one after the other; then it is evicted, as far as disruption budgets
-    allow. POD is NAME or pod/NAME. If a request for the pod exists already, you join it as a requester.
+    allow. POD is NAME or pod/NAME; TYPE/NAME is a workload whose pods are meant: deployment, replicaset,
+    statefulset or job. If a request for the pod exists already, you join it as a requester. More than ten
+    pods that were not named one by one, or pods of several namespaces, are confirmed first; a script passes
+    --yes.
 
-    Exit codes: 0 done, 1 refused or failed, 2 usage; with --wait also 3 cancelled, 4 timed out, and 5 evicted
-    unprepared, because an interceptor failed or timed out.
+    Exit codes: 0 done, 1 refused, not confirmed or failed, 2 usage; with --wait also 3 cancelled, 4 timed
+    out, and 5 evicted unprepared, because an interceptor failed or timed out.
     """
-    check_choice(pods, selector)
+    if bool(targets) == bool(selector or node):
+        raise click.UsageError(
+            "name pods and workloads, or use -l or --node, not both"
+            if targets
+            else "name at least one pod or workload, or select pods with -l or --node"
+        )
+    if dry_run and (wait or timeout is not None or output):
+        raise click.UsageError("--dry-run requests nothing: there is nothing to wait for or to print with -o")
     if output and dialect.kind is not EVICTIONREQUESTS:
         raise click.UsageError(
             f"-o shows EvictionRequests; for others use kubectl get {dialect.kind.plural} -o {output}"
         )
     options = EvictOptions(reason.strip(), deadline, wait or timeout is not None, timeout, output)
     codes: list[int] = []
+    begun: list[bool] = []
 
     async def work() -> None:
         async with connected(reach) as cluster:
@@ -123,20 +177,64 @@ def evict(
                 entropy=system_entropy(),
                 dialect=dialect,
             )
-            chosen = tuple(dict.fromkeys(pods)) or await _selected(cluster, selector)
-            codes.extend(await Eviction(cluster, who, options).run(chosen))
+            choice = Choice(targets, selector, node or "")
+            names, found = await chosen(cluster, choice, reach.namespace)
+            if dry_run:
+                codes.extend(await Preview(cluster, who, reason.strip(), deadline).run(names, found))
+            elif await _may_go_on(found, yes=yes):
+                begun.append(True)
+                codes.extend(await Eviction(cluster, who, options).run(names, found))
+            else:
+                codes.append(FAILED)
 
     if run_until_signalled(work):
-        terminal.echo(f"Interrupted. The eviction requests remain; see: {program_name()} status", err=True)
+        remain = f" The eviction requests remain; see: {program_name()} status" if begun else ""
+        terminal.echo(f"Interrupted.{remain}", err=True)
         sys.exit(INTERRUPTED)
     end(codes)
 
 
-async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
-    found = await cluster.client.list(PODS, cluster.namespace, label_selector=selector, into=Pod)
-    if not found.items:
-        terminal.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
-    return tuple(pod.metadata.name for pod in found.items)
+async def chosen(cluster: Cluster, choice: Choice, namespace: str) -> tuple[tuple[str, ...], Selection]:
+    """The pods that were named one by one, and those that were selected; an empty selection is said.
+
+    `namespace` is the one of the command line, if any.
+    """
+    if choice.node:
+        found = await pods_of_node(cluster, choice.node, namespace, choice.selector)
+        for pod, why in found.skipped:
+            terminal.echo(f"pod/{shown_name(cluster, pod)} skipped: {why}", err=True)
+    elif choice.selector:
+        found = await pods_by_label(cluster, choice.selector)
+    else:
+        workloads = [one for one in dict.fromkeys(choice.targets) if isinstance(one, Workload)]
+        found = merged([await pods_of_workload(cluster, one) for one in workloads])
+    names = tuple(one for one in dict.fromkeys(choice.targets) if isinstance(one, str))
+    if not names and not found.pods:
+        terminal.echo(_nothing(cluster, choice), err=True)
+    return names, found
+
+
+def _nothing(cluster: Cluster, choice: Choice) -> str:
+    if choice.node:
+        also = f" match {choice.selector!r} and" if choice.selector else ""
+        return f"No pods{also} can be evicted from node {choice.node}."
+    if choice.selector:
+        return f"No pods match {choice.selector!r} in namespace {cluster.namespace}."
+    names = [f"{one.kind.singular}/{one.name}" for one in choice.targets if isinstance(one, Workload)]
+    have = "has" if len(names) == 1 else "have"
+    return f"{listed(names)} {have} no pods in namespace {cluster.namespace}."
+
+
+async def _may_go_on(found: Selection, *, yes: bool) -> bool:
+    if yes or not is_wide(found):
+        return True
+    return await confirmed(found.question)
+
+
+def shown_name(cluster: Cluster, pod: Pod) -> str:
+    """`NAME`, or `NAMESPACE/NAME` of a pod in another namespace than the one that commands speak of."""
+    meta = pod.metadata
+    return meta.name if meta.namespace == cluster.namespace else f"{meta.namespace}/{meta.name}"
 
 
 class Eviction:
@@ -147,9 +245,12 @@ class Eviction:
         self._requester = requester
         self._options = options
         self._slots = asyncio.Semaphore(_WATCHES)
+        self._found: dict[str, Pod] = {}  # by the name that is shown: the pods that were selected
 
-    async def run(self, pods: tuple[str, ...]) -> list[int]:
+    async def run(self, names: tuple[str, ...], found: Selection) -> list[int]:
         """Request, wait where wanted, print the results; the exit codes of all pods."""
+        self._found = {shown_name(self._cluster, pod): pod for pod in found.pods}
+        pods = tuple(dict.fromkeys((*names, *self._found)))
         codes: list[int] = []
         requests: dict[str, EvictionRequest] = {}
         for pod, requested in await each(pods, self._request):
@@ -165,19 +266,26 @@ class Eviction:
             self._print([_object(one) for one in requests.values()], single=len(pods) == 1)
         return codes
 
+    def _namespace(self, pod: str) -> str:
+        return self._found[pod].metadata.namespace if pod in self._found else self._cluster.namespace
+
     def _progress(self, requests: dict[str, EvictionRequest]) -> AbstractAsyncContextManager[None]:
         if self._options.output or not requests:
             return contextlib.nullcontext()
         names = {one.metadata.name: pod for pod, one in requests.items()}
-        return shown_progress(self._cluster, names, self._requester.dialect)
+        spaces = {self._namespace(pod) for pod in requests}
+        namespace = spaces.pop() if len(spaces) == 1 else ""
+        return shown_progress(self._cluster, names, self._requester.dialect, namespace)
 
     async def _request(self, pod: str) -> EvictionRequest:
         deadline = self._options.deadline
         seconds = None if deadline is None else int(deadline.total_seconds())
         reason, own = self._options.reason, self._requester.name
-        namespace = self._cluster.namespace
+        namespace = self._namespace(pod)
+        # Of a pod that was selected, that very pod is meant, and not one that got its name meanwhile.
+        ref: Pod | str = self._found.get(pod, pod)
         try:
-            request = await self._requester.request(pod, namespace, reason=reason, deadline_seconds=seconds)
+            request = await self._requester.request(ref, namespace, reason=reason, deadline_seconds=seconds)
         except NotFound as error:
             raise not_found_in(error, namespace) from error
         if reason:
@@ -207,7 +315,8 @@ class Eviction:
         now = await self._requester.find(requests[pod]) or requests[pod]
         requests[pod] = now
         waited = span(self._options.timeout or dt.timedelta())
-        explain = command_line(program_name(), "explain", pod, "-n", self._cluster.namespace)
+        name = pod.rpartition("/")[2]
+        explain = command_line(program_name(), "explain", name, "-n", self._namespace(pod))
         terminal.echo(f"pod/{pod} is {shown_stage(now)} after {waited}; see: {explain}", err=True)
         return TIMED_OUT
 

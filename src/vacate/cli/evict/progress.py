@@ -41,7 +41,7 @@ def progress_text(row: Row) -> str:
 class Progress:
     """The requests that are waited for, by their names, and how they stand."""
 
-    def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect) -> None:
+    def __init__(self, cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str) -> None:
         self._cluster = cluster
         self._pods = pods  # by the request's name
         self._said: dict[str, tuple[str, ...]] = {}
@@ -52,7 +52,7 @@ class Progress:
             dialect.wire,
             clock=cluster.clock,
             entropy=system_entropy(),
-            namespace=cluster.namespace,
+            namespace=namespace,
             project=dialect.read,
         )
 
@@ -72,7 +72,7 @@ class Progress:
         news = (row.stage, row.active, row.blocked_by, row.message)
         if self._said.get(row.request) != news:
             self._said[row.request] = news
-            terminal.echo(f"pod/{row.pod} {progress_text(row)}")
+            terminal.echo(f"pod/{self._pods[new.metadata.name]} {progress_text(row)}")
 
     async def _report(self) -> None:
         while True:
@@ -105,19 +105,24 @@ class Progress:
 
     def _rows(self) -> list[Row]:
         now = self._cluster.clock.now()
-        found = [self._informer.reader.get(self._cluster.namespace, name) for name in self._pods]
-        return [row_of(one, [], now) for one in found if one is not None and not one.complete]
+        found = [one for one in self._informer.reader.list() if one.metadata.name in self._pods]
+        return [row_of(one, [], now) for one in found if not one.complete]
 
 
 @contextlib.asynccontextmanager
-async def shown_progress(cluster: Cluster, pods: Mapping[str, str], dialect: Dialect) -> AsyncIterator[None]:
-    """Show how the requests go on, for the length of the block; those who may not list them see nothing."""
+async def shown_progress(
+    cluster: Cluster, pods: Mapping[str, str], dialect: Dialect, namespace: str
+) -> AsyncIterator[None]:
+    """Show how the requests go on, for the length of the block; those who may not list them see nothing.
+
+    The requests are read in one namespace, or in all of them where none is given.
+    """
     try:
-        await cluster.client.list(dialect.kind, cluster.namespace, limit=1)
+        await cluster.client.list(dialect.kind, namespace, limit=1)
     except VacateError:
         yield
         return
-    task = asyncio.get_running_loop().create_task(Progress(cluster, pods, dialect).run())
+    task = asyncio.get_running_loop().create_task(Progress(cluster, pods, dialect, namespace).run())
     try:
         yield
     finally:

@@ -1,0 +1,74 @@
+"""What `vacate evict --dry-run` shows: the requests that would be made, and what would block evictions."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import msgspec
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Pod, PodDisruptionBudget
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.exitcodes import complain, each
+from vacate.cli.common.queries import list_budgets
+from vacate.cli.common.remedies import not_found_in
+from vacate.cli.evict.selection import Selection
+from vacate.errors import AlreadyExists, NotFound, VacateError
+from vacate.eviction.registration import resolve
+from vacate.sdk import Requester
+from vacate.sdk.requesters.requests import new_request
+from vacate.views.budgets import covering, would_refuse
+
+
+class Preview:
+    """One dry run: the server checks every request as if it were made, and keeps none."""
+
+    def __init__(
+        self, cluster: Cluster, requester: Requester, reason: str, deadline: dt.timedelta | None
+    ) -> None:
+        self._cluster = cluster
+        self._requester = requester
+        self._reason = reason
+        self._seconds = None if deadline is None else int(deadline.total_seconds())
+        self._found: dict[str, Pod] = {}
+        self._budgets: list[PodDisruptionBudget] = []
+
+    async def run(self, names: tuple[str, ...], found: Selection) -> list[int]:
+        """Print a line for each pod, and one below it for what would block its eviction; the exit codes."""
+        own = self._cluster.namespace
+        for pod in found.pods:
+            meta = pod.metadata
+            self._found[meta.name if meta.namespace == own else f"{meta.namespace}/{meta.name}"] = pod
+        for namespace in sorted({own, *found.namespaces}):
+            self._budgets += await list_budgets(self._cluster, namespace) or []
+        codes: list[int] = []
+        for name, seen in await each(tuple(dict.fromkeys((*names, *self._found))), self._preview):
+            if isinstance(seen, VacateError):
+                codes.append(complain(name, seen))
+                continue
+            terminal.echo(f"pod/{name} {seen[0]}")
+            if seen[1]:
+                terminal.echo(f"  would be refused now: {seen[1]}")
+        return codes
+
+    async def _preview(self, name: str) -> tuple[str, str]:
+        pod = self._found.get(name) or await self._named(name)
+        meta, dialect = pod.metadata, self._requester.dialect
+        made = new_request(pod, self._requester.name, self._reason, self._seconds, dialect)
+        said = "eviction would be requested"
+        try:
+            await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
+        except AlreadyExists:
+            said = "has an eviction request, which would be joined"
+        interceptors = tuple(reversed(resolve(msgspec.to_builtins(pod)).interceptors))
+        after = f"; interceptors: {', then '.join(interceptors)}" if interceptors else ""
+        held = covering(self._budgets, meta.namespace, meta.labels)
+        return f"{said} (dry run){after}", would_refuse(pod, held) if held else ""
+
+    async def _named(self, name: str) -> Pod:
+        namespace = self._cluster.namespace
+        try:
+            return await self._cluster.client.get(PODS, name, namespace, into=Pod)
+        except NotFound as error:
+            raise not_found_in(error, namespace) from None

@@ -1,0 +1,134 @@
+"""`vacate evict` for the pods of a workload and of a node: tried without effect, confirmed, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.cluster_process import FAST_PODS, running_cluster
+from support.commands import PODS, REQUESTS, Town
+from support.screens import run
+from support.waiting import until
+from vacate.cli.evict.selection import WIDE
+
+pytestmark = pytest.mark.process
+
+BACKUP = "backup.example.com"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with running_cluster(tmp_path_factory.mktemp("evict") / "dir", "--nodes", "2", *FAST_PODS) as running:
+        yield Town(running)
+
+
+def deployment(town: Town, name: str, replicas: int, **spec: Any) -> set[str]:
+    """A Deployment whose pods run; their names."""
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "containers": [{"name": "main", "image": "app:1"}],
+            "evictionInterceptors": [{"name": BACKUP}],
+            **spec,
+        },
+    }
+    body = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    town.https.create(DEPLOYMENTS, {"metadata": {"name": name}, "spec": body})
+    found = until(lambda: _running(town, name, replicas))
+    return {one["metadata"]["name"] for one in found}
+
+
+def _running(town: Town, name: str, replicas: int) -> list[dict[str, Any]]:
+    found = town.https.get(f"{PODS}?labelSelector=app%3D{name}").ok()["items"]
+    running = [one for one in found if one["status"].get("phase") == "Running"]
+    return running if len(running) == replicas else []
+
+
+def requested(town: Town) -> set[str]:
+    """The pods whose eviction is requested."""
+    found = town.https.get(REQUESTS).ok()["items"]
+    return {one["spec"]["target"]["podRef"]["name"] for one in found}
+
+
+def test_the_pods_of_a_deployment_and_no_others_with_its_labels(town: Town) -> None:
+    own = deployment(town, "web", 2)
+    town.pod("stranger", labels={"app": "other"})
+    before = requested(town)
+    tried = town.vacate("evict", "deploy/web", "--dry-run")
+    assert (tried.code, tried.err) == (0, "")
+    wanted = [f"pod/{pod} eviction would be requested (dry run); interceptors: {BACKUP}" for pod in own]
+    assert sorted(tried.out.splitlines()) == sorted(wanted)
+    assert requested(town) == before
+    done = town.vacate("evict", "deployment/web")
+    assert (done.code, done.err) == (0, "")
+    assert requested(town) - before == own
+    again = town.vacate("evict", "deployment/web", "--dry-run")
+    assert all("has an eviction request, which would be joined" in line for line in again.out.splitlines())
+
+
+def test_the_dry_run_tells_what_a_budget_would_refuse(town: Town) -> None:
+    (pod,) = deployment(town, "single", 1, evictionInterceptors=[])
+    town.budget("single", 1)
+    tried = town.vacate("evict", pod, "--dry-run")
+    assert tried.code == 0
+    assert tried.out.splitlines()[0] == f"pod/{pod} eviction would be requested (dry run)"
+    assert "would be refused now" in tried.out
+    assert "disruption budget single needs 1 healthy pods" in tried.out
+
+
+def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(town: Town) -> None:
+    own = deployment(town, "wide", WIDE + 1, nodeName="node-2")
+    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    question = f"This requests the eviction of {WIDE + 1} pods"
+    refused = town.vacate("evict", "--node", "node-2", "-l", "app=wide")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        f"error: {question}. Nothing was changed: pass --yes to do it without being asked\n"
+    )
+    arguments = ("evict", "--node", "node-2", "-l", "app=wide")
+    no = run(*arguments, variables=config, terminal=(80, 24), typed=("[y/N]", "\n"))
+    assert (no.code, f"{question}. Continue?" in no.plain) == (1, True), no.plain
+    assert "Nothing was changed." in no.plain
+    away = run(*arguments, variables=config, terminal=(80, 24), stop_when=lambda text: "[y/N]" in text,
+               typed=("never", ""))  # fmt: skip
+    assert (away.code, "remain" in away.plain) == (130, False), away.plain
+    assert not requested(town) & own
+    yes = run(*arguments, variables=config, terminal=(80, 24), typed=("[y/N]", "yes\n"))
+    assert yes.code == 0, yes.plain
+    assert requested(town) & own == own
+    passed = town.vacate(*arguments, "--yes")
+    assert (passed.code, passed.err) == (0, "")
+
+
+def test_a_node_names_those_that_cannot_be_evicted(town: Town) -> None:
+    town.pod("static", nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
+    tried = town.vacate("evict", "--node", "node-1", "--dry-run", "-n", "default")
+    assert tried.code == 0
+    assert "pod/static skipped: only its node can end a static pod" in tried.err
+    assert "pod/static" not in tried.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--node", "nowhere"], 1, "there is no node nowhere; see: kubectl get nodes"),
+        (["--node", "No/Such_Node"], 2, "Invalid value"),
+        (["web-1", "--node", "node-1"], 2, "not both"),
+        (["deployment/nowhere"], 1, 'deployments.apps "nowhere" not found in namespace default'),
+        (["statefulset/nowhere"], 1, "statefulset"),
+        (["daemonset/agent"], 2, "vacate drain NODE --evict-daemonsets"),
+        (["deployment/"], 2, "is no workload"),
+        (["deployment/a/b"], 2, "is no workload"),
+        (["configmap/web"], 2, "is no pod"),
+        (["web-1", "--dry-run", "--wait"], 2, "--dry-run requests nothing"),
+        ([], 2, "name at least one pod or workload"),
+    ],
+)
+def test_bad_input_gets_one_clear_error(town: Town, arguments: list[str], code: int, said: str) -> None:
+    done = town.vacate("evict", *arguments)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert done.out == ""
