@@ -6,6 +6,12 @@ import msgspec
 import pytest
 
 from vacate.api.types import Pod
+from vacate.api.types.nodemaintenance import (
+    BLOCKED,
+    NodeMaintenance,
+    NodeMaintenanceStatus,
+    NodeProgress,
+)
 from vacate.cli.demo.report import Summary, report
 from vacate.cli.demo.timeline import Course, Timeline
 from vacate.cli.demo.view import LEGEND, View, drawn
@@ -32,8 +38,12 @@ def test_the_live_screen() -> None:
         SCENES[name]() for name in ("responding", "handed over after silence", "blocked", "blocked often")
     ]
     budget = SCENES["blocked"]().typed_budgets[0]
-    view = View(pods(), [play.typed for play in plays], budget, plays[0].now, "node-1")
-    lines = drawn(view, NODES, ["x" * 200] * 5, 80)
+    row = NodeProgress(name="node-1", phase=BLOCKED, pods_total=4, percent=25, start_time=plays[0].now)
+    status = NodeMaintenanceStatus(nodes=[row])
+    maintenance = NodeMaintenance(status=status)
+    view = View(pods(), [play.typed for play in plays], budget, plays[0].now, maintenance)
+    lines = drawn(view, NODES, ["x" * 200] * 4, 80)
+    assert lines[0].startswith("Drain of node-1  █████░░░░░░░░░░░░░░░  25%  Blocked")
     assert len(lines) <= 23
     assert max(map(len, lines)) <= 80
     assert f"  {LEGEND}" in lines
@@ -58,5 +68,5 @@ def test_the_end() -> None:
     assert len(lines) <= 23
     assert max(map(len, lines)) <= 80, lines
     assert "▒▓ interceptor   · waiting   █ terminating" in lines[0]
-    assert lines[-5] == "Try next"
+    assert lines[-6] == "Try next"
     assert "  node-1 was drained of 4 pods in 12.5 s" in lines

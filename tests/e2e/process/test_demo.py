@@ -36,7 +36,8 @@ def check_story(screen: str) -> None:
     drained = re.search(r"^  (node-\d) was drained of (\d+) pods in (\S+) s$", screen, re.MULTILINE)
     assert drained
     node, count, seconds = drained.groups()
-    assert f"Cordoned {node}" in screen
+    assert f"nodemaintenance/drain-{node} created" in screen
+    assert f"nodemaintenance/drain-{node} deleted: {node} is schedulable again" in screen
     ready = re.search(rf"All 12 pods are ready; (\d+) of them run on {node}", screen)
     assert ready
     gone = set(re.findall(r"^(\S+) is deleted", screen, re.MULTILINE))
@@ -60,7 +61,7 @@ def check_story(screen: str) -> None:
     assert int(lowest[3]) <= int(lowest[1]) < int(lowest[2])
     assert 0 < float(seconds) < 60
     assert "Traceback" not in screen
-    assert "vacate evict POD --wait" in screen[screen.index("Try next") :]
+    assert "vacate drain NODE --dry-run" in screen[screen.index("Try next") :]
 
 
 def check_timeline(shown: str, gone: set[str]) -> None:
@@ -93,6 +94,7 @@ def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
     check_story(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r\n", "\n"))
     assert "\x1b[" in shown
     assert "Pods by node" in shown
+    assert re.search(r"Drain of .*100%.*Drained", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
     assert list((tmp_path / "piped").iterdir()) == []
     assert list((tmp_path / "terminal").iterdir()) == []
 

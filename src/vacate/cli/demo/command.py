@@ -1,4 +1,4 @@
-"""`vacate demo`: a node is drained, its pods leave through their interceptors, for everyone to watch."""
+"""`vacate demo`: a NodeMaintenance drains a node, its pods are evicted through their interceptors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from pathlib import Path
 
 import click
 
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODEMAINTENANCES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.changes import Changes
+from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.demo import workloads as app
 from vacate.cli.demo.report import Summary, print_report
 from vacate.cli.demo.timeline import Timeline
 from vacate.cli.demo.view import Screen, View
+from vacate.cli.drain import maintenance_name
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
@@ -30,10 +33,10 @@ from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.runtime.dependencies import InformerFactory
-from vacate.sdk import Requester, serve_interceptors
+from vacate.sdk import serve_interceptors
 
 NAMESPACE = "default"
-REQUESTER = "drain.example.com"
+REASON = "kernel update"
 _TIMEOUT_SECONDS = 120.0
 
 
@@ -41,8 +44,8 @@ _TIMEOUT_SECONDS = 120.0
 def demo() -> None:
     """Drain a node of a throw-away cluster, live, and clean up.
 
-    Its pods are evicted through EvictionRequests: interceptors prepare some of them, a disruption budget
-    holds others back, and a timeline at the end shows whose turn it was when.
+    The drain is a NodeMaintenance, as `vacate drain` creates it. Interceptors prepare some of the pods, a
+    disruption budget holds others back, and a timeline at the end shows whose turn it was when.
     """
     run_until_signalled(_in_temporary_folder)
 
@@ -73,23 +76,24 @@ class Demo:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = SystemClock()
-        self._requester = Requester(client, REQUESTER, clock=self._clock, entropy=system_entropy())
         informers = InformerFactory(client, self._clock, system_entropy())
         self._pods = informers.informer(PODS, Pod, namespace=NAMESPACE)
         self._budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=NAMESPACE)
         self._requests = informers.informer(EVICTIONREQUESTS, EvictionRequest, namespace=NAMESPACE)
+        self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self._informers = informers
         self._changes = Changes()
         self._screen = Screen(self._view)
         self._timeline = Timeline(self._screen.say)
         self._summary = Summary(app.WEB_REPLICAS, app.WEB_AT_LEAST)
-        self._cordoned = ""
+        self._maintenance = ""  # its name
         self._began = 0.0  # of the drain; 0 before and after it
 
     async def play(self) -> None:
         """From an empty cluster to a drained node, a timeline and a summary of how it went."""
         self._requests.subscribe(self._see_request)
         self._pods.subscribe(self._see_pod)
+        self._maintenances.subscribe(lambda _old, _new: self._changes.tell())
         self._budgets.subscribe(lambda _old, _new: self._changes.tell())
         async with asyncio.TaskGroup() as group:
             around = [group.create_task(informer.run()) for informer in self._informers.all()]
@@ -117,22 +121,27 @@ class Demo:
         return node
 
     async def _drain(self, node: str) -> None:
-        await self._client.patch(NODES, node, {"spec": {"unschedulable": True}})
-        self._cordoned = node
-        self._screen.say(f"Cordoned {node}: no new pod goes there")
-        leaving = sorted(self._on(node), key=lambda pod: pod.metadata.name)
+        name = maintenance_name([node])
+        body = {
+            "apiVersion": NODEMAINTENANCES.api_version,
+            "kind": NODEMAINTENANCES.kind,
+            "metadata": {"name": name},
+            "spec": {"nodes": [node], "reason": REASON},
+        }
         self._began = self._clock.monotonic()
-        self._screen.say(f"{REQUESTER} requests the eviction of the {len(leaving)} pods of {node}")
-        async with asyncio.TaskGroup() as group:
-            for pod in leaving:
-                group.create_task(self._leave(pod))
-        await self._until(lambda: not self._on(node) and len(self._ready()) == app.REPLICAS)
+        self._maintenance = name
+        await self._client.create(NODEMAINTENANCES, body)
+        self._screen.say(f"nodemaintenance/{name} created, as `{program_name()} drain {node}` does it")
+        await self._until(lambda: self._drained() and len(self._ready()) == app.REPLICAS)
         self._summary.seconds, self._began = self._now(), 0.0
-        self._screen.say(f"{node} is empty, and all {app.REPLICAS} pods are ready elsewhere")
+        self._screen.say(f"{node} is drained, and all {app.REPLICAS} pods are ready elsewhere")
+        await self._client.delete(NODEMAINTENANCES, name)
+        await self._until(lambda: self._maintenances.reader.get("", name) is None)
+        self._screen.say(f"nodemaintenance/{name} deleted: {node} is schedulable again")
 
-    async def _leave(self, pod: Pod) -> None:
-        request = await self._requester.request(pod, reason="the node is drained")
-        await self._requester.wait(request)
+    def _drained(self) -> bool:
+        found = self._maintenances.reader.get("", self._maintenance)
+        return found is not None and found.status.phase == DRAINED
 
     async def _draw(self) -> None:
         while True:
@@ -163,7 +172,8 @@ class Demo:
     def _view(self) -> View:
         budget = self._budgets.reader.get(NAMESPACE, app.WEB)
         pods, requests = self._pods.reader.list(NAMESPACE), self._requests.reader.list(NAMESPACE)
-        return View(pods, requests, budget, self._clock.now(), self._cordoned)
+        maintenance = self._maintenances.reader.get("", self._maintenance)
+        return View(pods, requests, budget, self._clock.now(), maintenance)
 
     def _ready(self) -> list[Pod]:
         return [pod for pod in self._pods.reader.list(NAMESPACE) if pod.ready and not pod.terminating]

@@ -48,9 +48,10 @@ def next_steps() -> list[str]:
     name = program_name()
     return [
         "Try next",
-        f"  {name} up                  a cluster to keep; prints how to connect kubectl",
-        f"  {name} evict POD --wait    request an eviction there, and watch it",
-        f"  {name} explain POD         why a pod is not evicted yet, and what to do",
+        f"  {name} up                      a cluster to keep; says how to use kubectl",
+        f"  {name} drain NODE --dry-run    the pods in order, and what would block",
+        f"  {name} drain NODE              drain it; Ctrl-C detaches, --cancel undoes",
+        f"  {name} explain POD             why a pod is not evicted yet, and what to do",
         "  docs/tutorial/first-interceptor.md    prepare a pod's eviction yourself",
     ]
 

@@ -12,16 +12,18 @@ from rich.text import Text
 
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.terminal import safe
 from vacate.cli.evict.progress import progress_text
+from vacate.views.maintenance import EMPTY, FULL, node_line
 from vacate.views.statusrows import Row, rows_of
 
 READY, STARTING, TERMINATING = "●", "○", "◐"
 LEGEND = f"{READY} ready   {STARTING} starting   {TERMINATING} terminating   (pod names are shortened)"
 _POD_ROWS = 6  # of a node, so that the rest of the screen stands still
-_RECENT = 5
-_STYLES = {READY: "green", STARTING: "cyan", TERMINATING: "yellow"}
+_RECENT = 4
+_STYLES = {READY: "green", STARTING: "cyan", TERMINATING: "yellow", FULL: "green", EMPTY: "dim"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,13 @@ class View:
     requests: Sequence[EvictionRequest]
     budget: PodDisruptionBudget | None
     now: dt.datetime
-    cordoned: str = ""
+    maintenance: NodeMaintenance | None = None
+
+    @property
+    def cordoned(self) -> str:
+        """The node that is drained, once that has begun."""
+        nodes = self.maintenance.status.nodes if self.maintenance is not None else []
+        return nodes[0].name if nodes else ""
 
 
 class Screen:
@@ -78,13 +86,14 @@ class Screen:
         text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
         for word, style in _STYLES.items():
             text.highlight_words([word], style)
-        text.highlight_words(["Pods by node", "Eviction requests", "Recent events"], "bold")
+        text.highlight_words(["Drain of", "Pods by node", "Eviction requests", "Recent events"], "bold")
         return text
 
 
 def drawn(view: View, nodes: Sequence[str], recent: Sequence[str], width: int) -> list[str]:
     """The screen, line by line, none longer than the width: 23 lines at most for the pods of the demo."""
     lines = [
+        _drain(view, width),
         "Pods by node",
         *_pods(view, nodes, width),
         f"  {LEGEND}",
@@ -97,6 +106,14 @@ def drawn(view: View, nodes: Sequence[str], recent: Sequence[str], width: int) -
         *(f"  {safe(line)}" for line in recent),
     ]
     return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
+
+
+def _drain(view: View, width: int) -> str:
+    """How far the drain is, as `vacate drain` shows it."""
+    rows = view.maintenance.status.nodes if view.maintenance is not None else []
+    if not rows:
+        return "Drain of a node: not begun"
+    return f"Drain of {node_line(rows[0], view.now, width - 9, 0)}"
 
 
 def short(pod: str) -> str:
