@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.crd_steps import CREATIONS, SPECS, STATUSES
-from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.objectnames import EVACUATION_RIGHT_TO_DELETE, RIGHT_TO_DELETE
 from vacate.api.objects import Obj
 from vacate.crds.definition import definition
 from vacate.install.manifests.policies import policies
@@ -76,11 +77,14 @@ def test_a_time_to_come_is_shown_as_text() -> None:
     assert columns["Age"] == "date"
 
 
-def test_the_right_to_delete_the_pod_is_asked_for_without_the_webhook() -> None:
-    (policy,) = [one for one in policies() if "right-to-delete" in one["metadata"]["name"] and
+@pytest.mark.parametrize(
+    ("name", "kind"), [(RIGHT_TO_DELETE, EVICTIONREQUESTS), (EVACUATION_RIGHT_TO_DELETE, EVACUATIONS)]
+)
+def test_the_right_to_delete_the_pod_is_asked_for_without_the_webhook(name: str, kind: Kind) -> None:
+    (policy,) = [one for one in policies() if one["metadata"]["name"] == name and
                  one["kind"] == "ValidatingAdmissionPolicy"]  # fmt: skip
     (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
-    assert (rule["apiGroups"], rule["resources"]) == ([KIND.group], [KIND.plural])
+    assert (rule["apiGroups"], rule["resources"]) == ([kind.group], [kind.plural])
     assert rule["operations"] == ["CREATE", "UPDATE", "DELETE"]
     assert policy["spec"]["failurePolicy"] == "Fail"
     (validation,) = policy["spec"]["validations"]

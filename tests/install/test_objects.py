@@ -92,14 +92,15 @@ def test_whatever_was_installed_can_be_removed_and_webhooks_go_first(settings: S
 
 def test_only_writes_of_requests_fail_closed() -> None:
     closed = {name for name, hook in hooks().items() if hook["failurePolicy"] == "Fail"}
+    kinds = ("evictionrequests", "evacuations")
     assert closed == {
-        "evictionrequests.mutate.vacate.dev",
-        "evictionrequests.validate.vacate.dev",
-        "deletion.evictionrequests.validate.vacate.dev",
+        f"{hook}.vacate.dev"
+        for kind in kinds
+        for hook in (f"{kind}.mutate", f"{kind}.validate", f"deletion.{kind}.validate")
     }
     for name in closed:
-        resources = [rule["resources"] for rule in hooks()[name]["rules"]]
-        assert resources == [["evictionrequests"]]
+        (resources,) = [rule["resources"] for rule in hooks()[name]["rules"]]
+        assert resources in [[kind] for kind in kinds]
 
 
 def test_failure_policies_can_be_chosen() -> None:

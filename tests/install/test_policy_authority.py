@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import OWN_CONDITIONS
 from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
+from vacate.eviction.dialects.evacuation.translation import evacuation_path
 from vacate.install.manifests.policies import policies
 from vacate.install.settings import Settings
 
 pytestmark = pytest.mark.unit
 
 
-def spec(settings: Settings | None = None) -> Obj:
+def spec(settings: Settings | None = None, name: str = STATUS_AUTHORITY) -> Obj:
     (policy,) = [
         one["spec"]
         for one in policies(settings)
-        if one["kind"] == "ValidatingAdmissionPolicy" and one["metadata"]["name"].endswith("authority")
+        if one["kind"] == "ValidatingAdmissionPolicy" and one["metadata"]["name"] == name
     ]
     return dict(policy)
 
@@ -45,3 +47,17 @@ def test_accounts_are_in_it_where_interceptors_are_bound() -> None:
     reports = bound["validations"][-2]["expression"]
     assert all(f"object.?status.?{field} == " in reports for field in REPORTED_FIELDS)
     assert len(spec()["validations"]) == len(bound["validations"]) - 2
+
+
+def test_that_of_evacuations_speaks_of_the_same_in_its_own_names() -> None:
+    accounts = {"a.example.com": ("system:serviceaccount:shop:a",)}
+    bound = spec(Settings(interceptor_accounts=accounts), EVACUATION_STATUS_AUTHORITY)
+    told = [one["message"] for one in bound["validations"]]
+    for field in CONTROLLER_FIELDS:
+        assert any(one.startswith(f"{evacuation_path(f'status.{field}')}: ") for one in told)
+    reports = bound["validations"][-2]["expression"]
+    for field in REPORTED_FIELDS:
+        name = evacuation_path(f"status.{field}").removeprefix("status.")
+        assert f"object.?status.?{name} == " in reports
+    assert bound["matchConstraints"]["resourceRules"][0]["resources"] == ["evacuations/status"]
+    assert not [one for one in told if "nterceptor " in one or "request" in one]

@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from support import arms_objects as make
 from support.arms import Obj
 from support.arms_kube import KubeArm
-from vacate.api.kinds import CLUSTERROLEBINDINGS
-from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import CLUSTERROLEBINDINGS, Kind
 from vacate.api.objectnames import REQUESTER
+from vacate.crds.definition import defined_kind
 from vacate.install.manifests.roles import user_roles
 from vacate.install.objectkinds import path_of
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-HERE = f"{DEFINITIONS}/{KIND.resource}"
 
 
 @contextlib.asynccontextmanager
@@ -24,15 +23,15 @@ async def installed(arm: KubeArm, definition: Obj, others: Sequence[Obj] = ()) -
     """The definition and perhaps more; all of it goes at the end, and requests with it."""
     try:
         (await arm.call("POST", DEFINITIONS, body=definition)).ok(201)
-        await until(lambda: _served(arm))
+        await until(lambda: _served(arm, defined_kind(definition)))
         for obj in others:
             (await arm.call("POST", path_of(obj, collection=True), body=obj)).ok(201)
         yield
     finally:
         for obj in reversed(others):
             await arm.call("DELETE", path_of(obj))
-        await arm.call("DELETE", HERE)
-        await until(lambda: _gone(arm))
+        await arm.call("DELETE", path_of(definition))
+        await until(lambda: _gone(arm, definition))
 
 
 def asking(user: str) -> list[Obj]:
@@ -50,12 +49,13 @@ async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> 
             await asyncio.sleep(0.05)
 
 
-async def _gone(arm: KubeArm) -> bool:
-    return (await arm.call("GET", HERE)).code == 404
+async def _gone(arm: KubeArm, definition: Obj) -> bool:
+    return (await arm.call("GET", path_of(definition))).code == 404
 
 
-async def _served(arm: KubeArm) -> bool:
+async def _served(arm: KubeArm, kind: Kind) -> bool:
     """Established, and known to the part of the server that answers."""
-    found = (await arm.call("GET", HERE)).ok().get("status", {}).get("conditions") or []
-    established = any(one["type"] == "Established" and one["status"] == "True" for one in found)
-    return established and not (await arm.call("GET", KIND.collection_path("default"))).failed
+    found = await arm.call("GET", f"{DEFINITIONS}/{kind.resource}")
+    conditions = found.ok().get("status", {}).get("conditions") or []
+    established = any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+    return established and not (await arm.call("GET", kind.collection_path("default"))).failed

@@ -73,7 +73,5 @@ class Declaration:
     strategy: type[KindStrategy]
     rules: tuple[CelRule, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
-    # Whether installations define it; otherwise the embedded server alone serves it.
-    installed: bool = True
     # What a CRD may say about metadata.name; rules can see the name only if it is described here.
     name_schema: Mapping[str, Any] = field(default_factory=dict)

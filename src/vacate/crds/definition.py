@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from vacate.api.kinds import Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS, EVICTIONREQUEST
 from vacate.crds.declaration import Declaration
+from vacate.crds.evacuation import celrules as evacuation_rules
 from vacate.crds.evictionrequest.celrules import add_rules
 from vacate.crds.schema import structural_schema
+
+_RULES_OF_SETTINGS: Mapping[Kind, Callable[[Obj, Sequence[str]], None]] = {
+    EVICTIONREQUESTS: add_rules,
+    EVACUATIONS: evacuation_rules.add_rules,
+}
+"""Kinds whose rules in CEL depend on settings of the installation."""
 
 
 def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaration = EVICTIONREQUEST) -> Obj:
@@ -39,8 +46,8 @@ def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaratio
 
 
 def definitions(allowed_interceptors: Sequence[str] = ()) -> list[Obj]:
-    """The definitions of the kinds that an installation has."""
-    return [definition(allowed_interceptors, one) for one in DECLARATIONS if one.installed]
+    """The definitions of all kinds of Vacate's own, also of those whose feature gates are closed."""
+    return [definition(allowed_interceptors, one) for one in DECLARATIONS]
 
 
 def definition_for(kind: Kind) -> Obj:
@@ -61,8 +68,8 @@ def _version(declaration: Declaration, allowed_interceptors: Sequence[str]) -> O
         "type": "object",
         "properties": {"name": dict(declaration.name_schema)},
     }
-    if declaration is EVICTIONREQUEST:
-        add_rules(schema, allowed_interceptors)
+    if declaration.kind in _RULES_OF_SETTINGS:
+        _RULES_OF_SETTINGS[declaration.kind](schema, allowed_interceptors)
     for rule in declaration.rules:
         _place(schema, rule.at).setdefault("x-kubernetes-validations", []).append(rule.definition())
     return {

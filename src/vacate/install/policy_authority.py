@@ -11,11 +11,8 @@ from collections.abc import Mapping, Sequence
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
 from vacate.crds.cel import listed, text
-from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS
+from vacate.crds.celfields import CelFields
 
-_OWN = "written by the eviction request controller only"
-_BOUND = "the active interceptor is bound to other accounts, which alone may report for it"
-_POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
 # To the second: clients that know times as Kubernetes does cut them down to that.
 _SAME_CONDITION = (
     "a.type == b.type && a.status == b.status && a.?reason == b.?reason && a.?message == b.?message"
@@ -29,7 +26,7 @@ def others_only(controllers: Sequence[str]) -> list[Obj]:
     return [{"name": "not-the-controller", "expression": expression}]
 
 
-def variables(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
+def variables(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> list[Obj]:
     """What the validations speak of."""
     made = {
         "own": listed(OWN_CONDITIONS),
@@ -38,60 +35,69 @@ def variables(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
     }
     if accounts:
         bound = ", ".join(f"{text(name)}: {listed(users)}" for name, users in accounts.items())
-        made["active"] = "oldObject.?status.?activeInterceptorName.orValue('')"
+        made["active"] = f"oldObject.?status.?{fields.active}.orValue('')"
         made["accounts"] = f"{{{bound}}}"
     return [{"name": name, "expression": expression} for name, expression in made.items()]
 
 
-def validations(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
+def validations(accounts: Mapping[str, Sequence[str]], fields: CelFields) -> list[Obj]:
     """What a writer other than the controller must leave as it is."""
+    own = f"written by the {_controller(fields)} only"
     found = [
-        _validation(f"{_status('object', field)} == {_status('oldObject', field)}", f"status.{field}: {_OWN}")
-        for field in CONTROLLER_FIELDS
+        _validation(f"{_status('object', field)} == {_status('oldObject', field)}", f"status.{field}: {own}")
+        for field in (fields.active, fields.refusals)
     ]
-    found.append(_conditions())
-    found.append(_no_fall_back())
-    return [*found, *(_bound() if accounts else [])]
+    found.append(_conditions(own))
+    found.append(_no_fall_back(fields))
+    return [*found, *(_bound(fields) if accounts else [])]
+
+
+def _controller(fields: CelFields) -> str:
+    return f"{'eviction ' if fields.request == 'request' else ''}{fields.request} controller"
 
 
 def _status(owner: str, field: str) -> str:
     return f"{owner}.?status.?{field}"
 
 
-def _conditions() -> Obj:
+def _conditions(own: str) -> Obj:
     same = f"variables.after.all(a, variables.before.exists(b, {_SAME_CONDITION}))"
-    message = f"status.conditions: the types {', '.join(OWN_CONDITIONS)} are {_OWN}, and stay in the list"
+    message = f"status.conditions: the types {', '.join(OWN_CONDITIONS)} are {own}, and stay in the list"
     return _validation(f"size(variables.after) == size(variables.before) && {same}", message)
 
 
-def _no_fall_back() -> Obj:
+def _no_fall_back(fields: CelFields) -> Obj:
     """Not in the definition: the controller must be able to set back a heartbeat from the future."""
-    new, old = (f"{owner}.status.{_HEARTBEAT}" for owner in ("object", "oldObject"))
-    there = " || ".join(f"!{_status(owner, _HEARTBEAT)}.hasValue()" for owner in ("object", "oldObject"))
+    beat, owners = fields.heartbeat, ("object", "oldObject")
+    new, old = (f"{owner}.status.{beat}" for owner in owners)
+    there = " || ".join(f"!{_status(owner, beat)}.hasValue()" for owner in owners)
     holds = f"{there} || timestamp({new}) >= timestamp({old}) - duration('10s')"
-    return _validation(holds, f"status.{_HEARTBEAT}: may not fall back by more than 10 seconds", "Invalid")
+    return _validation(holds, f"status.{beat}: may not fall back by more than 10 seconds", "Invalid")
 
 
-def _bound() -> list[Obj]:
+def _bound(fields: CelFields) -> list[Obj]:
     """Reports for a bound interceptor come from its accounts; allowing cancellation is open to all."""
+    bound = f"the active {fields.interceptor} is bound to other accounts, which alone may report for it"
+    reported = (fields.completed, fields.expected_finish, fields.heartbeat, "message", "conditions")
     unchanged = " && ".join(
-        f"{_status('object', field)} == {_status('oldObject', field)}" for field in REPORTED_FIELDS
+        f"{_status('object', field)} == {_status('oldObject', field)}" for field in reported
     )
     forbids, forbade = (
-        f"{_status(owner, _POLICY)}.orValue('') == '{FORBID}'" for owner in ("object", "oldObject")
+        f"{_status(owner, fields.policy)}.orValue('') == '{FORBID}'" for owner in ("object", "oldObject")
     )
     by_them = (
         "variables.active in variables.accounts"
         " && request.userInfo.username in variables.accounts[variables.active]"
     )
     unbound = "!(variables.active in variables.accounts)"
-    names = "variables.accounts.exists(n, oldObject.?spec.?interceptors.orValue([]).exists(i, i.name == n))"
+    listed_ones = f"oldObject.?spec.?{fields.interceptors}.orValue([])"
+    names = f"variables.accounts.exists(n, {listed_ones}.exists(i, i.{fields.name} == n))"
     return [
-        _validation(f"{unbound} || ({by_them}) || ({unchanged})", f"status: {_BOUND}"),
+        _validation(f"{unbound} || ({by_them}) || ({unchanged})", f"status: {bound}"),
         _validation(
             f"!({forbids}) || {forbade} || ({by_them})"
             f" || ({unbound} && (variables.active != '' || !{names}))",
-            f"status.{_POLICY}: {_BOUND}",
+            f"status.{fields.policy}: {bound}",
         ),
     ]
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from vacate.admission.context import Context
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority
-from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
 from vacate.errors import ApiError, BadRequest
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
-from vacate.webhook import evictionrequests, pods
+from vacate.webhook import pods
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.evacuations import EVACUATION_REVIEWS
+from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
 from vacate.webhook.lookups import LookupResults, Question, Unanswered
 
 
@@ -49,8 +51,10 @@ class Path:
     answer_seconds: float = math.inf  # where the API server gives up sooner than for the others
 
 
-MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.mutate(ask, ctx))
-VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: evictionrequests.validate(ask, ctx))
+MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: EVICTION_REQUEST_REVIEWS.mutate(ask, ctx))
+VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: EVICTION_REQUEST_REVIEWS.validate(ask, ctx))
+MUTATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.mutate(ask, ctx))
+VALIDATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.validate(ask, ctx))
 MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 # What this one answers needs more than lookups: `EvictionBridge` does it.
@@ -59,6 +63,8 @@ EVICTIONS = Path(PODS, lambda _ask, _ctx, _terms: ALLOWED, answer_seconds=1.7)
 PATHS: Mapping[str, Path] = {
     "/mutate/evictionrequests": MUTATE_REQUESTS,
     "/validate/evictionrequests": VALIDATE_REQUESTS,
+    "/mutate/evacuations": MUTATE_EVACUATIONS,
+    "/validate/evacuations": VALIDATE_EVACUATIONS,
     "/mutate/pods": MUTATE_PODS,
     "/validate/pods": VALIDATE_PODS,
     "/validate/evictions": EVICTIONS,

@@ -59,7 +59,7 @@ def _digest(request: AdmissionRequest, obj: Obj) -> bytes:
     )
     user = request.user_info
     asked = [
-        user.username, user.uid, user.groups, user.extra, request.namespace, request.sub_resource, kept,
-        obj.get("spec"),
+        user.username, user.uid, user.groups, user.extra, request.namespace, request.sub_resource,
+        request.resource.group, kept, obj.get("spec"),
     ]  # fmt: skip
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()

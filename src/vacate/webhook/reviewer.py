@@ -14,7 +14,9 @@ from vacate.webhook.evictionbridge import EvictionBridge
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
 from vacate.webhook.paths import (
     EVICTIONS,
+    MUTATE_EVACUATIONS,
     MUTATE_REQUESTS,
+    VALIDATE_EVACUATIONS,
     VALIDATE_REQUESTS,
     Path,
     WebhookConfig,
@@ -36,10 +38,10 @@ class Reviewer:
         """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
         if path is EVICTIONS:
             return await self._evicted(request, terms)
-        if path is VALIDATE_REQUESTS and self._memory.recalls(request):
+        if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._memory.recalls(request):
             return ALLOWED
         verdict = await self._judged(path, request, terms)
-        if path is MUTATE_REQUESTS:
+        if path in (MUTATE_REQUESTS, MUTATE_EVACUATIONS):
             self._memory.note(request, verdict)
         return verdict
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
-from vacate.crds.catalogue import declaration_of
 from vacate.features import FeatureGates
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
@@ -73,6 +72,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} delete", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+            rule("get", "apps", "daemonsets"),
+            rule("get", CORE, "nodes"),
         ),
     ),
     ControllerDescriptor(
@@ -138,17 +139,6 @@ def enabled(gates: FeatureGates) -> tuple[ControllerDescriptor, ...]:
     return tuple(one for one in CONTROLLERS if one.is_enabled(gates))
 
 
-def _is_installed(kind: Kind) -> bool:
-    declared = declaration_of(kind)
-    return declared is None or declared.installed
-
-
-INSTALLED: Sequence[ControllerDescriptor] = tuple(
-    one for one in CONTROLLERS if all(map(_is_installed, one.kinds))
-)
-"""The controllers whose kinds an installation defines."""
-
-
-def rules(controllers: Sequence[ControllerDescriptor] = INSTALLED) -> tuple[Rule, ...]:
+def rules(controllers: Sequence[ControllerDescriptor] = CONTROLLERS) -> tuple[Rule, ...]:
     """All rights that these controllers need together, each once, in the order of the list."""
     return tuple(dict.fromkeys([*(one for row in controllers for one in row.rules), EVENTS]))

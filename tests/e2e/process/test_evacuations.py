@@ -76,7 +76,8 @@ def test_output_of_evict_is_for_eviction_requests(town: Town) -> None:
     assert "kubectl get evacuations -o json" in refused.err
 
 
-def test_an_installation_refuses_the_gate(town: Town) -> None:
-    refused = town.vacate("install", "--print", "--feature-gates", "EvacuationAPI=true")
-    assert refused.code == 2
-    assert "EvacuationAPI=true is for the embedded cluster" in refused.err
+def test_an_installation_hands_the_gate_to_manager_and_webhook(town: Town) -> None:
+    printed = town.vacate("install", "--print", "--feature-gates", "EvacuationAPI=true")
+    assert printed.code == 0
+    assert printed.out.count("- --feature-gates=EvacuationAPI=true") == 2
+    assert "name: evacuations.evacuation.coordination.k8s.io" in printed.out

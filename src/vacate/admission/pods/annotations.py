@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from vacate.admission.context import Context
-from vacate.admission.pods.interceptors import GATE
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.objects import Obj
 from vacate.eviction.registration import annotation_errors, annotations_of, registered_names, registering
+
+GATES = ("EvictionRequestAPI", "EvacuationAPI")
+"""The APIs that read them: both read those of either prefix."""
 
 _HERE = "metadata.annotations[*/priority_*]"
 
@@ -32,7 +34,7 @@ RULES = table(
 def registration_errors(pod: Obj, before: Obj | None, ctx: Context) -> list[FieldError]:
     """Faults of a pod's annotations, where they are new: older ones do not stand in the way of an update."""
     now = registering(annotations_of(pod))
-    if not now or not ctx.gates.enabled(GATE):
+    if not now or not any(map(ctx.gates.enabled, GATES)):
         return []
     if before is not None and registering(annotations_of(before)) == now:
         return []

@@ -20,9 +20,9 @@ UNREADABLE = "Unreadable"
 _MISFITS = (ValueError, OverflowError)
 
 
-def decodes(obj: Any) -> bool:
+def decodes(obj: Any, shape: type = EvictionRequest) -> bool:
     """Whether the whole request can be decoded."""
-    return _fits(obj, EvictionRequest)
+    return _fits(obj, shape)
 
 
 def readable_part(obj: Obj) -> EvictionRequest:
@@ -38,11 +38,11 @@ def readable_part(obj: Obj) -> EvictionRequest:
         return msgspec.convert(kept, EvictionRequest)
 
 
-def readable_status(status: Any) -> Obj:
+def readable_status(status: Any, shape: type = EvictionRequestStatus) -> Obj:
     """The fields of a status that can be decoded, as they are; of the conditions each that can be."""
     if not isinstance(status, dict):
         return {}
-    kept = {key: value for key, value in status.items() if _fits({key: value}, EvictionRequestStatus)}
+    kept = {key: value for key, value in status.items() if _fits({key: value}, shape)}
     conditions = status.get("conditions")
     if "conditions" not in kept and isinstance(conditions, list):
         kept["conditions"] = [one for one in conditions if _fits(one, RequestCondition)]

@@ -159,7 +159,7 @@ _OPTIONS = (
     click.option("--manager/--no-manager", "deploy_manager", default=True, show_default=True,
                  help="Run the manager in the cluster."),
     click.option("--crds/--no-crds", "definitions", default=True, show_default=True,
-                 help="Install the definition of EvictionRequests."),
+                 help="Install the definitions of EvictionRequests, Evacuations and NodeMaintenances."),
     click.option("--monitoring", is_flag=True,
                  help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
 )  # fmt: skip
@@ -202,11 +202,7 @@ def settings_of(
     """The settings that were asked for; a ConfigError says which option cannot be used."""
     if bridge_namespaces and not eviction_bridge:
         raise click.UsageError("--bridge-namespaces: has no meaning without --eviction-bridge; give it too")
-    if parse_feature_gates(feature_gates).enabled("EvacuationAPI"):
-        raise click.UsageError(
-            "--feature-gates: EvacuationAPI=true is for the embedded cluster (vacate up): "
-            "an installation does not serve Evacuations yet"
-        )
+    parse_feature_gates(feature_gates)
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
     if client_names and client_ca is None:

@@ -30,5 +30,14 @@ EVACUATION = Declaration(
     struct=Evacuation,
     columns=_COLUMNS,
     strategy=EvacuationStrategy,
-    installed=False,
+    # Its rules in CEL depend on settings of the installation: `vacate.crds.evacuation.celrules`.
+    annotations={
+        "api-approved.kubernetes.io": "unapproved, the kind of KEP-4563 as it was first proposed, in a group "
+        "of its own"
+    },
+    name_schema={
+        "type": "string",
+        "description": "The UID of the pod, a hyphen, and the first 150 characters of the pod's name.",
+        "maxLength": 253,
+    },
 )

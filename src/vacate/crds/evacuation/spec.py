@@ -51,12 +51,13 @@ def merged_evacuators(obj: Obj, registration: Registration) -> list[Obj]:
             made[one.name]["role"] = one.role
     given = mapping(obj.get("spec")).get("evacuators")
     others = [one for one in maps(given) if text(one.get("evacuatorClass")) not in made]
-    return sorted([*made.values(), *others], key=_turn)
+    return sorted([*made.values(), *others], key=_turn, reverse=True)
 
 
 def _turn(one: Obj) -> tuple[int, str]:
+    """The first of the list has the first turn, as the dialect reads it."""
     priority = one.get("priority")
-    return -(priority if type(priority) is int else 0), text(one.get("evacuatorClass"))
+    return priority if type(priority) is int else 0, text(one.get("evacuatorClass"))
 
 
 def _name_errors(obj: Obj) -> list[FieldError]:

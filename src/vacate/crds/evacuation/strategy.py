@@ -18,9 +18,10 @@ from vacate.crds.evictionrequest.strategy import ignored_registration, set_annot
 from vacate.crds.evictionrequest.target import live_pod, named_pod, require_right_to_delete
 from vacate.crds.schema import structure
 from vacate.crds.strategy import DeclaredStrategy
+from vacate.eviction.dialects.evacuation.dialect import ENDINGS
 from vacate.eviction.dialects.evacuation.translation import (
-    STATUS_FIELDS,
     evacuation_path,
+    evacuation_text,
     record_object,
     record_path,
 )
@@ -71,7 +72,7 @@ class EvacuationStrategy(DeclaredStrategy):
         """The status by its schema, and then the step as that of a record."""
         schema = structure(self.kind).status_errors(new.get("status"))
         known = [replace(one, path=record_path(one.path)) for one in schema]
-        found = status.status_errors(record_object(new), record_object(old), known, ctx)
+        found = status.status_errors(record_object(new), record_object(old), known, ctx, ENDINGS)
         return [*step, *map(_as_evacuation, found)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
@@ -96,8 +97,5 @@ def registration_of(pod: Obj | None, ctx: Context) -> Registration:
 
 
 def _as_evacuation(one: FieldError) -> FieldError:
-    """The error with the names of an Evacuation's fields."""
-    detail = one.detail
-    for ours, theirs in STATUS_FIELDS.items():
-        detail = detail.replace(ours, theirs)
-    return replace(one, path=evacuation_path(one.path), detail=detail)
+    """The error in the words of this API."""
+    return replace(one, path=evacuation_path(one.path), detail=evacuation_text(one.detail))

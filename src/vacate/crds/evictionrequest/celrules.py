@@ -6,7 +6,7 @@ of the metadata only the name, and does not run when an object is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ALLOW, FORBID, MAX_CONDITIONS, OWN_CONDITIONS
@@ -22,6 +22,8 @@ from vacate.crds.cel import (
     some_condition,
     value,
 )
+from vacate.crds.celfields import EVICTION_REQUEST_FIELDS as FIELDS
+from vacate.crds.celfields import CelFields
 from vacate.crds.evictionrequest.celturns import turn_rules, turn_status_rules
 from vacate.eviction.model import Ending
 from vacate.eviction.registration import ALLOWED_KUBERNETES_NAMES, RESERVED
@@ -38,48 +40,72 @@ _QUALIFIED = (
 _REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 _FREE_CONDITIONS = MAX_CONDITIONS - len(OWN_CONDITIONS)
 _CANCELLED = f"c.type == 'Complete' && c.reason == '{Ending.CANCELLED}'"
-_POLICY, _HEARTBEAT = "evictionRequestCancellationPolicy", "heartbeatTime"
+_POLICY = FIELDS.policy
 _EVICTION = "podEvictionStatus"
-_KEPT = "field is immutable"
+KEPT = "field is immutable"
 
-_FIXED = rule("self == oldSelf", _KEPT)
-_IS_SUBDOMAIN = rule(f"self.matches('{_SUBDOMAIN}')", _SUBDOMAIN_MESSAGE)
-_FIELD_RULES = {
-    "spec.type": _FIXED,
-    "spec.target": _FIXED,
-    "spec.heartbeatDeadlineSeconds": _FIXED,
-    "spec.requesters[].name": _IS_SUBDOMAIN,
-    "spec.interceptors[].name": _IS_SUBDOMAIN,
-    f"status.{_EVICTION}.failedAPIEvictionCounter": rule("self >= oldSelf", "may only grow"),
+FIXED = rule("self == oldSelf", KEPT)
+IS_SUBDOMAIN = rule(f"self.matches('{_SUBDOMAIN}')", _SUBDOMAIN_MESSAGE)
+ONLY_GROWS = rule("self >= oldSelf", "may only grow")
+CONDITION_FIELDS: Mapping[str, Obj] = {
     "status.conditions[].type": rule(f"self.matches('{_QUALIFIED}')", "must be a qualified name"),
     "status.conditions[].reason": rule(f"self.matches('{_REASON}')", "must be a word in CamelCase"),
+}
+_FIELD_RULES: Mapping[str, Obj] = {
+    "spec.type": FIXED,
+    "spec.target": FIXED,
+    "spec.heartbeatDeadlineSeconds": FIXED,
+    "spec.requesters[].name": IS_SUBDOMAIN,
+    "spec.interceptors[].name": IS_SUBDOMAIN,
+    f"status.{_EVICTION}.failedAPIEvictionCounter": ONLY_GROWS,
+    **CONDITION_FIELDS,
 }
 """What a field alone shows: nothing here has to see that it is cleared."""
 
 
 def add_rules(schema: Obj, allowed_interceptors: Sequence[str] = ()) -> None:
     """Write the rules into a schema of EvictionRequests."""
-    schema["x-kubernetes-validations"] = [
-        *_creation_rules(allowed_interceptors),
-        *_whole_rules(),
-        *turn_rules(),
-    ]
-    _field(schema, "status")["x-kubernetes-validations"] = [*_status_rules(), *turn_status_rules()]
-    for place, one in _FIELD_RULES.items():
-        _field(schema, place)["x-kubernetes-validations"] = [one]
-    _field(schema, "status.conditions[]")["x-kubernetes-validations"] = _condition_rules()
+    root = [*_creation_rules(allowed_interceptors), *_whole_rules(), *turn_rules(FIELDS)]
+    status = [*status_rules(FIELDS, (FIELDS.heartbeat, _EVICTION)), *turn_status_rules(FIELDS)]
+    place_rules(
+        schema,
+        {
+            "": root,
+            "status": status,
+            "status.conditions[]": condition_rules(Ending),
+            **{place: [one] for place, one in _FIELD_RULES.items()},
+        },
+    )
+
+
+def place_rules(schema: Obj, rules: Mapping[str, list[Obj]]) -> None:
+    """Write rules into a schema, each at its place."""
+    for place, some in rules.items():
+        _field(schema, place)["x-kubernetes-validations"] = some
 
 
 def _field(schema: Obj, path: str) -> Obj:
-    for step in path.split("."):
+    for step in path.split(".") if path else ():
         schema = schema["properties"][step.removesuffix("[]")]
         schema = schema["items"] if step.endswith("[]") else schema
     return schema
 
 
-def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
+def reserved_rule(fields: CelFields, allowed_interceptors: Sequence[str]) -> Obj:
+    """Names below k8s.io are not for everyone to take."""
     allowed = listed([*ALLOWED_KUBERNETES_NAMES, *allowed_interceptors])
-    reserved = f"one.name.matches('(^|[.])k8s[.]io$') && !(one.name in {allowed})"
+    name, entries = fields.name, f"self.spec.{fields.interceptors}"
+    reserved = f"one.{name}.matches('(^|[.])k8s[.]io$') && !(one.{name} in {allowed})"
+    return rule(
+        f"oldSelf.hasValue() || !has({entries}) || !{entries}.exists(one, {reserved})",
+        RESERVED,
+        path=f".spec.{fields.interceptors}",
+        reason=FORBIDDEN,
+        created=True,
+    )
+
+
+def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
     return [
         rule(
             "self.metadata.name == self.spec.target.podRef.uid",
@@ -93,14 +119,7 @@ def _creation_rules(allowed_interceptors: Sequence[str]) -> list[Obj]:
             reason=REQUIRED,
             created=True,
         ),
-        rule(
-            "oldSelf.hasValue() || !has(self.spec.interceptors)"
-            f" || !self.spec.interceptors.exists(one, {reserved})",
-            RESERVED,
-            path=".spec.interceptors",
-            reason=FORBIDDEN,
-            created=True,
-        ),
+        reserved_rule(FIELDS, allowed_interceptors),
     ]
 
 
@@ -113,7 +132,7 @@ def _whole_rules() -> list[Obj]:
     return [
         rule(
             f"{names('self', 'interceptors')} == {names('oldSelf', 'interceptors')}",
-            _KEPT,
+            KEPT,
             path=".spec.interceptors",
         ),
         rule(
@@ -141,11 +160,12 @@ def _whole_rules() -> list[Obj]:
     ]
 
 
-def _status_rules() -> list[Obj]:
+def status_rules(fields: CelFields, kept: Iterable[str]) -> list[Obj]:
+    """Rules that need nothing but the status; `kept` are fields that are never unset again."""
     return [
         rule(
             any_of(f"!{complete('oldSelf')}", "self == oldSelf"),
-            "may not change once the request is complete",
+            f"may not change once the {fields.request} is complete",
             reason=FORBIDDEN,
         ),
         *(
@@ -155,14 +175,14 @@ def _status_rules() -> list[Obj]:
                 path=f".{field}",
                 reason=REQUIRED,
             )
-            for field in (_HEARTBEAT, _EVICTION)
+            for field in kept
         ),
         rule(
             any_of(
-                f"{value('self', _POLICY, repr(ALLOW))} != '{FORBID}'",
+                f"{value('self', fields.policy, repr(ALLOW))} != '{FORBID}'",
                 f"!({some_condition('self', _CANCELLED)})",
             ),
-            f"the request cannot be cancelled while status.{_POLICY} is {FORBID}",
+            f"the {fields.request} cannot be cancelled while status.{fields.policy} is {FORBID}",
             path=".conditions",
             reason=FORBIDDEN,
         ),
@@ -179,8 +199,9 @@ def _status_rules() -> list[Obj]:
     ]
 
 
-def _condition_rules() -> list[Obj]:
-    endings = sorted(ending.value for ending in Ending)
+def condition_rules(possible: Iterable[Ending]) -> list[Obj]:
+    """What the condition Complete may say: one of these endings."""
+    endings = sorted(ending.value for ending in possible)
     supported = ", ".join(f'"{one}"' for one in endings)
     return [
         rule(

@@ -89,8 +89,17 @@ def is_complete(obj: Obj) -> bool:
     )
 
 
-def status_errors(new: Obj, old: Obj, schema_errors: Sequence[FieldError], ctx: Context) -> list[FieldError]:
-    """Faults of the status as such, and of the step to it where the status can be read."""
+def status_errors(
+    new: Obj,
+    old: Obj,
+    schema_errors: Sequence[FieldError],
+    ctx: Context,
+    endings: Sequence[Ending] = tuple(Ending),
+) -> list[FieldError]:
+    """Faults of the status as such, and of the step to it where the status can be read.
+
+    `endings` are those that the API knows.
+    """
     if is_complete(old):
         if same(new.get("status"), old.get("status")):
             return []
@@ -105,6 +114,8 @@ def status_errors(new: Obj, old: Obj, schema_errors: Sequence[FieldError], ctx: 
     foreign = authority_errors(new, old, ctx)
     # Of what is the controller's nothing more is told than that; whoever writes a bit of it cannot be right.
     told = {field_error.path for field_error in foreign}
+    if not foreign:
+        found += [one for one in _ending_errors(after, endings) if not _under(one.path, told)]
     for check in _OTHERS_STEPS if foreign else _STEPS:
         found += [field_error for field_error in check(new, old, ctx) if not _under(field_error.path, told)]
     return [*(one for one in found if not _under(one.path, told)), *foreign]
@@ -148,13 +159,19 @@ def _completion_errors(one: Obj, path: str, status: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     if one.get("status") in ("False", "Unknown"):
         found.append(not_supported(f"{path}.status", one["status"], ("True",)))
-    if one.get("reason") and one["reason"] not in [ending.value for ending in Ending]:
-        known = sorted(ending.value for ending in Ending)
-        found.append(not_supported(f"{path}.reason", one["reason"], known))
     if one.get("reason") == Ending.CANCELLED and status.get(_POLICY) == FORBID:
         detail = f"the request cannot be cancelled while status.{_POLICY} is Forbid"
         found.append(forbidden(f"{path}.reason", detail))
     return found
+
+
+def _ending_errors(status: Obj, endings: Sequence[Ending]) -> list[FieldError]:
+    known = sorted(ending.value for ending in endings)
+    return [
+        not_supported(f"status.conditions[{index}].reason", one["reason"], known)
+        for index, one in enumerate(maps(status.get("conditions")))
+        if one.get("type") == COMPLETE and one.get("reason") and one["reason"] not in known
+    ]
 
 
 def _target_errors(one: Obj, path: str, old: Obj, ctx: Context) -> list[FieldError]:

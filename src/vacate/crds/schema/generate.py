@@ -47,8 +47,11 @@ def structural_schema(kind: Kind) -> Obj:
     struct = STRUCTS[kind]
     made = _of_struct(struct)
     made["properties"] = {**_IDENTITY, **made["properties"]}
-    # What is not said is filled in, so that defaults below it are seen from the beginning.
-    made["properties"]["status"]["default"] = {}
+    # What is not said is filled in, so that defaults below it are seen from the beginning. API servers want
+    # a default to be valid as it stands: what is required in it must be there.
+    status = made["properties"]["status"]
+    needed = status.get("required", [])
+    status["default"] = {name: status["properties"][name]["default"] for name in needed}
     made["description"] = _sentence(struct)
     return made
 

@@ -1,6 +1,6 @@
 """Taking an installation out of a cluster: what could stand in somebody's way first, what people made never.
 
-EvictionRequests stay, and with them their definition, unless the definition is asked for by name.
+EvictionRequests and Evacuations stay, and with them their definitions, unless these are asked for by name.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from vacate.api.kinds import EVICTIONREQUESTS, LEASES, NAMESPACES, NODEMAINTENANCES, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NAMESPACES, NODEMAINTENANCES, Kind
 from vacate.api.objectnames import CA_SECRET, MANAGER, TLS_SECRET
 from vacate.api.objects import Obj
 from vacate.client.client import Client
@@ -16,6 +16,7 @@ from vacate.clock import Clock
 from vacate.crds.definition import defined_kind, definition_for
 from vacate.entropy import Entropy
 from vacate.errors import Forbidden, NotFound
+from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.install.apply.installer import made_for_vacate
 from vacate.install.apply.inventory import Notes, inventory
 from vacate.install.apply.lock import alone, forget_lock
@@ -85,6 +86,8 @@ class Uninstaller:
             self._tell(f"{shown(obj)} kept, with {count}; --crds removes them as well")
             return
         self._tell(f"{shown(obj)} goes, with {count}")
+        if kind == EVACUATIONS:
+            await self._release_evacuations()
         await self._delete(obj)
 
         async def gone() -> bool:
@@ -92,6 +95,18 @@ class Uninstaller:
 
         waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.kind}s"
         await wait_until(gone, self._clock, waiting)
+
+    async def _release_evacuations(self) -> None:
+        """Take away the instigators' finalizers, as the controller would: they would hold the definition."""
+        for one in (await self._client.list(EVACUATIONS)).items:
+            meta = one["metadata"]
+            finalizers = meta.get("finalizers", [])
+            kept = other_finalizers(finalizers)
+            if kept == finalizers:
+                continue
+            with contextlib.suppress(NotFound):
+                change = {"metadata": {"finalizers": kept, "uid": meta["uid"]}}
+                await self._client.patch(EVACUATIONS, meta["name"], change, meta["namespace"])
 
     async def _maintenances(self) -> None:
         """Call off all drains while the manager is there to undo them: later their finalizers would stay."""
@@ -120,10 +135,12 @@ class Uninstaller:
             return
         if not made_for_vacate(found):
             self._tell(f"{shown(obj)} kept: it was not made for Vacate")
-        elif count := await self._objects(EVICTIONREQUESTS, obj["metadata"]["name"]):
-            self._tell(f"{shown(obj)} kept, with {_counted(count, EVICTIONREQUESTS)}")
-        else:
-            await self._delete(obj)
+            return
+        for kind in (EVICTIONREQUESTS, EVACUATIONS):
+            if count := await self._objects(kind, obj["metadata"]["name"]):
+                self._tell(f"{shown(obj)} kept, with {_counted(count, kind)}")
+                return
+        await self._delete(obj)
 
     async def _delete(self, obj: Obj) -> None:
         try:

@@ -3,17 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.objectnames import RIGHT_TO_DELETE, STATUS_AUTHORITY, STEPS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.objectnames import (
+    EVACUATION_RIGHT_TO_DELETE,
+    EVACUATION_STATUS_AUTHORITY,
+    EVACUATION_STEPS,
+    RIGHT_TO_DELETE,
+    STATUS_AUTHORITY,
+    STEPS,
+)
 from vacate.api.objects import Obj
+from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID
+from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS, CelFields
 from vacate.install import policy_authority
 from vacate.install.manifests import forcedeletion
 from vacate.install.settings import Settings
 
 _API = "admissionregistration.k8s.io/v1"
-_POLICY = "status.?evictionRequestCancellationPolicy"
+_INSTIGATORS = f"metadata.?finalizers.orValue([]).filter(f, f.startsWith('{INSTIGATOR}'))"
+_COMPLETE = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """One API for evictions, and what its policies are called."""
+
+    kind: Kind
+    fields: CelFields
+    pod: str  # where its objects name the pod
+    asks: str  # who asks for the eviction, and what for
+    right_to_delete: str
+    steps: str
+    authority: str
+
+
+_APIS = (
+    _Api(
+        EVICTIONREQUESTS,
+        EVICTION_REQUEST_FIELDS,
+        "spec.target.podRef.name",
+        "a requester of a pod's eviction",
+        RIGHT_TO_DELETE,
+        STEPS,
+        STATUS_AUTHORITY,
+    ),
+    _Api(
+        EVACUATIONS,
+        EVACUATION_FIELDS,
+        "spec.podRef.name",
+        "an instigator of a pod's evacuation",
+        EVACUATION_RIGHT_TO_DELETE,
+        EVACUATION_STEPS,
+        EVACUATION_STATUS_AUTHORITY,
+    ),
+)
 
 
 def policies(settings: Settings | None = None) -> list[Obj]:
@@ -23,11 +69,12 @@ def policies(settings: Settings | None = None) -> list[Obj]:
         {**_head(one["metadata"]["name"]), "spec": one["spec"]}
         for one in forcedeletion.guard(unlabelled=chosen.guard_unlabelled)
     ]
-    made = [_right_to_delete(), _steps(), _authority(chosen), *guards]
+    of_apis = [one for api in _APIS for one in (_right_to_delete(api), _steps(api), _authority(api, chosen))]
+    made = [*of_apis, *guards]
     return [obj for policy in made for obj in _bound(policy)]
 
 
-def _right_to_delete() -> Obj:
+def _right_to_delete(api: _Api) -> Obj:
     """Whoever touches a request must be allowed to delete its pod."""
     may = (
         "authorizer.group('').resource('pods').namespace(request.namespace)"
@@ -38,22 +85,22 @@ def _right_to_delete() -> Obj:
         " in the namespace \"' + request.namespace + '\"'"
     )
     return {
-        **_head(RIGHT_TO_DELETE),
+        **_head(api.right_to_delete),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": _about([KIND.plural], ["CREATE", "UPDATE", "DELETE"]),
+            "matchConstraints": _about(api.kind, [api.kind.plural], ["CREATE", "UPDATE", "DELETE"]),
             "variables": [
                 # An update is judged by the pod that was asked for; the target never changes anyway.
                 {
                     "name": "request",
                     "expression": "request.operation == 'CREATE' ? object : oldObject",
                 },
-                {"name": "pod", "expression": "variables.request.spec.target.podRef.name"},
+                {"name": "pod", "expression": f"variables.request.{api.pod}"},
             ],
             "validations": [
                 {
                     "expression": may,
-                    "message": "a requester of a pod's eviction must be allowed to delete the pod",
+                    "message": f"{api.asks} must be allowed to delete the pod",
                     "messageExpression": told,
                     "reason": "Forbidden",
                 }
@@ -62,17 +109,19 @@ def _right_to_delete() -> Obj:
     }
 
 
-def _steps() -> Obj:
-    """What a definition cannot hold, because it does not see annotations and times of deletion."""
+def _steps(api: _Api) -> Obj:
+    """What a definition cannot hold, as it sees no annotations, finalizers and times of deletion."""
+    policy, kind = api.fields.policy, api.kind
     stamp = f"metadata.?annotations[?'{ADMITTED_STAMP}'].orValue('')"
-    forbids = f"object.?{_POLICY}.orValue('{ALLOW}') == '{FORBID}'"
-    forbade = f"oldObject.?{_POLICY}.orValue('{ALLOW}') == '{FORBID}'"
+    forbids, forbade = (
+        f"{owner}.?status.?{policy}.orValue('{ALLOW}') == '{FORBID}'" for owner in ("object", "oldObject")
+    )
     deleted = "has(oldObject.metadata.deletionTimestamp)"
     return {
-        **_head(STEPS),
+        **_head(api.steps),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": _about([KIND.plural, f"{KIND.plural}/status"], ["UPDATE"]),
+            "matchConstraints": _about(kind, [kind.plural, f"{kind.plural}/status"], ["UPDATE"]),
             "validations": [
                 {
                     "expression": f"object.{stamp} == oldObject.{stamp}",
@@ -81,26 +130,44 @@ def _steps() -> Obj:
                 },
                 {
                     "expression": f"!({deleted} && {forbids} && !({forbade}))",
-                    "message": "status.evictionRequestCancellationPolicy: may not become Forbid while the "
-                    "request is being deleted",
+                    "message": f"status.{policy}: may not become Forbid while the "
+                    f"{api.fields.request} is being deleted",
                     "reason": "Forbidden",
                 },
+                *(_of_instigators(forbids, forbade) if kind == EVACUATIONS else ()),
             ],
         },
     }
 
 
-def _authority(settings: Settings) -> Obj:
+def _of_instigators(forbids: str, forbade: str) -> list[Obj]:
+    """Instigators are finalizers: what the definition of EvictionRequests holds about requesters."""
+    joined = f"object.{_INSTIGATORS}.exists(f, !(f in oldObject.?metadata.?finalizers.orValue([])))"
+    return [
+        {
+            "expression": f"!({_COMPLETE}) || !({joined})",
+            "message": "metadata.finalizers: no instigator may be added once the evacuation is complete",
+            "reason": "Forbidden",
+        },
+        {
+            "expression": f"!({forbids}) || {forbade} || size(oldObject.{_INSTIGATORS}) > 0",
+            "message": f"status.{EVACUATION_FIELDS.policy}: may not become Forbid without instigators",
+            "reason": "Forbidden",
+        },
+    ]
+
+
+def _authority(api: _Api, settings: Settings) -> Obj:
     """The controller's fields are the controller's, and reports those of bound accounts."""
     accounts = settings.interceptor_accounts
     return {
-        **_head(STATUS_AUTHORITY),
+        **_head(api.authority),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": _about([f"{KIND.plural}/status"], ["UPDATE"]),
+            "matchConstraints": _about(api.kind, [f"{api.kind.plural}/status"], ["UPDATE"]),
             "matchConditions": policy_authority.others_only(settings.controllers),
-            "variables": policy_authority.variables(accounts),
-            "validations": policy_authority.validations(accounts),
+            "variables": policy_authority.variables(accounts, api.fields),
+            "validations": policy_authority.validations(accounts, api.fields),
         },
     }
 
@@ -109,10 +176,10 @@ def _head(name: str) -> Obj:
     return {"apiVersion": _API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
 
 
-def _about(resources: Sequence[str], operations: Sequence[str]) -> Obj:
+def _about(kind: Kind, resources: Sequence[str], operations: Sequence[str]) -> Obj:
     rule = {
-        "apiGroups": [KIND.group],
-        "apiVersions": [KIND.version],
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
         "operations": list(operations),
         "resources": list(resources),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
@@ -26,6 +26,7 @@ from vacate.wiring.controllers import rules as controller_rules
 _API = "rbac.authorization.k8s.io/v1"
 _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
 _GROUP = EVICTIONREQUESTS.group
+_EVACUATIONS, _EVACUATION_STATUS = EVACUATIONS.plural, f"{EVACUATIONS.plural}/status"
 _MAINTENANCES = NODEMAINTENANCES.plural
 _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
@@ -60,6 +61,7 @@ def user_roles() -> list[Obj]:
 def _viewing() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS, _STATUS], _READ),
+        _rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
         _rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
     ]
 
@@ -69,6 +71,7 @@ def _maintaining() -> list[Obj]:
     return [
         _rule(NODEMAINTENANCES.group, [_MAINTENANCES], [*_READ, "create", "update", "patch", "delete"]),
         _rule(_GROUP, [_REQUESTS], _READ),
+        _rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
         _rule("", ["nodes", "pods"], ["get", "list"]),
         _rule("policy", ["poddisruptionbudgets"], ["list"]),
     ]
@@ -78,6 +81,8 @@ def _intercepting() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS], _READ),
         _rule(_GROUP, [_STATUS], ["patch"]),
+        _rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
+        _rule(EVACUATIONS.group, [_EVACUATION_STATUS], ["patch"]),
         _rule("", ["pods"], ["get"]),
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
@@ -87,6 +92,7 @@ def _intercepting() -> list[Obj]:
 def _requesting() -> list[Obj]:
     return [
         _rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
+        _rule(EVACUATIONS.group, [_EVACUATIONS], [*_READ, "create", "update", "patch", "delete"]),
         _rule("", ["pods"], _READ),
         _rule("", ["events"], ["create"]),  # why they ask
     ]
@@ -106,6 +112,9 @@ def _webhook(settings: Settings) -> list[Obj]:
     everywhere = [
         _rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
         _rule("", ["pods"], ["get"]),
+        # A pod has one request, whichever API it comes by.
+        _rule(_GROUP, [_REQUESTS], ["get"]),
+        _rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),
     ]
     if settings.pod_rules:
         everywhere.append(_rule("", ["namespaces"], ["get"]))

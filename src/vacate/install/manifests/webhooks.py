@@ -2,7 +2,7 @@
 
 Nothing here can lock a cluster out. Pods are created without the webhook when it is away; nodes are drained
 and namespaces deleted without it; it never sees the pods of its own namespace; and what fails closed are
-EvictionRequests alone.
+EvictionRequests and Evacuations alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import base64
 from collections.abc import Sequence
 
 from vacate.api import objectnames
-from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
 from vacate.crds.cel import listed
+from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
 from vacate.eviction.registration import PREFIXES
 from vacate.install.settings import Certificates, FailurePolicy, Settings
 
@@ -34,18 +35,19 @@ _ON_ITS_WAY_OUT = (
     f" && object.metadata.?annotations[?'{ADMITTED_STAMP}']"
     f" == oldObject.metadata.?annotations[?'{ADMITTED_STAMP}']"
 )
-_GUARDED = (
-    f"oldObject.?status.?evictionRequestCancellationPolicy.orValue('') == '{FORBID}'"
-    " && !oldObject.?status.?conditions.orValue([])"
-    ".exists(c, c.type == 'Complete' && c.status == 'True')"
-)
+_POLICIES = {EVICTIONREQUESTS: EVICTION_REQUEST_FIELDS.policy, EVACUATIONS: EVACUATION_FIELDS.policy}
+_PATHS = {
+    EVICTIONREQUESTS: (objectnames.MUTATE_REQUESTS, objectnames.VALIDATE_REQUESTS),
+    EVACUATIONS: (objectnames.MUTATE_EVACUATIONS, objectnames.VALIDATE_EVACUATIONS),
+}
+"""For each API: where its objects are completed, and where they are checked."""
 _REGISTERS = "(" + " || ".join(f"k.startsWith('{prefix}/')" for prefix in PREFIXES) + ")"
 
 
 def webhook_configurations(settings: Settings) -> list[Obj]:
     """Both configurations."""
-    mutating = [_requests(settings, objectnames.MUTATE_REQUESTS), _status(settings)]
-    validating = [_requests(settings, objectnames.VALIDATE_REQUESTS), _deletion(settings)]
+    mutating = [make(settings, kind) for kind in _PATHS for make in (_completed, _status)]
+    validating = [make(settings, kind) for kind in _PATHS for make in (_checked, _deletion)]
     if settings.pod_rules:
         mutating.append(_new_pods(settings))
     if settings.pod_webhooks:
@@ -69,13 +71,21 @@ def _configuration(kind: str, name: str, hooks: list[Obj], settings: Settings) -
     return {"apiVersion": _API, "kind": kind, "metadata": meta, "webhooks": hooks}
 
 
-def _requests(settings: Settings, path: str) -> Obj:
+def _completed(settings: Settings, kind: Kind) -> Obj:
+    return _requests(settings, kind, _PATHS[kind][0])
+
+
+def _checked(settings: Settings, kind: Kind) -> Obj:
+    return _requests(settings, kind, _PATHS[kind][1])
+
+
+def _requests(settings: Settings, kind: Kind, path: str) -> Obj:
     """Creating and changing requests: asked closely, and refused while nobody answers."""
     verb = path.split("/")[1]
     return _hook(
-        f"evictionrequests.{verb}.{_SUFFIX}",
+        f"{kind.plural}.{verb}.{_SUFFIX}",
         path,
-        _rule(KIND.group, KIND.version, KIND.plural, "CREATE", "UPDATE"),
+        _rule(kind.group, kind.version, kind.plural, "CREATE", "UPDATE"),
         settings.request_failure_policy,
         settings,
         conditions=[("not-on-its-way-out", f"!({_ON_ITS_WAY_OUT})")],
@@ -83,12 +93,12 @@ def _requests(settings: Settings, path: str) -> Obj:
     )
 
 
-def _status(settings: Settings) -> Obj:
+def _status(settings: Settings, kind: Kind) -> Obj:
     """Progress of requests. The first to look, so that all errors are told at once; it changes nothing."""
     return _hook(
-        f"status.evictionrequests.mutate.{_SUFFIX}",
-        objectnames.MUTATE_REQUESTS,
-        _rule(KIND.group, KIND.version, f"{KIND.plural}/status", "UPDATE"),
+        f"status.{kind.plural}.mutate.{_SUFFIX}",
+        _PATHS[kind][0],
+        _rule(kind.group, kind.version, f"{kind.plural}/status", "UPDATE"),
         settings.status_failure_policy,
         settings,
         conditions=[("status-changes", "object.?status != oldObject.?status")],
@@ -96,16 +106,21 @@ def _status(settings: Settings) -> Obj:
     )
 
 
-def _deletion(settings: Settings) -> Obj:
+def _deletion(settings: Settings, kind: Kind) -> Obj:
     """Deleting a request that an interceptor guards, unless its whole namespace goes."""
+    guarded = (
+        f"oldObject.?status.?{_POLICIES[kind]}.orValue('') == '{FORBID}'"
+        " && !oldObject.?status.?conditions.orValue([])"
+        ".exists(c, c.type == 'Complete' && c.status == 'True')"
+    )
     by_others = f"!(request.userInfo.username in {listed(NAMESPACE_CONTROLLERS)})"
     return _hook(
-        f"deletion.evictionrequests.validate.{_SUFFIX}",
-        objectnames.VALIDATE_REQUESTS,
-        _rule(KIND.group, KIND.version, KIND.plural, "DELETE"),
+        f"deletion.{kind.plural}.validate.{_SUFFIX}",
+        _PATHS[kind][1],
+        _rule(kind.group, kind.version, kind.plural, "DELETE"),
         settings.request_failure_policy,
         settings,
-        conditions=[("guarded", _GUARDED), ("namespace-stays", by_others)],
+        conditions=[("guarded", guarded), ("namespace-stays", by_others)],
         timeout=10,
     )
 

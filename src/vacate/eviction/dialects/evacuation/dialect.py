@@ -23,6 +23,9 @@ from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Ending, Finish, Process, Target
 
+ENDINGS = (Ending.POD_DELETED, Ending.CANCELLED)
+"""How an evacuation may end: a pod that has only terminated is still to be removed."""
+
 
 class EvacuationDialect:
     """The API of KEP-4563 as it was first proposed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -135,3 +136,34 @@ def record_path(path: str) -> str:
 def evacuation_path(path: str) -> str:
     """The path of a record's field as that of an Evacuation's."""
     return _PATHS.get(path, path)
+
+
+_WORDS = {
+    **{f"status.{ours}": f"status.{theirs}" for ours, theirs in STATUS_FIELDS.items()},
+    **STATUS_FIELDS,
+    "spec.requesters": "metadata.finalizers",
+    "spec.interceptors": "spec.evacuators",
+    "heartbeatDeadlineSeconds": "progressDeadlineSeconds",
+    "interceptor": "evacuator",
+    "interceptors": "evacuators",
+    "requester": "instigator",
+    "requesters": "instigators",
+    "eviction request": "evacuation",
+    "eviction requests": "evacuations",
+    "request": "evacuation",
+    "EvictionRequest": "Evacuation",
+    "heartbeat": "progress report",
+    "heartbeats": "progress reports",
+}
+_QUOTED = re.compile('("[^"]*")')
+# Whole words only, and no parts of names such as interceptor.example.com.
+_WORD = re.compile(rf"(?<![\w.-])({'|'.join(sorted(_WORDS, key=len, reverse=True))})(?!\w|[-.]\w)")
+
+
+def evacuation_text(text: str) -> str:
+    """A sentence about a record in the words of this API; names in quotes stay as they are."""
+    parts = _QUOTED.split(text)
+    return "".join(
+        part if place % 2 else _WORD.sub(lambda found: _WORDS[found[1]], part)
+        for place, part in enumerate(parts)
+    )

@@ -1,0 +1,226 @@
+"""Verdicts on requests of any API: the strategy of the embedded server, asked as a webhook is asked.
+
+The mutating side runs the whole strategy, also for what the schema would find later: so every refusal lists
+all errors at once. The validating side asks again, after all who may have changed the object since. Both
+leave to the API server what it refuses by itself: an update of a version that is no longer the newest is a
+conflict, whatever else is wrong with it.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import msgspec
+
+from vacate.admission.context import Context
+from vacate.admission.strategy import KindStrategy
+from vacate.api import status
+from vacate.api.fielderrors import FieldError, forbidden
+from vacate.api.jsonpatch import json_patch
+from vacate.api.kinds import Kind
+from vacate.api.lenient import attempted_name, mapping, text
+from vacate.api.objects import Obj, copied, dig, metadata, name_of
+from vacate.api.types import ObjectMeta
+from vacate.api.types.evictionrequest import ADMITTED_STAMP
+from vacate.api.types.readable import decodes, readable_status
+from vacate.crds.evictionrequest.target import live_pod, require_right_to_delete
+from vacate.crds.schema import structure
+from vacate.errors import BadRequest
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+
+_STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
+_OF_THE_SERVER = ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_GENERATED = "xxxxx"  # stands for what the server will make up
+
+
+class RequestReviews(abc.ABC):
+    """Reviews of one kind. What differs between the APIs is in the three methods that subclasses have."""
+
+    def __init__(self, kind: Kind, strategy: KindStrategy, wire: type[Any], status: type[Any]) -> None:
+        self.kind = kind
+        self.strategy = strategy
+        self._wire = wire
+        self._status = status
+
+    @abc.abstractmethod
+    def record(self, obj: Obj) -> Obj:
+        """The object in the shape of an EvictionRequest, which names its pod in one way."""
+
+    @abc.abstractmethod
+    def made_before(self, given: Obj, ctx: Context) -> Obj | None:
+        """The object once more, where it has all that this webhook would put there."""
+
+    @abc.abstractmethod
+    def changed_since(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """What others did after the mutating side to those who prepare the eviction."""
+
+    def mutate(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        """Complete a request that is created or changed, or refuse it with all its errors."""
+        if request.operation == "CREATE":
+            return self._create(request, ctx)
+        if request.operation == "UPDATE":
+            return self._update(request, ctx)
+        return ALLOWED
+
+    def validate(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        """Check a request as it would be written, or whether it may go."""
+        if request.operation == "CREATE":
+            return self._validate_create(request, ctx)
+        if request.operation == "UPDATE" and not ctx.subresource:
+            return self._validate_update(request, ctx)
+        if request.operation == "UPDATE":
+            return self._update(request, ctx)
+        if request.operation == "DELETE":
+            self.strategy.validate_delete(self._old(request), ctx)
+        return ALLOWED
+
+    def _create(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        given = self._new(request)
+        self._refuse_where_closed(given, ctx)
+        ours = self.made_before(given, ctx)
+        if ours is not None:
+            return _completed(request, given, ours)
+        obj = named(copied(given))
+        self.admit_new(obj, ctx)
+        return _completed(request, given, obj)
+
+    def _update(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        given, old = self._new(request), self._old(request)
+        if not _of_newest(given, old):
+            return ALLOWED
+        new = copied(given)
+        self.strategy.default(new, ctx)
+        self.strategy.prepare_update(new, old, ctx)
+        self._refuse(name_of(old), self.strategy.validate_update(new, old, ctx))
+        return Verdict(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
+
+    def _validate_create(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        obj = named(self._new(request))
+        self._refuse_where_closed(obj, ctx)
+        require_right_to_delete(self.record(obj), ctx, self.kind)
+        self.strategy.default(obj, ctx)
+        self._refuse(name_of(obj), [*self.strategy.validate(obj, ctx), *self._changed(obj, ctx)])
+        return ALLOWED
+
+    def _validate_update(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+        new, old = self._new(request), self._old(request)
+        if not _of_newest(new, old):
+            return ALLOWED
+        require_right_to_delete(self.record(old), ctx, self.kind)
+        self.strategy.default(new, ctx)
+        field_errors = self.strategy.validate_update(new, old, ctx)
+        if stamp(new) != stamp(old):
+            field_errors.append(forbidden(_STAMP_PATH, "may not change"))
+        self._refuse(name_of(old), field_errors)
+        return ALLOWED
+
+    def admit_new(self, obj: Obj, ctx: Context) -> None:
+        """What the embedded server does with a new object, in the same order."""
+        for field in _OF_THE_SERVER:
+            metadata(obj).pop(field, None)
+        self.strategy.default(obj, ctx)
+        self.strategy.prepare_create(obj, ctx)
+        self._refuse(name_of(obj), self.strategy.validate(obj, ctx))
+
+    def _changed(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """What others did after the mutating side to what only it decides."""
+        found: list[FieldError] = []
+        if stamp(obj) != "true":
+            found.append(forbidden(_STAMP_PATH, "must not change: it was set on admission"))
+        if live_pod(self.record(obj), ctx) is None:
+            return found
+        return [*found, *self.changed_since(obj, ctx)]
+
+    def _new(self, request: AdmissionRequest) -> Obj:
+        """The object in the namespace of its address."""
+        obj = self._readable(request.new(), "object")
+        if request.namespace:
+            metadata(obj)["namespace"] = request.namespace
+        return obj
+
+    def _old(self, request: AdmissionRequest) -> Obj:
+        """The object as it is stored, without fields of its status that cannot be decoded.
+
+        Strategies rely on its shape. What was stored past our rules must not keep anyone from putting it
+        right.
+        """
+        obj = self._readable(request.old(), "oldObject")
+        if not decodes(obj, self._wire):
+            obj["status"] = readable_status(obj.get("status"), self._status)
+        if not decodes(obj, self._wire):
+            raise BadRequest(f"oldObject is no {self.kind.kind}: its spec cannot be decoded")
+        return obj
+
+    def _readable(self, given: Obj, where: str) -> Obj:
+        """The object without fields that the kind does not have, its metadata of the right types."""
+        obj = copied(given)
+        found = (obj.setdefault("apiVersion", self.kind.api_version), obj.setdefault("kind", self.kind.kind))
+        if found != (self.kind.api_version, self.kind.kind):
+            raise BadRequest(
+                f"{where} is a {found[1]} of {found[0]}, not a {self.kind.kind} of {self.kind.api_version}"
+            )
+        structure(self.kind).prune(obj)
+        if obj.get("metadata") is None:
+            obj["metadata"] = {}
+        try:
+            msgspec.convert(obj["metadata"], ObjectMeta)
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"{where}.metadata: {error}") from None
+        return obj
+
+    def _refuse(self, name: str, field_errors: list[FieldError]) -> None:
+        if field_errors:
+            raise status.invalid(self.kind, name, field_errors)
+
+    def _refuse_where_closed(self, obj: Obj, ctx: Context) -> None:
+        if not ctx.gates.enabled(self.kind.gate):
+            why = f"the feature {self.kind.gate} is switched off in this cluster"
+            raise status.forbidden(self.kind, attempted_name(obj), why)
+
+
+def named(obj: Obj) -> Obj:
+    """A name that is yet to be made up counts as one: what is wrong with it is that it is made up."""
+    meta = metadata(obj)
+    if not meta.get("name") and (base := text(meta.get("generateName"))):
+        meta["name"] = base[:58] + _GENERATED
+    return obj
+
+
+def _of_newest(new: Obj, old: Obj) -> bool:
+    return metadata(new).get("resourceVersion") == metadata(old).get("resourceVersion")
+
+
+def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> Verdict:
+    """Allowed with these changes, and what the object is then."""
+    result = copied(request.new())
+    result["spec"] = after.get("spec") or {}
+    for field in ("labels", "annotations"):
+        if (value := dig(after, "metadata", field)) is not None:
+            metadata(result)[field] = value
+    return Verdict(patch=_changes(given, after), result=result)
+
+
+def _changes(before: Obj, after: Obj) -> list[Obj]:
+    """Only what a webhook decides. What it does not know is never taken away."""
+    found = json_patch(before.get("spec") or {}, after.get("spec") or {}, "/spec")
+    for field in ("labels", "annotations"):
+        old, new = (dig(one, "metadata", field) for one in (before, after))
+        if old is None and new is not None:
+            found.append({"op": "add", "path": f"/metadata/{field}", "value": new})
+        elif old is not None:
+            found += json_patch(old, new or {}, f"/metadata/{field}")
+    return found
+
+
+def _conditions(before: Obj, after: Obj) -> list[Obj]:
+    """The controller's conditions, put back where a writer of the status has left them out."""
+    old, new = (mapping(one.get("status")).get("conditions") for one in (before, after))
+    if not new or old == new:
+        return []
+    return [{"op": "replace" if old is not None else "add", "path": "/status/conditions", "value": new}]
+
+
+def stamp(obj: Obj) -> str:
+    """The mark of our admission, which the object carries."""
+    return text(mapping(metadata(obj).get("annotations")).get(ADMITTED_STAMP))
