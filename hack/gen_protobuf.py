@@ -18,7 +18,7 @@ from pathlib import Path
 
 RELEASE = "0.36.4"
 MODULES = ("k8s.io/api", "k8s.io/apimachinery")
-TARGET = Path(__file__).parent.parent / "src/vacate/api/protobuf/table.txt"
+TARGET = Path(__file__).parent.parent / "src/vacate/embedded/schema/protobuf/table.txt"
 # Where the packages lie, and the short name that the table gives them.
 PACKAGES = {
     "k8s.io/api": {
@@ -42,7 +42,7 @@ PACKAGES = {
 }
 ROOTS = {
     "v1": ["Binding", "ConfigMap", "Event", "Namespace", "Node", "Pod", "ServiceAccount"],
-    "apps/v1": ["Deployment", "ReplicaSet"],
+    "apps/v1": ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
     "policy/v1": ["Eviction", "PodDisruptionBudget"],
     "policy/v1beta1": ["Eviction"],
     "coordination.k8s.io/v1": ["Lease"],

@@ -12,6 +12,8 @@ from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
     CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    DAEMONSETS,
     DEPLOYMENTS,
     EVENTS,
     LEASES,
@@ -23,6 +25,7 @@ from vacate.api.kinds import (
     REPLICASETS,
     ROLEBINDINGS,
     ROLES,
+    STATEFULSETS,
     Kind,
 )
 
@@ -49,6 +52,11 @@ COLUMNS: dict[Kind, list[str]] = {
     CONFIGMAPS: ["Name", "Data", "Age"],
     DEPLOYMENTS: ["Name", "Ready", "Up-to-date", "Available", *_WORKLOAD],
     REPLICASETS: ["Name", "Desired", "Current", "Ready", *_WORKLOAD],
+    STATEFULSETS: ["Name", "Ready", "Age", "Containers", "Images"],
+    DAEMONSETS: [
+        "Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", *_WORKLOAD,
+    ],
+    CONTROLLERREVISIONS: ["Name", "Controller", "Revision", "Age"],
     PODDISRUPTIONBUDGETS: ["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"],
     LEASES: ["Name", "Holder", "Age"],
     PRIORITYCLASSES: ["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],

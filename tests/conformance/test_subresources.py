@@ -6,16 +6,18 @@ import pytest
 
 from support.arms import MERGE_PATCH, Obj
 from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import budget, condition, config_map, named, pod, workload
+from support.arms_objects import budget, condition, config_map, daemon_set, named, pod, workload
 from support.arms_scene import Scene
 from vacate.api.kinds import (
     CONFIGMAPS,
+    DAEMONSETS,
     DEPLOYMENTS,
     NAMESPACES,
     NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
     REPLICASETS,
+    STATEFULSETS,
     Kind,
 )
 
@@ -25,6 +27,8 @@ pytestmark = CONFORMANCE
 PARTS: dict[Kind, tuple[Obj, Obj, Obj]] = {
     DEPLOYMENTS: (workload("x"), {"replicas": 3, "observedGeneration": 1}, {"paused": True}),
     REPLICASETS: (workload("x"), {"replicas": 3}, {"minReadySeconds": 5}),
+    STATEFULSETS: (workload("x"), {"replicas": 3}, {"minReadySeconds": 5}),
+    DAEMONSETS: (daemon_set("x"), {"numberReady": 3}, {"minReadySeconds": 5}),
     PODDISRUPTIONBUDGETS: (
         budget("x"),
         {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
@@ -33,7 +37,9 @@ PARTS: dict[Kind, tuple[Obj, Obj, Obj]] = {
     PODS: (pod("x"), {"phase": "Running"}, {"activeDeadlineSeconds": 60}),
 }
 with_status = pytest.mark.parametrize("kind", PARTS, ids=lambda kind: kind.plural)
-scalable = pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
+scalable = pytest.mark.parametrize(
+    "kind", [DEPLOYMENTS, REPLICASETS, STATEFULSETS], ids=lambda kind: kind.plural
+)
 
 
 def contains(whole: Obj, part: Obj) -> bool:
@@ -173,6 +179,15 @@ GENERATIONS: dict[str, tuple[Kind, Obj, Obj, int]] = {
     "spec-of-a-deployment": (DEPLOYMENTS, workload("x"), {"spec": {"replicas": 4}}, 2),
     "same-spec-of-a-deployment": (DEPLOYMENTS, workload("x"), {"spec": {"replicas": 1}}, 1),
     "annotations-of-a-replicaset": (REPLICASETS, workload("x"), {"metadata": {"annotations": {"a": "b"}}}, 1),
+    "annotations-of-a-stateful-set": (
+        STATEFULSETS,
+        workload("x"),
+        {"metadata": {"annotations": {"a": "b"}}},
+        1,
+    ),
+    "spec-of-a-stateful-set": (STATEFULSETS, workload("x"), {"spec": {"replicas": 4}}, 2),
+    "labels-of-a-daemon-set": (DAEMONSETS, daemon_set("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
+    "spec-of-a-daemon-set": (DAEMONSETS, daemon_set("x"), {"spec": {"minReadySeconds": 4}}, 2),
     "spec-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"spec": {"minAvailable": 2}}, 2),
     "labels-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
 }

@@ -17,6 +17,7 @@ from vacate.api.kinds import (
     PODS,
     REPLICASETS,
     ROLES,
+    STATEFULSETS,
     Kind,
 )
 
@@ -92,8 +93,12 @@ async def test_an_events_times(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    [(DEPLOYMENTS, {}), (REPLICASETS, {"replicas": 0})],
-    ids=["deployments", "replicasets"],
+    [
+        (DEPLOYMENTS, {}),
+        (REPLICASETS, {"replicas": 0}),
+        (STATEFULSETS, {"replicas": 0, "availableReplicas": 0}),
+    ],
+    ids=["deployments", "replicasets", "statefulsets"],
 )
 async def test_workloads(scene: Scene, kind: Kind, status: Obj) -> None:
     wanted = workload("w", replicas=0)

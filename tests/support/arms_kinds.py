@@ -20,6 +20,10 @@ def _lease(name: str) -> Obj:
     return make.named(name, spec={"holderIdentity": "me", "leaseDurationSeconds": 15})
 
 
+def _controller_revision(name: str) -> Obj:
+    return make.named(name, revision=1, data={"spec": {}})
+
+
 def _priority_class(name: str) -> Obj:
     return make.named(name, value=1000)
 
@@ -45,6 +49,9 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.SERVICEACCOUNTS: make.named,
     kinds.DEPLOYMENTS: make.workload,
     kinds.REPLICASETS: make.workload,
+    kinds.STATEFULSETS: make.workload,
+    kinds.DAEMONSETS: make.daemon_set,
+    kinds.CONTROLLERREVISIONS: _controller_revision,
     kinds.PODDISRUPTIONBUDGETS: make.budget,
     kinds.LEASES: _lease,
     kinds.PRIORITYCLASSES: _priority_class,

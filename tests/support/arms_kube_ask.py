@@ -18,6 +18,8 @@ from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
     CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    DAEMONSETS,
     EVENTS,
     LEASES,
     PODDISRUPTIONBUDGETS,
@@ -93,6 +95,10 @@ def _base(kind: Kind, name: str) -> Obj:
     if kind is EVENTS:
         about = {"kind": "Pod", "namespace": HERE, "name": "a"}
         return make.named(name, involvedObject=about, reason="Because", type="Normal")
+    if kind is DAEMONSETS:
+        return make.daemon_set(name)
+    if kind is CONTROLLERREVISIONS:
+        return make.named(name, revision=1, data={"spec": {}})
     return make.workload(name) if "apps" in kind.api_version else make.named(name)
 
 

@@ -9,9 +9,22 @@ from hypothesis import strategies as st
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
 from support.arms_kube_ask import HERE, OURS, Ask, Held, base_object, name_in, put_at
 from support.arms_kube_values import FIELDS, STATUS_FIELDS
-from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    DAEMONSETS,
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
 
-WORKLOADS = (PODS, PODS, PODDISRUPTIONBUDGETS, DEPLOYMENTS, REPLICASETS, CONFIGMAPS)
+WORKLOADS = (
+    PODS, PODS, PODDISRUPTIONBUDGETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, DAEMONSETS,
+    CONTROLLERREVISIONS, CONFIGMAPS,
+)  # fmt: skip
 NAMES = ("a", "b")
 WRONG_UID = "00000000-0000-4000-8000-000000000000"
 Kinds = tuple[Kind, ...]

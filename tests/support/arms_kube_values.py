@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from support.arms_kube_values_cluster import CLUSTER_FIELDS, CLUSTER_STATUS_FIELDS
 from support.arms_kube_values_meta import LABELS, META, WHOLE, Table
-from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, Kind
+from vacate.api.kinds import (
+    CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    DAEMONSETS,
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Kind,
+)
 
 _CONTAINER: Table = [
     (("name",), ["", "UPPER", "main", "a.b", 5]),
@@ -192,6 +202,43 @@ _DEPLOYMENT: Table = [
         + [{"maxSurge": 0, "maxUnavailable": "0%"}],
     ),
 ]
+_STATEFUL_SET: Table = [
+    *_WORKLOAD,
+    (("spec", "podManagementPolicy"), ["Parallel", "OrderedReady", "Perhaps", "", None]),
+    (("spec", "serviceName"), ["db", "", "_x", 5]),
+    (("spec", "ordinals"), [{"start": 2}, {"start": -1}, {}, None]),
+    (("spec", "revisionHistoryLimit"), WHOLE),
+    (
+        ("spec", "updateStrategy"),
+        [
+            {"type": "OnDelete"},
+            {"type": "OnDelete", "rollingUpdate": {"partition": 1}},
+            {"type": "Perhaps"},
+            {"rollingUpdate": {"partition": 2}},
+            {"rollingUpdate": {"partition": -1, "maxUnavailable": 2}},
+            {},
+        ],
+    ),
+    (
+        ("spec", "persistentVolumeClaimRetentionPolicy"),
+        [{"whenScaled": "Delete"}, {"whenDeleted": "Perhaps"}, {}, None],
+    ),
+]
+_DAEMON_SET: Table = [
+    *(one for one in _WORKLOAD if one[0] != ("spec", "replicas")),
+    (("spec", "revisionHistoryLimit"), WHOLE),
+    (("spec", "updateStrategy"), [{"type": "OnDelete"}, {"type": "Perhaps"}, {}, {"type": "RollingUpdate"}]),
+    (
+        ("spec", "updateStrategy", "rollingUpdate"),
+        [{"maxUnavailable": bound} for bound in _BOUND]
+        + [{"maxSurge": bound} for bound in _BOUND]
+        + [{"maxSurge": 1, "maxUnavailable": "0%"}],
+    ),
+]
+_REVISION: Table = [
+    (("revision",), [0, 2, -1, "x", None]),
+    (("data",), [{"a": 1}, {}, None, [1], "x"]),
+]
 _BUDGET: Table = [
     (("spec", "minAvailable"), _BOUND),
     (("spec", "maxUnavailable"), _BOUND),
@@ -208,6 +255,9 @@ FIELDS: dict[Kind, Table] = {
     PODS: [*((("spec", *place), values) for place, values in _POD_SPEC), *META],
     DEPLOYMENTS: [*_DEPLOYMENT, *META],
     REPLICASETS: [*_WORKLOAD, *META],
+    STATEFULSETS: [*_STATEFUL_SET, *META],
+    DAEMONSETS: [*_DAEMON_SET, *META],
+    CONTROLLERREVISIONS: [*_REVISION, *META],
     PODDISRUPTIONBUDGETS: [*_BUDGET, *META],
     CONFIGMAPS: [*_CONFIG, *META],
     **CLUSTER_FIELDS,
@@ -237,6 +287,8 @@ STATUS_FIELDS: dict[Kind, Table] = {
     ],
     DEPLOYMENTS: [*_COUNTS, (("spec", "replicas"), [5])],
     REPLICASETS: [*_COUNTS, (("metadata", "annotations"), [{"new": "one"}])],
+    STATEFULSETS: [*_COUNTS, (("status", "currentReplicas"), [0, 2, -1]), (("spec", "replicas"), [5])],
+    DAEMONSETS: [(("status", "numberReady"), [0, 1, -1, "x"]), (("spec", "minReadySeconds"), [5])],
     PODDISRUPTIONBUDGETS: [
         (("status", "disruptionsAllowed"), [0, 1, -1, "x"]),
         (("status", "disruptedPods"), [{}, {"a": "2026-01-01T00:00:00Z"}, {"a": "x"}]),

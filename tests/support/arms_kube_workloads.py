@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.arms import MERGE_PATCH, Obj
 from support.arms_kube_ask import Ask, Held
 from support.arms_kube_requests import WRONG_UID, names
-from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, STATEFULSETS
 
 
 @st.composite
@@ -64,7 +64,7 @@ def budget_states(draw: st.DrawFn) -> Ask:
 
 @st.composite
 def scales(draw: st.DrawFn) -> Ask:
-    kind, name = draw(st.sampled_from([DEPLOYMENTS, REPLICASETS])), draw(names)
+    kind, name = draw(st.sampled_from([DEPLOYMENTS, REPLICASETS, STATEFULSETS])), draw(names)
     if draw(st.booleans()):
         return Ask("GET", kind, name, "scale")
     replicas = draw(st.sampled_from([0, 3, -1, 1.5, "x"]))

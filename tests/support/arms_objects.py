@@ -36,9 +36,13 @@ def template(labels: dict[str, str] | None = None) -> Obj:
 
 
 def workload(name: str, replicas: int = 1) -> Obj:
-    """A Deployment or a ReplicaSet."""
+    """A Deployment, a ReplicaSet or a StatefulSet."""
     spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template()}
     return named(name, spec=spec)
+
+
+def daemon_set(name: str) -> Obj:
+    return named(name, spec={"selector": {"matchLabels": LABELS}, "template": template()})
 
 
 def budget(name: str, **spec: Any) -> Obj:

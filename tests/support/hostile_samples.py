@@ -38,6 +38,11 @@ _SPECS: dict[str, dict[str, Any]] = {
         }
     },
     "replicasets": {"spec": {"replicas": 1, "selector": _SELECTOR, "template": _TEMPLATE}},
+    "statefulsets": {
+        "spec": {"replicas": 1, "selector": _SELECTOR, "template": _TEMPLATE, "ordinals": {"start": 1}}
+    },
+    "daemonsets": {"spec": {"selector": _SELECTOR, "template": _TEMPLATE}},
+    "controllerrevisions": {"revision": 1, "data": {"spec": {}}},
     "poddisruptionbudgets": {
         "spec": {"minAvailable": "50%", "selector": _SELECTOR, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
         "status": {"disruptionsAllowed": 1, "disruptedPods": {"p": "2026-03-01T11:00:00Z"}},

@@ -128,6 +128,17 @@ REPLICASETS = Kind(
     "apps", "v1", "ReplicaSet", "replicasets", "replicaset", namespaced=True, short_names=("rs",),
     categories=("all",), subresources=(_SCALE, _STATUS),
 )  # fmt: skip
+STATEFULSETS = Kind(
+    "apps", "v1", "StatefulSet", "statefulsets", "statefulset", namespaced=True, short_names=("sts",),
+    categories=("all",), subresources=(_SCALE, _STATUS),
+)  # fmt: skip
+DAEMONSETS = Kind(
+    "apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True, short_names=("ds",),
+    categories=("all",), subresources=(_STATUS,),
+)  # fmt: skip
+CONTROLLERREVISIONS = Kind(
+    "apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision", namespaced=True
+)
 PODDISRUPTIONBUDGETS = Kind(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", namespaced=True,
     short_names=("pdb",), subresources=(_STATUS,),

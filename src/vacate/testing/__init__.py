@@ -1,6 +1,6 @@
 """For tests, ours and those of users: simulated evictions, and builders of API objects that can exist."""
 
-from vacate.testing.builders import deployment, namespace, node, pdb, pod, replicaset
+from vacate.testing.builders import daemonset, deployment, namespace, node, pdb, pod, replicaset, statefulset
 from vacate.testing.consistency import Impossible, check
 from vacate.testing.interceptors import SimulatedEviction, simulate_eviction
 
@@ -8,6 +8,7 @@ __all__ = [
     "Impossible",
     "SimulatedEviction",
     "check",
+    "daemonset",
     "deployment",
     "namespace",
     "node",
@@ -15,4 +16,5 @@ __all__ = [
     "pod",
     "replicaset",
     "simulate_eviction",
+    "statefulset",
 ]

@@ -99,6 +99,36 @@ def replicaset(
     return _finish(obj, overrides)
 
 
+def statefulset(
+    name: str = "db",
+    *,
+    namespace: str = "default",
+    replicas: int = 3,
+    labels: Mapping[str, str] = _NONE,
+    template: Obj | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A stateful set whose pods carry `app=<name>`."""
+    obj = _object("apps/v1", "StatefulSet", name, namespace, labels or {"app": name}, stored=False)
+    obj["spec"] = {**_replicated(name, replicas, template), "serviceName": name}
+    return _finish(obj, overrides)
+
+
+def daemonset(
+    name: str = "logs",
+    *,
+    namespace: str = "default",
+    labels: Mapping[str, str] = _NONE,
+    template: Obj | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A daemon set whose pods carry `app=<name>`."""
+    obj = _object("apps/v1", "DaemonSet", name, namespace, labels or {"app": name}, stored=False)
+    obj["spec"] = _replicated(name, 0, template)
+    del obj["spec"]["replicas"]
+    return _finish(obj, overrides)
+
+
 def pdb(
     name: str = "web",
     *,

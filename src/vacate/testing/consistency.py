@@ -27,7 +27,7 @@ def _errors(obj: Obj) -> Iterator[str]:
     kind = obj.get("kind")
     if kind == "Pod":
         yield from _pod_errors(obj)
-    elif kind in ("Deployment", "ReplicaSet"):
+    elif kind in ("Deployment", "ReplicaSet", "StatefulSet"):
         yield from _replicated_errors(obj)
     elif kind == "PodDisruptionBudget":
         yield from _pdb_errors(obj)

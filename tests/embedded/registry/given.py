@@ -64,6 +64,19 @@ VALID: dict[Kind, Obj] = {
         "metadata": {"name": "web-1", "namespace": "shop"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},
     },
+    kinds.STATEFULSETS: {
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},
+    },
+    kinds.DAEMONSETS: {
+        "metadata": {"name": "logs", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},
+    },
+    kinds.CONTROLLERREVISIONS: {
+        "metadata": {"name": "db-1", "namespace": "shop"},
+        "revision": 1,
+        "data": {"spec": {}},
+    },
     kinds.PODDISRUPTIONBUDGETS: {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},

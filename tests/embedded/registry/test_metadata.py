@@ -67,6 +67,8 @@ SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
     kinds.PODS: {"activeDeadlineSeconds": 5},
     kinds.DEPLOYMENTS: {"minReadySeconds": 7},
     kinds.REPLICASETS: {"minReadySeconds": 7},
+    kinds.STATEFULSETS: {"minReadySeconds": 7},
+    kinds.DAEMONSETS: {"minReadySeconds": 7},
     kinds.PODDISRUPTIONBUDGETS: {"minAvailable": 7},
     kinds.LEASES: {"leaseDurationSeconds": 7},
 }
@@ -87,7 +89,10 @@ def test_spec_writes_leave_status_and_status_writes_leave_spec(kind: Kind) -> No
     assert new["status"]["conditions"][0]["type"] == "Foreign"
 
 
-COUNTING = {kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.PODDISRUPTIONBUDGETS}
+COUNTING = {
+    kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
+    kinds.PODDISRUPTIONBUDGETS,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", TYPED_KINDS, ids=lambda kind: kind.kind)

@@ -15,6 +15,7 @@ from embedded.registry import (
     cases_pods,
     cases_rbac,
     cases_security,
+    cases_stateful,
     cases_workloads,
 )
 from embedded.registry import cases_small as small
@@ -29,8 +30,8 @@ from vacate.errors import ApiError, Invalid
 pytestmark = pytest.mark.unit
 
 CASES: Cases = (
-    *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_pods.CASES,
-    *cases_evictionrequests.CASES,
+    *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES,
+    *cases_stateful.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
     *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}

@@ -3,7 +3,7 @@
 A projection is never written back. Writes are patches, so fields that have no name here are kept.
 """
 
-from vacate.api.types.apps import Deployment, ReplicaSet
+from vacate.api.types.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
 from vacate.api.types.core import (
     ConfigMap,
     Event,
@@ -21,6 +21,8 @@ from vacate.api.types.policy import Lease, PodDisruptionBudget, PriorityClass
 __all__ = [
     "Condition",
     "ConfigMap",
+    "ControllerRevision",
+    "DaemonSet",
     "Deployment",
     "Event",
     "EvictionRequest",
@@ -35,6 +37,7 @@ __all__ = [
     "PriorityClass",
     "ReplicaSet",
     "ServiceAccount",
+    "StatefulSet",
     "Taint",
     "Toleration",
     "condition",

@@ -68,6 +68,16 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
         rule("create delete list patch watch", CORE, "pods"),
         EVENTS,
     ),
+    "statefulset-controller": (
+        rule(READ, CORE, "pods"),
+        rule(READ, "apps", "statefulsets"),
+        rule("update", "apps", "statefulsets/status"),
+        rule("update", "apps", "statefulsets/finalizers"),
+        rule("create delete get patch update", CORE, "pods"),
+        rule("create delete get list patch update watch", "apps", "controllerrevisions"),
+        rule("create get", CORE, "persistentvolumeclaims"),
+        EVENTS,
+    ),
     "service-account-controller": (
         rule("create", CORE, "serviceaccounts"),
         EVENTS,
@@ -83,6 +93,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
         rule("patch", "apps", "replicasets replicasets/status"),
         rule("get", CORE, "pods"),
     ),
+    "statefulset-controller": (rule("patch", "apps", "statefulsets/status"),),
     "service-account-controller": (rule(READ, CORE, "namespaces serviceaccounts"),),
 }
 

@@ -19,6 +19,7 @@ from vacate.embedded.controllers.podgc.controller import build as pod_gc
 from vacate.embedded.controllers.replicaset.controller import build as replicaset
 from vacate.embedded.controllers.scheduler.controller import build as scheduler
 from vacate.embedded.controllers.serviceaccount.controller import build as serviceaccount
+from vacate.embedded.controllers.statefulset.controller import build as statefulset
 from vacate.embedded.controllers.tainteviction.controller import build as taint_eviction
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.nodes.pool import NodePool
@@ -41,6 +42,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor("service-account-controller", serviceaccount),
     ControllerDescriptor("deployment-controller", deployment),
     ControllerDescriptor("replicaset-controller", replicaset),
+    ControllerDescriptor("statefulset-controller", statefulset),
     ControllerDescriptor("controllermanager", disruption),
     ControllerDescriptor("controllermanager", stale_disruption),
     ControllerDescriptor("garbage-collector-controller", garbage_collector),

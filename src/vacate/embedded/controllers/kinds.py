@@ -11,6 +11,8 @@ from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.types import (
     ConfigMap,
+    ControllerRevision,
+    DaemonSet,
     Deployment,
     Lease,
     Namespace,
@@ -21,6 +23,7 @@ from vacate.api.types import (
     PriorityClass,
     ReplicaSet,
     ServiceAccount,
+    StatefulSet,
 )
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
@@ -43,6 +46,9 @@ _KNOWN: Mapping[Kind, type[Any]] = {
     kinds.SERVICEACCOUNTS: ServiceAccount,
     kinds.DEPLOYMENTS: Deployment,
     kinds.REPLICASETS: ReplicaSet,
+    kinds.STATEFULSETS: StatefulSet,
+    kinds.DAEMONSETS: DaemonSet,
+    kinds.CONTROLLERREVISIONS: ControllerRevision,
     kinds.PODDISRUPTIONBUDGETS: PodDisruptionBudget,
     kinds.LEASES: Lease,
     kinds.PRIORITYCLASSES: PriorityClass,

@@ -10,8 +10,11 @@ from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.crds.catalogue import STRATEGIES
 from vacate.embedded.registry.apps import scale
+from vacate.embedded.registry.apps.controllerrevisions import ControllerRevisionStrategy
+from vacate.embedded.registry.apps.daemonsets import DaemonSetStrategy
 from vacate.embedded.registry.apps.deployments import DeploymentStrategy
 from vacate.embedded.registry.apps.replicasets import ReplicaSetStrategy
+from vacate.embedded.registry.apps.statefulsets import StatefulSetStrategy
 from vacate.embedded.registry.coordination.leases import LeaseStrategy
 from vacate.embedded.registry.core.configmaps import ConfigMapStrategy
 from vacate.embedded.registry.core.events import EventStrategy
@@ -33,6 +36,9 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.SERVICEACCOUNTS: ServiceAccountStrategy,
     kinds.DEPLOYMENTS: DeploymentStrategy,
     kinds.REPLICASETS: ReplicaSetStrategy,
+    kinds.STATEFULSETS: StatefulSetStrategy,
+    kinds.DAEMONSETS: DaemonSetStrategy,
+    kinds.CONTROLLERREVISIONS: ControllerRevisionStrategy,
     kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
     kinds.LEASES: LeaseStrategy,
     kinds.PRIORITYCLASSES: PriorityClassStrategy,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.embedded import Answer, Embedded, embedded
-from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, Kind
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.unit
@@ -19,7 +19,7 @@ MERGE = "application/merge-patch+json"
 @pytest.fixture
 async def server() -> AsyncIterator[Embedded]:
     async with embedded() as one:
-        for kind in (DEPLOYMENTS, REPLICASETS):
+        for kind in (DEPLOYMENTS, REPLICASETS, STATEFULSETS):
             await one.seed(kind, a_workload())
         yield one
 
@@ -37,6 +37,10 @@ def a_workload() -> Obj:
         },
         "spec": {
             "replicas": 3,
+            # As stored by a server that has filled them in; other kinds ignore them.
+            "serviceName": "",
+            "podManagementPolicy": "OrderedReady",
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
             "selector": {
                 "matchLabels": labels,
                 "matchExpressions": [{"key": "tier", "operator": "In", "values": ["b", "a"]}],
@@ -62,7 +66,7 @@ def stored(server: Embedded, kind: Kind = DEPLOYMENTS) -> Obj:
     return obj
 
 
-@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS])
+@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS, STATEFULSETS])
 async def test_the_scale_is_a_window(server: Embedded, kind: Kind) -> None:
     answer = await scale(server, kind=kind)
     assert answer.code == 200
@@ -86,7 +90,7 @@ async def test_a_missing_workload(server: Embedded) -> None:
     assert (answer.code, answer.message) == (404, 'deployments.apps "x" not found')
 
 
-@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS])
+@pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS, STATEFULSETS])
 async def test_an_update_sets_the_replicas_and_nothing_else(server: Embedded, kind: Kind) -> None:
     body = (await scale(server, kind=kind)).body
     body["spec"]["replicas"] = 5

@@ -1,4 +1,4 @@
-"""Deployments and replica sets."""
+"""Workloads and their revisions."""
 
 from __future__ import annotations
 
@@ -25,6 +25,37 @@ def _replica_set(obj: Obj, now: dt.datetime) -> list[Any]:
     current, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     row = [name_of(obj), _desired(obj), current, ready, age(obj, now)]
     return row + _containers(obj) + [_selector(obj, invalid="<error>") or "<none>"]
+
+
+def _stateful_set(obj: Obj, now: dt.datetime) -> list[Any]:
+    ready = f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{_desired(obj)}"
+    return [name_of(obj), ready, age(obj, now), *_containers(obj)]
+
+
+def _daemon_set(obj: Obj, now: dt.datetime) -> list[Any]:
+    status = obj.get("status") or {}
+    counts = [status.get(key, 0) for key in _DAEMON_COUNTS]
+    chosen = dig(obj, "spec", "template", "spec", "nodeSelector") or {}
+    nodes = ",".join(f"{key}={value}" for key, value in sorted(chosen.items())) or "<none>"
+    row = [name_of(obj), *counts, nodes, age(obj, now)]
+    return row + _containers(obj) + [_selector(obj, invalid="<invalid>")]
+
+
+_DAEMON_COUNTS = (
+    "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled",
+    "numberAvailable",
+)  # fmt: skip
+
+
+def _controller_revision(obj: Obj, now: dt.datetime) -> list[Any]:
+    refs = dig(obj, "metadata", "ownerReferences") or ()
+    owner = next((ref for ref in refs if ref.get("controller")), None)
+    shown = "<none>"
+    if owner is not None:
+        group, slash, _ = str(owner.get("apiVersion", "")).partition("/")
+        kind = str(owner.get("kind", "")).lower()
+        shown = f"{kind}.{group}/{owner.get('name')}" if slash else f"{kind}/{owner.get('name')}"
+    return [name_of(obj), shown, obj.get("revision", 0), age(obj, now)]
 
 
 def _desired(obj: Obj) -> Any:
@@ -71,4 +102,32 @@ REPLICASETS = Printer(
         _SELECTOR,
     ),
     _replica_set,
+)
+STATEFULSETS = Printer(
+    (NAME, Column("Ready", "How many of the wanted pods are ready."), AGE, CONTAINERS, IMAGES), _stateful_set
+)
+DAEMONSETS = Printer(
+    (
+        NAME,
+        Column("Desired", "On how many nodes a pod is wanted.", type="integer"),
+        Column("Current", "On how many of them one runs.", type="integer"),
+        Column("Ready", "On how many of them one is ready.", type="integer"),
+        Column("Up-to-date", "On how many of them one has the newest template.", type="integer"),
+        Column("Available", "On how many of them one has been ready for long enough.", type="integer"),
+        Column("Node Selector", "Which nodes get a pod."),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        _SELECTOR,
+    ),
+    _daemon_set,
+)
+CONTROLLERREVISIONS = Printer(
+    (
+        NAME,
+        Column("Controller", "Whose revision it is."),
+        Column("Revision", "Its number.", type="integer"),
+        AGE,
+    ),
+    _controller_revision,
 )

@@ -22,5 +22,6 @@ SUBRESOURCES: Mapping[tuple[str, str], Mapping[str, Handler]] = {
     ("pods", "log"): {"get": get_log},
     ("deployments", "scale"): _SCALE,
     ("replicasets", "scale"): _SCALE,
+    ("statefulsets", "scale"): _SCALE,
 }
 """By the kind's plural and the subresource's name: what each verb does."""

@@ -23,11 +23,11 @@ from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, re
 from vacate.api.kinds import Kind
 from vacate.api.lenient import child, mapping, sequence, text
 from vacate.api.objects import Obj
+from vacate.api.selectors.labels import Selector
 from vacate.embedded.registry.core.pods.defaults.pod import default_spec
 from vacate.embedded.registry.core.pods.validation import spec as pod_spec
 
 _PATH = "spec.template"
-_ONLY_PODS = "activeDeadlineSeconds in ReplicaSet is not Supported"
 
 RULES: tuple[Rule, ...] = table(
     "Deployment and ReplicaSet",
@@ -89,7 +89,16 @@ def selector_and_template_errors(spec: Obj, ctx: Context) -> list[FieldError]:
     if not readable.everything and not readable.matches(_texts(labels)):
         detail = "`selector` does not match template `labels`"
         found.append(invalid(f"{_PATH}.metadata.labels", sorted_map(labels) or None, detail))
-    return found + _template_errors(template, labels, ctx)
+    return found + template_errors(template, ctx)
+
+
+def mismatch_errors(template: Obj, selector: Selector | None) -> list[FieldError]:
+    """The template's labels against a selector; where there is none, nothing is selected."""
+    labels = mapping(mapping(template.get("metadata")).get("labels"))
+    if selector is not None and not selector.everything and selector.matches(_texts(labels)):
+        return []
+    detail = "`selector` does not match template `labels`"
+    return [invalid(f"{_PATH}.metadata.labels", sorted_map(labels) or None, detail)]
 
 
 def selector_change_errors(spec: Obj, before: Obj) -> list[FieldError]:
@@ -98,7 +107,9 @@ def selector_change_errors(spec: Obj, before: Obj) -> list[FieldError]:
     return [] if same(new, old) else [invalid("spec.selector", shown_selector(new), IMMUTABLE)]
 
 
-def _template_errors(template: Obj, labels: Obj, ctx: Context) -> list[FieldError]:
+def template_errors(template: Obj, ctx: Context, owner: str = "ReplicaSet") -> list[FieldError]:
+    """The template as such; `owner` is the kind that messages name."""
+    labels = mapping(mapping(template.get("metadata")).get("labels"))
     meta, inner = mapping(template.get("metadata")), mapping(template.get("spec"))
     found = labels_errors(labels, f"{_PATH}.labels")
     found += annotation_errors(meta, f"{_PATH}.annotations")
@@ -112,7 +123,8 @@ def _template_errors(template: Obj, labels: Obj, ctx: Context) -> list[FieldErro
         policy = text(inner.get("restartPolicy"))
         found.append(unsupported(f"{_PATH}.spec.restartPolicy", policy, ("Always",)))
     if inner.get("activeDeadlineSeconds") is not None:
-        found.append(forbidden(f"{_PATH}.spec.activeDeadlineSeconds", _ONLY_PODS))
+        detail = f"activeDeadlineSeconds in {owner} is not Supported"
+        found.append(forbidden(f"{_PATH}.spec.activeDeadlineSeconds", detail))
     return found
 
 

@@ -1,0 +1,1 @@
+"""The history of templates that StatefulSets and DaemonSets keep."""

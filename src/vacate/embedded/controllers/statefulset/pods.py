@@ -1,0 +1,87 @@
+"""Makes, deletes and labels the pods of a StatefulSet."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Pod, StatefulSet
+from vacate.embedded.controllers.controllerrevisions.history import Recorded
+from vacate.embedded.controllers.statefulset import events
+from vacate.embedded.controllers.statefulset.identity import identity_labels, new_pod, ordinal_of, pod_name
+from vacate.embedded.controllers.statefulset.plan import Creation, Deletion, Plan
+from vacate.errors import ApiError, Conflict, NotFound, VacateError
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.expectations import Expectations
+from vacate.runtime.reconcile import Key
+from vacate.runtime.statuspatches import guarded
+
+_NAMESPACE_TERMINATES = "NamespaceTerminating"
+
+
+class PodWriter:
+    """Writes pods and remembers what the cache must show before the next step."""
+
+    def __init__(self, deps: Deps, expectations: Expectations) -> None:
+        self._deps = deps
+        self._expectations = expectations
+
+    async def carry_out(
+        self, stateful_set: StatefulSet, plan: Plan, recorded: Recorded
+    ) -> VacateError | None:
+        """All of the plan; the first failure is returned after the rest was tried."""
+        errors: Sequence[VacateError | None] = await asyncio.gather(
+            *(self._create(stateful_set, one, recorded) for one in plan.create),
+            *(self._delete(stateful_set, one) for one in plan.delete),
+            *(self._relabel(stateful_set, one) for one in plan.relabel),
+        )
+        return next((error for error in errors if error is not None), None)
+
+    async def _create(
+        self, stateful_set: StatefulSet, creation: Creation, recorded: Recorded
+    ) -> VacateError | None:
+        key, name = _key(stateful_set), pod_name(stateful_set, creation.ordinal)
+        before = recorded.named(stateful_set.status.current_revision)
+        revision = recorded.update if creation.updated else before
+        try:
+            body = new_pod(stateful_set, revision, creation.ordinal)
+            pod = await self._deps.client.create(PODS, body, key.namespace)
+        except VacateError as error:
+            # AlreadyExists too: the old pod, or a stranger, has the name. It is never pushed out of the way.
+            if isinstance(error, ApiError) and error.has_cause(_NAMESPACE_TERMINATES):
+                return None
+            self._deps.recorder.record(events.create_failed(stateful_set, name, error))
+            return error
+        self._expectations.created(key, pod["metadata"]["resourceVersion"])
+        self._deps.recorder.record(events.created(stateful_set, name))
+        return None
+
+    async def _delete(self, stateful_set: StatefulSet, deletion: Deletion) -> VacateError | None:
+        meta = deletion.pod.metadata
+        try:
+            await self._deps.client.delete(
+                PODS, meta.name, meta.namespace, uid=meta.uid, reason=deletion.reason
+            )
+        except (NotFound, Conflict):
+            return None  # gone, or another pod has its name by now
+        except VacateError as error:
+            self._deps.recorder.record(events.delete_failed(stateful_set, meta.name, error))
+            return error
+        self._expectations.deleted(_key(stateful_set), meta.name, meta.uid)
+        self._deps.recorder.record(events.deleted(stateful_set, meta.name))
+        return None
+
+    async def _relabel(self, stateful_set: StatefulSet, pod: Pod) -> VacateError | None:
+        meta = pod.metadata
+        labels = identity_labels(meta.name, ordinal_of(stateful_set, pod) or 0)
+        with contextlib.suppress(NotFound, Conflict):
+            patch = guarded(meta, {"metadata": {"labels": labels}})
+            written = await self._deps.client.patch(PODS, meta.name, patch, meta.namespace)
+            self._expectations.created(_key(stateful_set), written["metadata"]["resourceVersion"])
+        return None
+
+
+def _key(stateful_set: StatefulSet) -> Key:
+    return Key(stateful_set.metadata.namespace, stateful_set.metadata.name)

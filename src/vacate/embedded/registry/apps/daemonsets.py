@@ -1,0 +1,157 @@
+"""DaemonSets."""
+
+from __future__ import annotations
+
+from vacate.admission.checks import (
+    not_negative,
+    readable_selector,
+    same,
+    selector_errors,
+    shown_selector,
+    unsupported,
+)
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.lenient import child, mapping, text
+from vacate.api.objects import Obj, metadata
+from vacate.embedded.registry.apps import podtemplate
+from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
+from vacate.embedded.registry.apps.statefulsets import collision_errors
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_ROLLING = "spec.updateStrategy.rollingUpdate"
+_COUNTS = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
+    "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+)  # fmt: skip
+
+RULES = table(
+    "DaemonSet",
+    ("spec.updateStrategy", Effect.DEFAULT, "RollingUpdate, maxUnavailable 1, maxSurge 0"),
+    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
+    ("status", Effect.DROPPED, "not settable on create"),
+    ("metadata.generation", Effect.SET, "one more where spec changes"),
+    ("metadata.annotations", Effect.SET, "the template's generation, one more where the template changes"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("spec.updateStrategy", ErrorType.NOT_SUPPORTED, "RollingUpdate or OnDelete"),
+    ("spec.updateStrategy.rollingUpdate.maxUnavailable", ErrorType.INVALID, "a number or a percentage"),
+    ("spec.updateStrategy.rollingUpdate.maxUnavailable#hundred", ErrorType.INVALID, "at most 100%"),
+    ("spec.updateStrategy.rollingUpdate.maxUnavailable", ErrorType.REQUIRED, "not 0 where maxSurge is 0"),
+    ("spec.updateStrategy.rollingUpdate.maxSurge", ErrorType.INVALID, "a number or a percentage"),
+    ("spec.updateStrategy.rollingUpdate.maxSurge#both", ErrorType.INVALID, "0 unless maxUnavailable is 0"),
+    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
+    ("spec.revisionHistoryLimit", ErrorType.INVALID, "not negative"),
+    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
+    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
+    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
+    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
+    ("status.numberReady", ErrorType.INVALID, "not negative; all counts of the status"),
+    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
+)
+
+
+class DaemonSetStrategy(KindStrategy):
+    """Answers for DaemonSets."""
+
+    rules = RULES
+    counts_generations = True
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """Updated one node at a time."""
+        spec = child(obj, "spec")
+        podtemplate.default_template(spec, self.kind)
+        strategy = child(spec, "updateStrategy")
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        rolling = strategy.get("rollingUpdate")
+        if strategy["type"] == "RollingUpdate" or type(rolling) is dict:
+            rolling = child(strategy, "rollingUpdate")
+            rolling.setdefault("maxUnavailable", 1)
+            rolling.setdefault("maxSurge", 0)
+        spec.setdefault("revisionHistoryLimit", 10)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The status is the controller's; the template is in its first generation."""
+        obj["status"] = dict.fromkeys(
+            ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
+        )
+        podtemplate.drop_gated_fields(mapping(obj.get("spec")), None, ctx)
+        child(metadata(obj), "annotations")[TEMPLATE_GENERATION] = "1"
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation, and a new template one of its own."""
+        keep(new, old, "status")
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        podtemplate.drop_gated_fields(spec, before, ctx)
+        count_generation(new, old, not same(spec, before))
+        number = template_generation(old)
+        if not same(spec.get("template"), before.get("template")):
+            number += 1
+        child(metadata(new), "annotations")[TEMPLATE_GENERATION] = str(number)
+
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The spec."""
+        spec = mapping(obj.get("spec"))
+        selector, template = spec.get("selector"), mapping(spec.get("template"))
+        found = selector_errors(selector, "spec.selector")
+        readable = readable_selector(selector)
+        if readable is not None and (selector is None or not readable.everything):
+            found += podtemplate.mismatch_errors(template, None if selector is None else readable)
+        if selector is not None and not any(
+            mapping(selector).get(key) for key in ("matchLabels", "matchExpressions")
+        ):
+            detail = "empty selector is invalid for daemonset"
+            found.append(invalid("spec.selector", shown_selector(selector), detail))
+        found += podtemplate.template_errors(template, ctx, "DaemonSet")
+        found += not_negative("spec", spec, "minReadySeconds")
+        found += _strategy_errors(mapping(spec.get("updateStrategy")))
+        return found + not_negative("spec", spec, "revisionHistoryLimit")
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The spec again, with the same selector."""
+        specs = (mapping(each.get("spec")) for each in (new, old))
+        ctx = podtemplate.tolerating_interceptors(ctx, old)
+        return step + self.field_errors(new, ctx) + podtemplate.selector_change_errors(*specs)
+
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """Counts that are none below zero."""
+        status, before = mapping(new.get("status")), mapping(old.get("status"))
+        found = list(step)
+        for key in _COUNTS:
+            found += not_negative("status", status, key)
+        return found + collision_errors(status, before)
+
+
+def template_generation(obj: Obj) -> int:
+    """How often the template has changed, counting its creation."""
+    value = text(mapping(metadata(obj).get("annotations")).get(TEMPLATE_GENERATION))
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else 0
+
+
+def _strategy_errors(strategy: Obj) -> list[FieldError]:
+    sort, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if sort == "OnDelete":
+        return []
+    if sort != "RollingUpdate":
+        shown = None
+        if type(rolling) is dict:
+            shown = {"MaxUnavailable": rolling.get("maxUnavailable"), "MaxSurge": rolling.get("maxSurge")}
+        value = {"Type": sort, "RollingUpdate": shown}
+        return [unsupported("spec.updateStrategy", value, ("RollingUpdate", "OnDelete"))]
+    rolling = mapping(rolling)
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    found = int_or_percent_errors(unavailable, f"{_ROLLING}.maxUnavailable")
+    found += int_or_percent_errors(surge, f"{_ROLLING}.maxSurge")
+    found += over_hundred_errors(unavailable, f"{_ROLLING}.maxUnavailable")
+    found += over_hundred_errors(surge, f"{_ROLLING}.maxSurge")
+    has_unavailable, has_surge = amount(unavailable) != 0, amount(surge) != 0
+    if has_unavailable and has_surge:
+        detail = "may not be set when maxUnavailable is non-zero"
+        found.append(invalid(f"{_ROLLING}.maxSurge", surge, detail))
+    if not has_unavailable and not has_surge:
+        found.append(required(f"{_ROLLING}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return found

@@ -1,0 +1,215 @@
+"""StatefulSets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vacate.admission.checks import (
+    not_negative,
+    readable_selector,
+    same,
+    selector_errors,
+    shown_selector,
+    unsupported,
+)
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.nameformats import dns_label, name_is_label
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
+from vacate.api.lenient import child, integer, mapping, maps, text
+from vacate.api.objects import Obj
+from vacate.embedded.registry.apps import podtemplate
+
+_UPDATE = "spec.updateStrategy"
+_POLICY = "spec.persistentVolumeClaimRetentionPolicy"
+_MUTABLE = (
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
+_FIXED = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_COUNTS = (
+    "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
+    "observedGeneration", "collisionCount",
+)  # fmt: skip
+
+RULES = table(
+    "StatefulSet",
+    ("spec.replicas", Effect.DEFAULT, "1"),
+    ("spec.podManagementPolicy", Effect.DEFAULT, "OrderedReady"),
+    ("spec.updateStrategy", Effect.DEFAULT, "RollingUpdate, partition 0"),
+    ("spec.revisionHistoryLimit", Effect.DEFAULT, "10"),
+    ("spec.persistentVolumeClaimRetentionPolicy", Effect.DEFAULT, "Retain"),
+    ("spec.volumeClaimTemplates", Effect.DEFAULT, "kind, volumeMode Filesystem and phase Pending of each"),
+    ("spec.updateStrategy.rollingUpdate.maxUnavailable", Effect.DROPPED, "as its gate is off in Kubernetes"),
+    ("status", Effect.DROPPED, "not settable on create"),
+    ("metadata.generation", Effect.SET, "one more where spec changes"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("metadata.name", ErrorType.INVALID, "a DNS label"),
+    ("spec.podManagementPolicy", ErrorType.INVALID, "OrderedReady or Parallel"),
+    ("spec.updateStrategy", ErrorType.INVALID, "RollingUpdate or OnDelete"),
+    ("spec.updateStrategy.rollingUpdate", ErrorType.INVALID, "not with OnDelete"),
+    ("spec.updateStrategy.rollingUpdate.partition", ErrorType.INVALID, "not negative"),
+    ("spec.persistentVolumeClaimRetentionPolicy.whenDeleted", ErrorType.NOT_SUPPORTED, "Retain or Delete"),
+    ("spec.persistentVolumeClaimRetentionPolicy.whenScaled", ErrorType.NOT_SUPPORTED, "Retain or Delete"),
+    ("spec.replicas", ErrorType.INVALID, "not negative"),
+    ("spec.minReadySeconds", ErrorType.INVALID, "not negative"),
+    ("spec.ordinals.start", ErrorType.INVALID, "not negative"),
+    ("spec.serviceName", ErrorType.INVALID, "a DNS label"),
+    ("spec.selector", ErrorType.REQUIRED, "there is one"),
+    ("spec.selector#empty", ErrorType.INVALID, "not empty"),
+    ("spec.selector#unreadable", ErrorType.INVALID, "a selector that can be understood"),
+    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
+    ("spec.template.spec.activeDeadlineSeconds", ErrorType.FORBIDDEN, "none in a template"),
+    ("spec", ErrorType.FORBIDDEN, "the fields that describe identity and storage never change"),
+    ("status.replicas", ErrorType.INVALID, "not negative; all counts of the status"),
+    ("status.readyReplicas", ErrorType.INVALID, "at most replicas; all other counts too"),
+    ("status.availableReplicas", ErrorType.INVALID, "at most readyReplicas"),
+    ("status.collisionCount", ErrorType.INVALID, "never decremented"),
+)
+
+
+class StatefulSetStrategy(KindStrategy):
+    """Answers for StatefulSets."""
+
+    rules = RULES
+    counts_generations = True
+
+    def name_format(self, name: str, prefix: bool) -> Sequence[str]:
+        """The pods' host names begin with it, so that it is a DNS label."""
+        return [_DOTS] if "." in name else name_is_label(name, prefix)
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """One replica, its pods one after another, claims kept."""
+        spec = child(obj, "spec")
+        spec.setdefault("replicas", 1)
+        podtemplate.default_template(spec, self.kind)
+        if not spec.get("podManagementPolicy"):
+            spec["podManagementPolicy"] = "OrderedReady"
+        strategy = child(spec, "updateStrategy")
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            child(strategy, "rollingUpdate").setdefault("partition", 0)
+        policy = child(spec, "persistentVolumeClaimRetentionPolicy")
+        for key in ("whenDeleted", "whenScaled"):
+            if not policy.get(key):
+                policy[key] = "Retain"
+        spec.setdefault("revisionHistoryLimit", 10)
+        for claim in maps(spec.get("volumeClaimTemplates")):
+            claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+            child(claim, "spec").setdefault("volumeMode", "Filesystem")
+            child(claim, "status").setdefault("phase", "Pending")
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The status is the controller's."""
+        obj["status"] = {"replicas": 0, "availableReplicas": 0}
+        _drop_gated_fields(mapping(obj.get("spec")), None, ctx)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation."""
+        keep(new, old, "status")
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        _drop_gated_fields(spec, before, ctx)
+        count_generation(new, old, not same(spec, before))
+
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The spec."""
+        spec = mapping(obj.get("spec"))
+        found = _policy_errors(spec)
+        found += not_negative("spec", spec, "replicas") + not_negative("spec", spec, "minReadySeconds")
+        found += not_negative("spec.ordinals", mapping(spec.get("ordinals")), "start")
+        if service := text(spec.get("serviceName")):
+            found += complaints("spec.serviceName", service, dns_label(service))
+        return found + _selector_errors(spec, ctx)
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The spec again; identity and storage stay."""
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        found = step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, old))
+        fixed = [key for key in dict.fromkeys((*spec, *before)) if key not in _MUTABLE]
+        if not all(same(spec.get(key), before.get(key)) for key in fixed):
+            found.append(forbidden("spec", _FIXED))
+        return found
+
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """Counts that fit together."""
+        status, before = mapping(new.get("status")), mapping(old.get("status"))
+        found = list(step)
+        for key in _COUNTS:
+            found += not_negative("status", status, key)
+        whole, ready = integer(status.get("replicas")), integer(status.get("readyReplicas"))
+        for key in ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"):
+            count = integer(status.get(key))
+            if count > whole:
+                found.append(invalid(f"status.{key}", count, "cannot be greater than status.replicas"))
+        available = integer(status.get("availableReplicas"))
+        if available > ready:
+            detail = "cannot be greater than status.readyReplicas"
+            found.append(invalid("status.availableReplicas", available, detail))
+        return found + collision_errors(status, before)
+
+
+_DOTS = "must not contain dots"
+
+
+def collision_errors(status: Obj, before: Obj) -> list[FieldError]:
+    """The number of hash collisions only grows."""
+    collisions = integer(status.get("collisionCount"))
+    if before.get("collisionCount") is None or collisions >= integer(before["collisionCount"]):
+        return []
+    return [invalid("status.collisionCount", collisions, "cannot be decremented")]
+
+
+def _drop_gated_fields(spec: Obj, before: Obj | None, ctx: Context) -> None:
+    podtemplate.drop_gated_fields(spec, before, ctx)
+    mapping(mapping(spec.get("updateStrategy")).get("rollingUpdate")).pop("maxUnavailable", None)
+
+
+def _policy_errors(spec: Obj) -> list[FieldError]:
+    found: list[FieldError] = []
+    if (order := text(spec.get("podManagementPolicy"))) not in ("OrderedReady", "Parallel"):
+        found.append(invalid("spec.podManagementPolicy", order, "must be 'OrderedReady' or 'Parallel'"))
+    strategy = mapping(spec.get("updateStrategy"))
+    sort, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    shown = None
+    if rolling is not None:
+        shown = {"Partition": mapping(rolling).get("partition"), "MaxUnavailable": None}
+    if sort == "OnDelete":
+        if rolling is not None:
+            detail = "only allowed for updateStrategy 'RollingUpdate'"
+            found.append(invalid(f"{_UPDATE}.rollingUpdate", shown, detail))
+    elif sort == "RollingUpdate":
+        found += not_negative(f"{_UPDATE}.rollingUpdate", mapping(rolling), "partition")
+    else:
+        detail = "must be 'RollingUpdate' or 'OnDelete'"
+        found.append(invalid(_UPDATE, {"Type": sort, "RollingUpdate": shown}, detail))
+    policy = mapping(spec.get("persistentVolumeClaimRetentionPolicy"))
+    for key in ("whenDeleted", "whenScaled"):
+        if (value := text(policy.get(key))) not in ("Retain", "Delete"):
+            found.append(unsupported(f"{_POLICY}.{key}", value, ("Retain", "Delete")))
+    return found
+
+
+def _selector_errors(spec: Obj, ctx: Context) -> list[FieldError]:
+    selector, template = spec.get("selector"), mapping(spec.get("template"))
+    readable = readable_selector(selector)
+    found: list[FieldError] = []
+    if selector is None:
+        found.append(required("spec.selector"))
+        readable = None
+    else:
+        found += selector_errors(selector, "spec.selector")
+        if not any(mapping(selector).get(key) for key in ("matchLabels", "matchExpressions")):
+            detail = "empty selector is invalid for statefulset"
+            found.append(invalid("spec.selector", shown_selector(selector), detail))
+            return found + podtemplate.template_errors(template, ctx, "StatefulSet")
+        if readable is None:
+            return [*found, invalid("spec.selector", shown_selector(selector), "")]
+    found += podtemplate.mismatch_errors(template, readable)
+    return found + podtemplate.template_errors(template, ctx, "StatefulSet")
