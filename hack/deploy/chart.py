@@ -308,7 +308,8 @@ failurePolicies:
   status: Ignore
   pods: Ignore
 
-# Check the annotations of pods that register interceptors.
+# Check the annotations of pods that register interceptors, and register those of new pods of Deployments that
+# have opted in (vacate.dev/move-before-eviction).
 podWebhooks: true
 
 # Force deletion of pods must be confirmed in every namespace that is not labelled

@@ -125,9 +125,10 @@ def test_every_webhook_is_narrow_quick_and_without_side_effects(name: str) -> No
 
 def test_no_webhook_sees_pods_of_the_system_or_of_its_own_namespace() -> None:
     about_pods = [hook for hook in hooks().values() if hook["rules"][0]["resources"] == ["pods"]]
-    assert len(about_pods) == 2
+    assert len(about_pods) == 3
     for hook in about_pods:
-        (expression,) = hook["namespaceSelector"]["matchExpressions"]
+        expression, *chosen = hook["namespaceSelector"]["matchExpressions"]
+        assert bool(chosen) is hook["name"].startswith("workloadpods.")
         assert expression["operator"] == "NotIn"
         assert {"kube-system", "vacate-system"} <= set(expression["values"])
 
@@ -155,7 +156,7 @@ def test_the_bridge_is_asked_for_fails_open_soon_and_never_sees_its_own_namespac
 def test_only_with_the_bridge_may_the_webhook_delete_pods() -> None:
     def verbs(settings: Settings) -> set[str]:
         role = next(one for one in of_kind("ClusterRole", settings) if one["metadata"]["name"] == WEBHOOK)
-        return {verb for rule in role["rules"] if rule["resources"] == ["pods"] for verb in rule["verbs"]}
+        return {verb for rule in role["rules"] if "pods" in rule["resources"] for verb in rule["verbs"]}
 
     assert verbs(EVERYTHING) == {"get"}
     assert verbs(VARIANTS["bridge"]) == {"get", "delete"}
@@ -164,6 +165,16 @@ def test_only_with_the_bridge_may_the_webhook_delete_pods() -> None:
 def test_without_rules_no_new_pod_is_sent_to_the_webhook() -> None:
     assert "pods.mutate.vacate.dev" not in hooks(Settings())
     assert not [name for name in hooks(Settings(pod_webhooks=False)) if name.startswith("pods")]
+
+
+def test_new_pods_of_workloads_are_seen_where_a_namespace_says_so_and_start_without_the_webhook() -> None:
+    name = "workloadpods.mutate.vacate.dev"
+    hook = hooks(Settings())[name]
+    chosen = hook["namespaceSelector"]["matchExpressions"][1]
+    assert chosen == {"key": "vacate.dev/move-before-eviction", "operator": "Exists"}
+    assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 3)
+    assert [one for one in hooks(EVERYTHING) if one.endswith("pods.mutate.vacate.dev")][-1] == name
+    assert name not in hooks(Settings(pod_webhooks=False))
 
 
 def test_a_webhook_outside_is_reached_by_its_address() -> None:

@@ -30,6 +30,7 @@ from vacate.wire.message import Request
 ADMIN_INFO: Obj = {"username": "admin", "groups": [MASTERS, "system:authenticated"]}
 MUTATE, VALIDATE = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
+MUTATE_WORKLOAD_PODS = "/mutate/workloadpods"
 
 
 @dataclass(frozen=True)

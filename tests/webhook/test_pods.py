@@ -7,14 +7,20 @@ from typing import Any
 
 import pytest
 
-from support.embedded import Embedded, embedded
-from support.reviews import MUTATE_PODS, VALIDATE_PODS, Hook, review
+from support.embedded import ADMIN, Embedded, embedded
+from support.reviews import MUTATE_PODS, MUTATE_WORKLOAD_PODS, VALIDATE_PODS, Hook, review
 from vacate.admission.pods.registrationrules import read_rules
-from vacate.api.kinds import PODS
+from vacate.admission.pods.workloads import OPT_IN
+from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS, REPLICASETS, Kind
 from vacate.api.objects import Obj
+from vacate.api.types import ObjectMeta
+from vacate.client.client import Client
+from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError
 from vacate.eviction.registration import PREFIXES, resolve
 from vacate.features import parse_feature_gates
+from vacate.kube.ownership import controller_reference
+from vacate.testing import deployment
 from vacate.webhook.paths import WebhookConfig
 
 pytestmark = pytest.mark.unit
@@ -148,3 +154,61 @@ def test_rules_that_make_no_sense(text: str, said: str) -> None:
 def test_no_rules() -> None:
     assert read_rules("", "rules.yaml") == ()
     assert read_rules("rules: []", "rules.yaml") == ()
+
+
+async def moving(server: Embedded, opted_in: str = "", label: str = "") -> Obj:
+    """A new pod of a Deployment, as the ReplicaSet controller sends it."""
+    client = client_of(server)
+    if label:
+        await client.patch(NAMESPACES, "d", {"metadata": {"labels": {OPT_IN: label}}})
+    made = deployment("web", namespace="d", replicas=1)
+    made["metadata"]["annotations"] = {OPT_IN: opted_in} if opted_in else {}
+    owner = controlled_by(DEPLOYMENTS, await client.create(DEPLOYMENTS, made, "d"))
+    spec = {"selector": made["spec"]["selector"], "template": made["spec"]["template"]}
+    middle = {"metadata": {"name": "web-1", "ownerReferences": [owner]}, "spec": spec}
+    created = await client.create(REPLICASETS, middle, "d")
+    sent = pod({"app": "web"})
+    sent["metadata"]["ownerReferences"] = [controlled_by(REPLICASETS, created)]
+    return sent
+
+
+def controlled_by(kind: Kind, owner: Obj) -> Obj:
+    meta = owner["metadata"]
+    return controller_reference(kind, ObjectMeta(name=meta["name"], uid=meta["uid"]))
+
+
+def client_of(server: Embedded) -> Client:
+    return Client(InProcessTransport(server.server, ADMIN))
+
+
+MOVES = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
+
+
+@pytest.mark.parametrize(
+    ("opted_in", "label", "interceptors"),
+    [("", "true", MOVES), ("true", "", MOVES), ("true", "false", MOVES), ("false", "true", ()), ("", "", ())],
+)
+async def test_new_pods_of_opted_in_deployments_are_registered(
+    server: Embedded, hook: Hook, opted_in: str, label: str, interceptors: tuple[str, ...]
+) -> None:
+    sent = await moving(server, opted_in, label)
+    made = (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).applied(sent)
+    assert resolve(made).interceptors == interceptors
+    assert (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(made))).patch == []
+    stored = await client_of(server).create(PODS, sent, "d")
+    assert resolve(stored).interceptors == interceptors
+
+
+async def test_owners_that_are_not_there_register_nobody(server: Embedded, hook: Hook) -> None:
+    sent = await moving(server, "true")
+    sent["metadata"]["ownerReferences"][0]["uid"] = "of-another"
+    assert (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).patch == []
+    sent["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "controller": True}]
+    assert (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).patch == []
+
+
+async def test_what_the_author_registers_stays_beside_the_workload(server: Embedded, hook: Hook) -> None:
+    sent = await moving(server, "true")
+    sent["metadata"]["annotations"] = {f"{PREFIXES[0]}/priority_saver.example.com": "20"}
+    made = (await hook.ask(MUTATE_WORKLOAD_PODS, of_pod(sent))).applied(sent)
+    assert set(resolve(made).interceptors) == {*MOVES, "saver.example.com"}

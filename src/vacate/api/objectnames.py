@@ -22,6 +22,7 @@ MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evic
 MUTATE_EVACUATIONS, VALIDATE_EVACUATIONS = "/mutate/evacuations", "/validate/evacuations"
 VALIDATE_EVICTIONS = "/validate/evictions"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
+MUTATE_WORKLOAD_PODS = "/mutate/workloadpods"
 PART_OF = {"app.kubernetes.io/part-of": "vacate"}
 
 

@@ -56,6 +56,7 @@ VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: EVICTION_REQUEST_
 MUTATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.mutate(ask, ctx))
 VALIDATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.validate(ask, ctx))
 MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
+MUTATE_WORKLOAD_PODS = Path(PODS, lambda ask, ctx, _: pods.register(ask, ctx))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 # What this one answers needs more than lookups: `EvictionBridge` does it.
 EVICTIONS = Path(PODS, lambda _ask, _ctx, _terms: ALLOWED, answer_seconds=1.7)
@@ -66,6 +67,7 @@ PATHS: Mapping[str, Path] = {
     "/mutate/evacuations": MUTATE_EVACUATIONS,
     "/validate/evacuations": VALIDATE_EVACUATIONS,
     "/mutate/pods": MUTATE_PODS,
+    "/mutate/workloadpods": MUTATE_WORKLOAD_PODS,
     "/validate/pods": VALIDATE_PODS,
     "/validate/evictions": EVICTIONS,
 }

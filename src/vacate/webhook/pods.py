@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vacate.admission.context import Context
 from vacate.admission.pods.annotations import registration_errors
+from vacate.admission.pods.newpods import added_annotations
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
 from vacate.api.jsonpatch import json_patch
@@ -29,11 +30,23 @@ def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) ->
     rule = _first_match(pod, request.namespace or "", rules, ctx)
     if rule is None:
         return ALLOWED
+    return _annotated(pod, rule.annotations)
+
+
+def register(request: AdmissionRequest, ctx: Context) -> Verdict:
+    """Register the interceptors of its workload on a new pod, where the workload has opted in."""
+    if request.operation != "CREATE" or ctx.subresource:
+        return ALLOWED
+    pod = _checked(request.new())
+    added = added_annotations(pod, request.namespace or "", ctx)
+    return _annotated(pod, added) if added else ALLOWED
+
+
+def _annotated(pod: Obj, added: Mapping[str, str]) -> Verdict:
     given = dig(pod, "metadata", "annotations")
     if given is None:
-        added = {"op": "add", "path": "/metadata/annotations", "value": dict(rule.annotations)}
-        return Verdict(patch=[added])
-    return Verdict(patch=json_patch(given, {**given, **rule.annotations}, "/metadata/annotations"))
+        return Verdict(patch=[{"op": "add", "path": "/metadata/annotations", "value": dict(added)}])
+    return Verdict(patch=json_patch(given, {**given, **added}, "/metadata/annotations"))
 
 
 def validate(request: AdmissionRequest, ctx: Context) -> Verdict:

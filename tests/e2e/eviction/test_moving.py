@@ -7,10 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from support.eviction_place import Place, is_ready
+from support.eviction_place import PATIENCE, Place, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.eviction.registration import resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import MARKED, SURGE
 from vacate.testing import deployment
@@ -146,3 +147,18 @@ async def test_cancelling_leaves_the_pods_that_there_were(place: Place) -> None:
     await quiet(place, 3)
     after = {one["metadata"]["uid"] for one in await pods(place)}
     assert after == before
+
+
+async def test_new_pods_are_registered_when_they_are_created(place: Place) -> None:
+    """Not a moment later, by the controller: the very first version of the pod has it."""
+    name = f"{place.namespace}-new"
+    await place.client.create(NAMESPACES, {"metadata": {"name": name, "labels": {OPT_IN: "true"}}})
+    listing = await place.client.list(PODS, name)
+    await place.client.create(DEPLOYMENTS, deployment("web", namespace=name, replicas=1), name)
+    async with contextlib.aclosing(
+        place.client.watch(PODS, name, resource_version=listing.resource_version)
+    ) as watch:
+        event = await asyncio.wait_for(anext(aiter(watch)), PATIENCE)
+    await place.client.delete(NAMESPACES, name)
+    assert event.object is not None
+    assert resolve(event.object).interceptors == ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")

@@ -133,7 +133,8 @@ _OPTIONS = (
     click.option("--pod-failure-policy", type=_POLICY, default="Ignore", show_default=True,
                  help="Writes of pods while the webhook is away. Fail can keep pods from starting."),
     click.option("--pod-webhooks/--no-pod-webhooks", default=True, show_default=True,
-                 help="Check the annotations of pods that register interceptors."),
+                 help="Check the annotations of pods that register interceptors, and register those of new "
+                      "pods whose Deployment has opted in to move before eviction."),
     click.option("--guard-force-deletion", "guard_unlabelled", is_flag=True,
                  help="Force deletion of pods must be confirmed in all namespaces that are not labelled "
                       "vacate.dev/force-delete-guard=disabled; by default in those labelled enabled."),

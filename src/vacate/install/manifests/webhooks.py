@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
+from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, REPLICASETS, Kind
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
@@ -51,6 +52,7 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     if settings.pod_rules:
         mutating.append(_new_pods(settings))
     if settings.pod_webhooks:
+        mutating.append(_workload_pods(settings))  # after the rules, which are for pods without any
         validating.append(_registering_pods(settings))
     if settings.eviction_bridge:
         validating.append(_evictions(settings))
@@ -141,6 +143,30 @@ def _new_pods(settings: Settings) -> Obj:
         timeout=3,
     )
     return {**hook, "namespaceSelector": _own_namespaces_aside(settings)}
+
+
+def _workload_pods(settings: Settings) -> Obj:
+    """New pods of Deployments, in namespaces that say whether their workloads move before eviction.
+
+    Elsewhere no pod waits for the webhook: there the registration controller annotates workloads that have
+    opted in by themselves.
+    """
+    owned = (
+        "object.metadata.?ownerReferences.orValue([])"
+        f".exists(r, r.kind == '{REPLICASETS.kind}' && r.?controller.orValue(false))"
+    )
+    hook = _hook(
+        f"workloadpods.mutate.{_SUFFIX}",
+        objectnames.MUTATE_WORKLOAD_PODS,
+        _rule("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("of-a-replicaset", owned)],
+        timeout=3,
+    )
+    apart = _own_namespaces_aside(settings)["matchExpressions"]
+    selector = {"matchExpressions": [*apart, {"key": OPT_IN, "operator": "Exists"}]}
+    return {**hook, "namespaceSelector": selector}
 
 
 def _registering_pods(settings: Settings) -> Obj:

@@ -6,11 +6,11 @@ from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.pods import annotations as interceptor_annotations
-from vacate.admission.pods import interceptors, reasondelivery
+from vacate.admission.pods import interceptors, newpods, reasondelivery
 from vacate.admission.rules import Effect, Rule, table
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import ErrorType, FieldError, forbidden
-from vacate.api.lenient import child, mapping, sequence
+from vacate.api.lenient import child, mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
 from vacate.embedded.registry.core.pods import admissionplugins, matchlabelkeys, status, update
@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
     *ephemeral.RULES, *network.RULES, *ports.RULES, *environment.RULES, *probes.RULES, *resources.RULES,
     *security.RULES, *spec.RULES,
     *affinity.RULES, *placement.RULES, *matchlabelkeys.RULES, *interceptors.RULES,
-    *interceptor_annotations.RULES, *reasondelivery.RULES,
+    *interceptor_annotations.RULES, *newpods.RULES, *reasondelivery.RULES,
     *update.RULES, *status.RULES,
 )  # fmt: skip
 
@@ -74,6 +74,7 @@ class PodStrategy(KindStrategy):
         admissionplugins.admit_new(obj, pod_spec, ctx)
         interceptors.drop_where_gated(pod_spec, None, ctx)
         reasondelivery.drop_where_gated(pod_spec, None, ctx)
+        _register(obj, ctx)
         fresh: Obj = {"phase": "Pending"}
         if sequence(pod_spec.get("schedulingGates")):
             fresh["conditions"] = [_gated_condition(ctx)]
@@ -141,3 +142,11 @@ def _gated_condition(ctx: Context) -> Obj:
         "reason": "SchedulingGated",
         "message": _GATED,
     }
+
+
+def _register(pod: Obj, ctx: Context) -> None:
+    """What the mutating webhook does on other clusters."""
+    meta = metadata(pod)
+    added = newpods.added_annotations(pod, text(meta.get("namespace")), ctx)
+    if added:
+        meta["annotations"] = {**mapping(meta.get("annotations")), **added}

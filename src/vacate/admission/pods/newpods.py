@@ -1,0 +1,62 @@
+"""New pods of workloads that have opted in: their interceptors are registered when they are created.
+
+What is not seen here, because the webhook was away or the workload opted in later, is annotated by the
+registration controller.
+"""
+
+from __future__ import annotations
+
+from vacate.admission.context import Context
+from vacate.admission.pods.interceptors import FIELD, GATE
+from vacate.admission.pods.workloads import is_opted_in, registration, registration_change
+from vacate.admission.rules import Effect, table
+from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, Kind
+from vacate.api.lenient import mapping, maps, text
+from vacate.api.objects import Obj, dig
+from vacate.eviction.registration import annotations_of
+
+RULES = table(
+    "Pod",
+    (
+        "metadata.annotations",
+        Effect.SET,
+        "the interceptors of the Deployment, on create, where it or its namespace has opted in",
+    ),
+)
+
+
+def added_annotations(pod: Obj, namespace: str, ctx: Context) -> dict[str, str]:
+    """The annotations that register the workload's interceptors on a new pod; empty where there are none.
+
+    A pod that lists interceptors in its spec keeps to those: the annotations would not count.
+    """
+    wanted = registration(ctx.gates)
+    if not wanted or not ctx.gates.enabled(GATE) or dig(pod, "spec", FIELD):
+        return {}
+    deployment = _deployment_of(pod, namespace, ctx)
+    if deployment is None or not _is_opted_in(deployment, namespace, ctx):
+        return {}
+    change = registration_change(annotations_of(pod), wanted, opted_in=True)
+    return {key: value for key, value in change.items() if value is not None}
+
+
+def _deployment_of(pod: Obj, namespace: str, ctx: Context) -> Obj | None:
+    """The Deployment whose ReplicaSet creates the pod. The owner is what its creator says: uid and all."""
+    replica_set = _owner(pod, REPLICASETS, namespace, ctx)
+    return None if replica_set is None else _owner(replica_set, DEPLOYMENTS, namespace, ctx)
+
+
+def _owner(obj: Obj, kind: Kind, namespace: str, ctx: Context) -> Obj | None:
+    for ref in maps(dig(obj, "metadata", "ownerReferences")):
+        if ref.get("controller") is True and ref.get("kind") == kind.kind:
+            if ref.get("apiVersion") != kind.api_version or not text(ref.get("name")):
+                return None
+            found = ctx.lookup(kind, namespace, text(ref.get("name")))
+            return found if found is not None and dig(found, "metadata", "uid") == ref.get("uid") else None
+    return None
+
+
+def _is_opted_in(deployment: Obj, namespace: str, ctx: Context) -> bool:
+    found = ctx.lookup(NAMESPACES, "", namespace) or {}
+    labels = mapping(dig(found, "metadata", "labels"))
+    return is_opted_in(labels, annotations_of(deployment))
