@@ -21,6 +21,16 @@ EMBEDDED_CONTROLLERS = "vacate:embedded-controllers"
 _APPS = ("apps", "extensions")
 
 _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
+    "daemon-set-controller": (
+        rule(READ, _APPS, "daemonsets"),
+        rule("update", _APPS, "daemonsets/status"),
+        rule("update", _APPS, "daemonsets/finalizers"),
+        rule("list watch", CORE, "nodes"),
+        rule("create delete list patch watch", CORE, "pods"),
+        rule("create", CORE, "pods/binding"),
+        rule("create delete get list patch update watch", "apps", "controllerrevisions"),
+        EVENTS,
+    ),
     "deployment-controller": (
         rule("get list update watch", _APPS, "deployments"),
         rule("update", _APPS, "deployments/status"),
@@ -85,6 +95,7 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
 }
 
 _PATCHES: dict[str, tuple[Rule, ...]] = {
+    "daemon-set-controller": (rule("patch", "apps", "daemonsets/status"),),
     "deployment-controller": (rule("patch", "apps", "deployments deployments/status"),),
     "disruption-controller": (rule("patch", "policy", "poddisruptionbudgets/status"),),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.bootstrap.identities import CONTROLLER_MANAGER, SCHEDULER, controller, node
+from vacate.embedded.controllers.daemonset.controller import build as daemonset
 from vacate.embedded.controllers.deployment.controller import build as deployment
 from vacate.embedded.controllers.disruption.controller import build as disruption
 from vacate.embedded.controllers.disruption.stale import build as stale_disruption
@@ -43,6 +44,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor("deployment-controller", deployment),
     ControllerDescriptor("replicaset-controller", replicaset),
     ControllerDescriptor("statefulset-controller", statefulset),
+    ControllerDescriptor("daemonset-controller", daemonset),
     ControllerDescriptor("controllermanager", disruption),
     ControllerDescriptor("controllermanager", stale_disruption),
     ControllerDescriptor("garbage-collector-controller", garbage_collector),

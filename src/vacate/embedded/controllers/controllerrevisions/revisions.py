@@ -12,7 +12,8 @@ from vacate.kube.ownership import controller_reference
 
 REVISION_HASH = "controller-revision-hash"
 """The label by which a pod tells its revision."""
-_HASH = "controller.kubernetes.io/hash"
+HASH = "controller.kubernetes.io/hash"
+"""The label by which a revision tells its hash."""
 _LONGEST_PREFIX = 223
 
 
@@ -28,6 +29,11 @@ def template_of(revision: ControllerRevision) -> dict[str, Any]:
     if not isinstance(template, dict):
         return {}
     return {key: value for key, value in template.items() if key != "$patch"}
+
+
+def hash_of(revision: ControllerRevision) -> str:
+    """The hash of its template; pods of daemon sets carry it, those of stateful sets the revision's name."""
+    return revision.metadata.labels.get(HASH, "")
 
 
 def by_number(revisions: Sequence[ControllerRevision]) -> list[ControllerRevision]:
@@ -61,7 +67,7 @@ def new_revision(
         "metadata": {
             "name": f"{owner.name[:_LONGEST_PREFIX]}-{hashed}",
             "namespace": owner.namespace,
-            "labels": {**labels, _HASH: hashed},
+            "labels": {**labels, HASH: hashed},
             "annotations": dict(owner.annotations),
             "ownerReferences": [controller_reference(kind, owner)],
         },

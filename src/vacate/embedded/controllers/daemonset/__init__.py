@@ -1,0 +1,1 @@
+"""Keeps one pod on every node that takes it."""
