@@ -1,3 +1,3 @@
-"""Vacate: a control plane for how Kubernetes pods leave."""
+"""Vacate: a control plane for the eviction and termination of Kubernetes pods."""
 
 __version__ = "0.1.0"

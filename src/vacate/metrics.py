@@ -1,4 +1,4 @@
-"""Metric definitions that more than one room uses, over one registry that is passed in.
+"""Metric definitions that more than one package uses, over one registry that is passed in.
 
 The names are those that Kubernetes components export, so that existing dashboards fit.
 """
@@ -30,7 +30,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None, *, per_request: bool = False) -> None:
         self.registry = registry or CollectorRegistry()
-        # Whether single requests and their pods are named: where readers are known, or somebody wants it.
+        # Whether single requests and their pods are named: where readers are known, or it is asked for.
         self.per_request = per_request
         self.requests = Counter(
             "apiserver_request",

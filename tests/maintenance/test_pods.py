@@ -11,7 +11,7 @@ from vacate.api.selectors.labels import EVERYTHING, parse_selector
 from vacate.api.types import ObjectMeta, OwnerReference, Pod, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.nodemaintenance import EVICT, IGNORE, PodRules
-from vacate.maintenance.pods import Treatment, in_wave, judge_pod
+from vacate.maintenance.pods import Treatment, assess_pod, in_wave
 
 pytestmark = pytest.mark.unit
 
@@ -58,17 +58,17 @@ LEAVING: dict[str, Any] = {"meta": {"deletion_timestamp": EPOCH}}
     ],
 )
 def test_the_table(pod: Pod, refusing: Treatment, ignoring: Treatment, evicting: Treatment) -> None:
-    found = [judge_pod(pod, rules, EVERYTHING).treatment for rules in (REFUSING, IGNORING, EVICTING)]
+    found = [assess_pod(pod, rules, EVERYTHING).treatment for rules in (REFUSING, IGNORING, EVICTING)]
     assert found == [refusing, ignoring, evicting]
 
 
 def test_what_is_not_selected_stays_and_holds_nothing() -> None:
-    assert judge_pod(a_pod(""), REFUSING, parse_selector("app=db")).treatment is STAY
+    assert assess_pod(a_pod(""), REFUSING, parse_selector("app=db")).treatment is STAY
 
 
 def test_a_refusal_beats_an_ignored_reason() -> None:
     rules = PodRules(unmanaged_pods=IGNORE)
-    assert judge_pod(a_pod("", **LOCAL), rules, EVERYTHING).kind == "LocalData"
+    assert assess_pod(a_pod("", **LOCAL), rules, EVERYTHING).kind == "LocalData"
 
 
 def test_waves_go_by_priority_and_daemon_pods_come_last() -> None:
@@ -76,12 +76,12 @@ def test_waves_go_by_priority_and_daemon_pods_come_last() -> None:
         a_pod(name="low"), a_pod(name="low2"), a_pod(name="high", priority=5),
         a_pod("DaemonSet", name="agent", priority=-9),
     ]  # fmt: skip
-    judged = [(pod, judge_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
+    assessed = [(pod, assess_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
     waves = []
-    while judged:
-        wave = in_wave(judged, by_priority=True)
+    while assessed:
+        wave = in_wave(assessed, by_priority=True)
         waves.append([pod.metadata.name for pod in wave])
-        judged = [one for one in judged if one[0] not in wave]
+        assessed = [one for one in assessed if one[0] not in wave]
     assert waves == [["low", "low2"], ["high"], ["agent"]]
-    both = [(pod, judge_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
+    both = [(pod, assess_pod(pod, EVICTING, EVERYTHING)) for pod in pods]
     assert [pod.metadata.name for pod in in_wave(both, by_priority=False)] == ["low", "low2", "high"]

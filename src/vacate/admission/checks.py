@@ -17,7 +17,7 @@ NEGATIVE = "must be greater than or equal to 0"
 
 
 def unsupported(path: str, value: Any, known: Sequence[str]) -> FieldError:
-    """The value is none of those known, which are told in the order given."""
+    """The value is none of those known, which are listed in the order given."""
     listed = ", ".join(f'"{item}"' for item in known)
     return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {listed}", value)
 

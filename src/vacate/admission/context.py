@@ -33,7 +33,7 @@ def no_default_priority_class() -> Obj | None:
 
 
 def nothing_allowed(_: Access) -> bool:
-    """A world in which nobody may do anything: what holds until somebody says otherwise."""
+    """A context in which nobody may do anything: the default."""
     return False
 
 

@@ -1,6 +1,6 @@
-"""The named list of rules: what is checked, filled in, set and dropped, in one table for people.
+"""The named list of rules: what is checked, filled in, set and dropped, in one table.
 
-Each module of this room declares the rules that it carries out. `docs/reference/validation.md` shows them
+Each module of this package declares the rules that it carries out. `docs/reference/validation.md` shows them
 all, and every one of them has a case in the tests.
 """
 

@@ -27,7 +27,7 @@ class Regarding:
 
 @dataclass(frozen=True, slots=True)
 class EventNote:
-    """Something that happened to an object and that people want to know."""
+    """An Event about an object, before it is written."""
 
     regarding: Regarding
     type: str  # NORMAL or WARNING

@@ -89,7 +89,7 @@ def duplicate(path: str, value: Any) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those that are known, which are told in the given order."""
+    """The value is none of those that are known, which are listed in the given order."""
     known = ", ".join(f'"{item}"' for item in supported)
     return FieldError(path, ErrorType.NOT_SUPPORTED, f"supported values: {known}", value)
 

@@ -63,11 +63,11 @@ def invalid_resource(kind: Kind, name: str, field_errors: Sequence[FieldError]) 
 
 def invalid_as(group: str, kind: str, name: str, field_errors: Sequence[FieldError]) -> errors.Invalid:
     """422 about something that need not be a served kind, such as the options of a request."""
-    told = _as_many_as_fit(field_errors)
-    listed = list(dict.fromkeys(told.values()))
+    fitting = _as_many_as_fit(field_errors)
+    listed = list(dict.fromkeys(fitting.values()))
     body = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
-    details["causes"] = [field_errors[index].cause() for index in told]
+    details["causes"] = [field_errors[index].cause() for index in fitting]
     qualified = f"{kind}.{group}" if group else kind
     return errors.Invalid(
         f'{qualified} "{name}" is invalid: {body}', details={k: v for k, v in details.items() if v}
@@ -76,14 +76,14 @@ def invalid_as(group: str, kind: str, name: str, field_errors: Sequence[FieldErr
 
 def _as_many_as_fit(field_errors: Sequence[FieldError]) -> dict[int, str]:
     """The texts of the errors, by place. Each shows a value: all could be far longer than the object."""
-    told: dict[int, str] = {}
+    fitting: dict[int, str] = {}
     length = 0
     for index, field_error in enumerate(field_errors):
         if length > _MOST_CHARACTERS or index == _MOST_FAULTS:
             break
-        told[index] = str(field_error)
-        length += len(told[index])
-    return told
+        fitting[index] = str(field_error)
+        length += len(fitting[index])
+    return fitting
 
 
 def to_status(error: errors.ApiError) -> Obj:

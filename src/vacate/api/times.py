@@ -14,7 +14,7 @@ import re
 LAST_YEAR = 9998
 ACCEPTABLE = "RFC 3339 with a year from 1 to 9998 and an offset within a day; the year 1 only in UTC"
 LATEST = dt.datetime.max.replace(tzinfo=dt.UTC)
-"""Stands for every moment that is too late to be told."""
+"""Stands for every moment that is too late to be represented."""
 EARLIEST = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 _YEAR = "(000[2-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"

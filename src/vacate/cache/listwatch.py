@@ -221,7 +221,7 @@ def _events(position: Position, events: Sequence[WatchEvent[Any]]) -> Step:
 
 
 def _is_told(version: str, known: str) -> bool:
-    """Whether a change was told before. A watch that is resumed must not take its readers back in time.
+    """Whether a change was seen before. A watch that is resumed must not take its readers back in time.
 
     Revisions are numbers in all that Kubernetes serves, and compare as such; of others nothing is known.
     """

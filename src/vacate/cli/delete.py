@@ -226,5 +226,5 @@ class _Deleting:
         )
         noted = await note_pod(cluster, codec_for(Pod).convert(pod), FORCE_CONFIRMED, message)
         await self._send(name, pod, 0)
-        told = "" if noted else "; no Event could be written about it"
-        return f"force deleted: node {node} has not confirmed that its processes have ended{told}"
+        suffix = "" if noted else "; no Event could be written about it"
+        return f"force deleted: node {node} has not confirmed that its processes have ended{suffix}"

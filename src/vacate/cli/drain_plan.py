@@ -15,7 +15,7 @@ from vacate.cli.common.queries import list_pods
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
-from vacate.maintenance.pods import Treatment, Verdict, judge_pod, order_of, selector_from
+from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
 from vacate.maintenance.relocation import without_room
 from vacate.views.budgets import covering, would_refuse
 
@@ -54,7 +54,7 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     spec = maintenance.spec
     found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
     selector = selector_from(spec.pods.selector)
-    made = [_planned(pod, judge_pod(pod, spec.pods, selector)) for pod in found.items]
+    made = [_planned(pod, assess_pod(pod, spec.pods, selector)) for pod in found.items]
     by_priority = spec.order == PRIORITY
 
     def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:

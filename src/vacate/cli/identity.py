@@ -21,7 +21,7 @@ async def cluster_user(cluster: Cluster) -> str:
 async def own_requester(cluster: Cluster) -> str:
     """The requester's name of the caller: the cluster's user, and the machine's only where it is not known.
 
-    Two people who share an account of a machine are two users of the cluster, and one person on two machines
+    Two persons who share an account of a machine are two users of the cluster, and one person on two machines
     is one: whose request it is must not depend on where a command was typed.
     """
     return own_requester_name(await cluster_user(cluster) or None)

@@ -52,8 +52,8 @@ def version(client_only: bool, kubeconfig: str, context: str, output: str) -> No
 async def _server(cluster: Cluster) -> Obj:
     answer = await cluster.client.send(Request("GET", "/version"))
     try:
-        told = orjson.loads(answer)
-        shown = str(told["gitVersion"])
+        answered = orjson.loads(answer)
+        shown = str(answered["gitVersion"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise TransportError("GET /version: the response is not a version") from None
     return {"version": shown, "evictionRequests": await _served(cluster)}

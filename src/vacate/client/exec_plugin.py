@@ -12,7 +12,7 @@ from vacate.client.config import ExecPlugin
 from vacate.errors import ConfigError
 
 EXEC_SECONDS = 120.0
-"""How long a plugin may take. Somebody may have to log in with a browser; nobody waits for ever."""
+"""How long a plugin may take. A user may have to log in with a browser; nobody waits for ever."""
 
 OUTPUT_BYTES = 1024 * 1024
 _CHUNK_BYTES = 64 * 1024

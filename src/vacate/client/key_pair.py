@@ -1,6 +1,6 @@
 """A certificate with its key on the way into OpenSSL, which reads both from files only.
 
-The files are in memory and have no name in any folder: whoever kills the process leaves no key behind.
+The files are in memory and have no name in any folder: a process that is killed leaves no key behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The API server's clock, as far as its answers tell it.
 
-Deadlines are judged by several programs on several machines, and by the server. Who writes times into objects
-writes the server's, so that a machine whose clock is wrong neither refuses anyone nor is refused.
+Deadlines are checked by several programs on several machines, and by the server. A program that writes times
+into objects writes the server's, so that a machine whose clock is wrong neither refuses anyone nor is
+refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from vacate.metrics import Metrics
 from vacate.wire.message import Request, Response
 
 NOTABLE_OFFSET = dt.timedelta(seconds=5)
-"""From how large an offset on an administrator is told."""
+"""The offset from which on it is logged for the administrator."""
 
 _SECOND = dt.timedelta(seconds=1)
 _NONE = dt.timedelta(0)
@@ -65,11 +66,11 @@ class ServerClock:
         self._correct(_NONE if low <= _NONE <= high else (low + high) / 2)
 
     def _correct(self, offset: dt.timedelta) -> None:
-        told, notable = abs(self.offset) > NOTABLE_OFFSET, abs(offset) > NOTABLE_OFFSET
+        was_notable, notable = abs(self.offset) > NOTABLE_OFFSET, abs(offset) > NOTABLE_OFFSET
         self.offset = offset
         if self._metrics is not None:
             self._metrics.clock_offset.set(offset.total_seconds())
-        if notable and not told:
+        if notable and not was_notable:
             log.warning(
                 "the clock of this machine is %.1f s %s the API server's; times are corrected by that, but "
                 "check the time synchronisation of both machines",

@@ -19,15 +19,21 @@ INVALID, FORBIDDEN, REQUIRED = "FieldValueInvalid", "FieldValueForbidden", "Fiel
 
 
 def rule(
-    holds: str, message: str, *, path: str = "", reason: str = INVALID, told: str = "", created: bool = False
+    holds: str,
+    message: str,
+    *,
+    path: str = "",
+    reason: str = INVALID,
+    message_expression: str = "",
+    created: bool = False,
 ) -> Obj:
-    """What must hold. `told` is an expression for a message that names values; `created` rules look at new
+    """What must hold. `message_expression` makes a message that names values; `created` rules look at new
     objects too, for which there is no `oldSelf`."""
     made: Obj = {"rule": holds, "message": message, "reason": reason}
     if path:
         made["fieldPath"] = path
-    if told:
-        made["messageExpression"] = told
+    if message_expression:
+        made["messageExpression"] = message_expression
     if created:
         made["optionalOldSelf"] = True
     return made

@@ -6,7 +6,7 @@ anew only once a tenth of the waiting time has passed, so that a caller that ask
 hardly any writes. Any replica of the webhook, and the controller that withdraws requesters, reads it there.
 
 While there are callers the request has no owner: it outlives its pod, so that a pod which is created again
-under the same name can be told from the one that the callers meant.
+under the same name can be distinguished from the one that the callers meant.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Caller:
     until: dt.datetime  # without another attempt it counts as gone from then on
     by_uid: bool = False  # it names the pod by UID: it can never mean another of the same name
     grace: int | None = None  # the grace period that it asked for, in seconds
-    answered: bool = False  # it has been told that the pod is evicted or gone
+    answered: bool = False  # it has had the answer that the pod is evicted or gone
 
 
 def caller_name(user: str) -> str:
@@ -94,7 +94,7 @@ def needs_write(recorded: Caller | None, new: Caller, wait: dt.timedelta) -> boo
 def grace_period(request: EvictionRequest) -> int | None:
     """The grace period for an eviction by the controller: the longest, where all requesters gave one.
 
-    None is the pod's own: what somebody wants who said nothing. It is never 0: that would be a force
+    None is the pod's own, for a caller that named none. It is never 0: that would be a force
     deletion, which nobody but the caller itself may ask for.
     """
     callers = callers_of(request.metadata.annotations)

@@ -30,7 +30,7 @@ class AgentResult:
 
     @property
     def said(self) -> str:
-        """The end of what it printed, on one line, for people."""
+        """The end of what it printed, on one line, for messages."""
         return " ".join(self.output.split())[-300:] or "no output"
 
 

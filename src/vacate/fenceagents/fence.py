@@ -83,9 +83,9 @@ class Fencing:
         state, status = await self.agent.power()
         if result.code == 0 and state is PowerState.OFF:
             return
-        told = "succeeded" if result.code == 0 else f"failed ({result.said})"
+        ended = "succeeded" if result.code == 0 else f"failed ({result.said})"
         raise FencingFailed(
-            f"node {name} is not known to be off: the agent's action off {told}, and its status afterwards "
+            f"node {name} is not known to be off: the agent's action off {ended}, and its status afterwards "
             f"is {state} ({status.said}). {_NOTHING}. Check the agent's options, and repeat with --retry"
         )
 

@@ -1,1 +1,1 @@
-"""PURE. Fencing: whether a node may be fenced, and what a fence agent is told and answers."""
+"""PURE. Fencing: whether a node may be fenced, and what is sent to a fence agent and read from it."""

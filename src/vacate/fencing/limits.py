@@ -19,7 +19,7 @@ class FencingLimits:
 
 
 def is_out_of_service(node: Node) -> bool:
-    """Whether somebody has declared that nothing runs on the node."""
+    """Whether an out-of-service taint declares that nothing runs on the node."""
     return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 

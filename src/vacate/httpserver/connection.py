@@ -35,7 +35,7 @@ class Limits:
     headers: int = 128
     body_bytes: int = MAX_BODY_BYTES
     connections: int | None = None  # more of them are closed at once
-    requests: int | None = None  # under way at once; more of them are told to come back later
+    requests: int | None = None  # under way at once; more of them are answered 429
     all_body_bytes: int | None = None  # of the requests under way, together
 
 
@@ -79,7 +79,7 @@ class Connection(web.RequestHandler):
         self._end_stall()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The end, whoever wanted it."""
+        """The end, from either side."""
         self._end_stall()
         super().connection_lost(exc)
 

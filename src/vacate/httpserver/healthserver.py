@@ -17,7 +17,7 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class HealthServer:
-    """Answers whoever can reach the address: nothing in it is secret, and nothing can be changed."""
+    """Answers any client that can reach the address: nothing in it is secret, and nothing can be changed."""
 
     def __init__(
         self, metrics: Metrics, not_ready: Check, name: str = "manager", option: str = "--metrics-port"

@@ -11,7 +11,7 @@ _RETRY_SECONDS = 1
 
 
 class InFlight:
-    """Room for requests under way; None is no limit."""
+    """A limit of requests under way; None is no limit."""
 
     def __init__(self, requests: int | None = None, body_bytes: int | None = None) -> None:
         self._most_requests = requests
@@ -33,7 +33,7 @@ class InFlight:
             self.body_bytes -= place.body_bytes
 
     def take(self, size: int) -> None:
-        """Room for so many bytes; TooManyRequests where there is none."""
+        """Reserve so many bytes; TooManyRequests where the limit is reached."""
         if self._most_bytes is not None and self.body_bytes + size > self._most_bytes:
             raise _full("the requests under way fill the memory that there is for them")
         self.body_bytes += size

@@ -1,4 +1,4 @@
-"""Objects as YAML, as people read and tools apply them."""
+"""Objects as YAML, as users read and tools apply them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Dumper.add_representer(str, _text)
 def manifest(obj: Obj, *, width: float = _WIDTH) -> str:
     """One object."""
     text = _dumped(obj, width, unicode=True)
-    # What a terminal could obey, and people cannot see, is written with escapes.
+    # What a terminal could obey, and readers cannot see, is written with escapes.
     return text if all(map(str.isprintable, text.split("\n"))) else _dumped(obj, width, unicode=False)
 
 

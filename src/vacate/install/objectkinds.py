@@ -47,7 +47,7 @@ ISSUERS = _kind(_CERT_MANAGER, "Issuer", "issuers")
 CERTIFICATES = _kind(_CERT_MANAGER, "Certificate", "certificates")
 
 OPTIONAL = {_MONITORING: "the Prometheus operator", _CERT_MANAGER: "cert-manager"}
-"""Groups that a cluster has only where somebody has installed them."""
+"""Groups that a cluster has only where an operator was installed for them."""
 
 _KINDS = {
     (kind.api_version, kind.kind): kind
@@ -78,7 +78,7 @@ def path_of(obj: Obj, *, collection: bool = False) -> str:
 
 
 def shown(obj: Obj) -> str:
-    """How people call it: `deployment.apps/vacate-manager`."""
+    """As kubectl shows it: `deployment.apps/vacate-manager`."""
     kind = kind_of(obj)
     group = f".{kind.group}" if kind.group else ""
     return f"{kind.singular}{group}/{name_of(obj)}"

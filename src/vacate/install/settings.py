@@ -28,7 +28,7 @@ class FailurePolicy(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """What is told to Prometheus and Grafana; all of it needs their operators, so all of it is off."""
+    """Objects for Prometheus and Grafana; all of it needs their operators, so all of it is off."""
 
     # Series that name pods, on a port that everyone in the cluster can reach unless sources are named.
     per_request: bool = False

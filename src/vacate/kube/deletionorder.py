@@ -16,12 +16,12 @@ _COST_LIMIT = 2**31
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether the pod counts as a replica: neither finished nor on its way out."""
+    """Whether the pod counts as a replica: neither finished nor terminating."""
     return not pod.terminal and not pod.terminating
 
 
 def first_to_go(pods: Iterable[Pod], related: Iterable[Pod], now: dt.datetime) -> list[Pod]:
-    """The pods in the order in which they are given up.
+    """The pods in the order in which they are deleted.
 
     `related` are the pods of all replica sets of the same owner: of two equal pods the one goes that shares
     its node with more of them.

@@ -32,9 +32,9 @@ def claim(owner: ObjectMeta, selector: Selector, candidate: ObjectMeta) -> Claim
         return Claim.IGNORE
     if ref is not None:
         return Claim.RELEASE
-    leaving = candidate.deletion_timestamp is not None
+    terminating = candidate.deletion_timestamp is not None
     elsewhere = candidate.namespace != owner.namespace
-    return Claim.IGNORE if not selected or leaving or elsewhere else Claim.ADOPT
+    return Claim.IGNORE if not selected or terminating or elsewhere else Claim.ADOPT
 
 
 def controller_reference(kind: Kind, owner: ObjectMeta) -> dict[str, Any]:

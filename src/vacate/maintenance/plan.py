@@ -31,7 +31,7 @@ from vacate.eviction.model import Stage
 from vacate.maintenance.blockers import blocking, from_error, from_verdict, next_report
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.names import requester_of
-from vacate.maintenance.pods import Treatment, Verdict, in_wave, judge_pod, selector_from
+from vacate.maintenance.pods import Treatment, Verdict, assess_pod, in_wave, selector_from
 from vacate.maintenance.progress import counted, estimate, percent_of, steady
 from vacate.maintenance.turns import Candidate, next_turns
 from vacate.views.phrases import counted as counted_words
@@ -189,10 +189,10 @@ def _drain(
 ) -> NodeProgress:
     spec = maintenance.spec
     selector = selector_from(spec.pods.selector)
-    judged = [(pod, judge_pod(pod, spec.pods, selector)) for pod in around.pods(node.metadata.name)]
-    staying = [verdict for _, verdict in judged if verdict.treatment is Treatment.STAY]
-    holding = [(pod, verdict) for pod, verdict in judged if verdict.treatment is Treatment.HOLD]
-    going = [one for one in judged if one[1].treatment in (Treatment.EVICT, Treatment.EVICT_LAST)]
+    assessed = [(pod, assess_pod(pod, spec.pods, selector)) for pod in around.pods(node.metadata.name)]
+    staying = [verdict for _, verdict in assessed if verdict.treatment is Treatment.STAY]
+    holding = [(pod, verdict) for pod, verdict in assessed if verdict.treatment is Treatment.HOLD]
+    going = [one for one in assessed if one[1].treatment in (Treatment.EVICT, Treatment.EVICT_LAST)]
     found = [from_verdict(pod, verdict) for pod, verdict in holding]
     ready = _is_ready(node)
     deadline = _deadline_of(row, spec.deadline_seconds)

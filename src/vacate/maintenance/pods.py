@@ -39,7 +39,7 @@ EVICTED = Verdict(Treatment.EVICT)
 LAST = Verdict(Treatment.EVICT_LAST)
 
 
-def judge_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
+def assess_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
     """What happens to one pod of a node."""
     if not selector.matches(pod.metadata.labels):
         return Verdict(Treatment.STAY, "NotSelected", "it does not match the pod selector")
@@ -51,7 +51,7 @@ def judge_pod(pod: Pod, rules: PodRules, selector: Selector) -> Verdict:
     if owner is not None and owner.kind == "DaemonSet":
         return _daemon_pod(pod, owner.name, rules.daemon_set_pods)
     if pod.terminating:
-        return EVICTED  # whoever wanted it gone: it is awaited
+        return EVICTED  # at anyone's request: it is awaited
     found: list[Verdict] = []
     if owner is None:
         found.append(

@@ -53,31 +53,31 @@ def adopt_runs(uid: str, states: Iterable[ContainerState], now: dt.datetime) -> 
 def adopt_status(pod: AgentPod, progress: PodProgress, now: dt.datetime) -> None:
     """Fill in what only the API knows: runs that ended, and runs that were lost with the machine."""
     for key in ("initContainerStatuses", "containerStatuses"):
-        for told in pod.status.get(key) or ():
-            name = str(dig(told, "name") or "")
+        for status in pod.status.get(key) or ():
+            name = str(dig(status, "name") or "")
             if pod.container(name) is None or progress.of(name).run is not None:
                 continue
             one = progress.of(name)
-            one.run = _told_run(told, now)
-            if one.run is not None and (last := dig(told, "lastState", "terminated")):
-                one.before = _told_exit(last, max(one.run.attempt - 1, 0), now)
+            one.run = _reported_run(status, now)
+            if one.run is not None and (last := dig(status, "lastState", "terminated")):
+                one.before = _reported_exit(last, max(one.run.attempt - 1, 0), now)
 
 
-def _told_run(told: Mapping[str, Any], now: dt.datetime) -> Run | None:
-    attempt = told.get("restartCount")
+def _reported_run(status: Mapping[str, Any], now: dt.datetime) -> Run | None:
+    attempt = status.get("restartCount")
     attempt = attempt if isinstance(attempt, int) else 0
-    if isinstance(ended := dig(told, "state", "terminated"), dict):
-        return _told_exit(ended, attempt, now)
-    if isinstance(running := dig(told, "state", "running"), dict):
+    if isinstance(ended := dig(status, "state", "terminated"), dict):
+        return _reported_exit(ended, attempt, now)
+    if isinstance(running := dig(status, "state", "running"), dict):
         # It ran, and this machine knows nothing of it: it was lost, by a reboot or with the agent's folder.
-        name = str(told.get("containerID") or "").removeprefix(PREFIX)
+        name = str(status.get("containerID") or "").removeprefix(PREFIX)
         return Run(name, attempt, _time(running.get("startedAt")) or now, 0, Exit(None, now))
-    if isinstance(last := dig(told, "lastState", "terminated"), dict):
-        return _told_exit(last, attempt, now)
+    if isinstance(last := dig(status, "lastState", "terminated"), dict):
+        return _reported_exit(last, attempt, now)
     return None
 
 
-def _told_exit(ended: Mapping[str, Any], attempt: int, now: dt.datetime) -> Run:
+def _reported_exit(ended: Mapping[str, Any], attempt: int, now: dt.datetime) -> Run:
     code = ended.get("exitCode")
     unknown = ended.get("reason") == "ContainerStatusUnknown" or not isinstance(code, int)
     finished = _time(ended.get("finishedAt")) or now

@@ -16,7 +16,7 @@ class Exit:
     code: int | None
     finished: dt.datetime
     message: str = ""
-    reason: str = ""  # where it is not told by the code, such as StartError
+    reason: str = ""  # where the code does not imply it, such as StartError
 
     @property
     def failed(self) -> bool:

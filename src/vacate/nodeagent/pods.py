@@ -1,4 +1,4 @@
-"""One pod at a time: what runs is brought closer to what is wanted, and the API is told."""
+"""One pod at a time: what runs is brought closer to what is wanted, and its status is reported."""
 
 from __future__ import annotations
 

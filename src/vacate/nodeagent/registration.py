@@ -51,7 +51,7 @@ class NodeReconciler:
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
-        self.foreign = False  # whether the Node of our name belongs to somebody else now
+        self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
         self._identity = ""
 
     async def claim(self) -> None:

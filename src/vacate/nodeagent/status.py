@@ -135,18 +135,18 @@ def _last_state(state: Progress, phase: str) -> Obj:
 
 def _terminated(run: Run) -> Obj:
     assert run.exit is not None
-    told: dict[str, Any] = {
+    terminated: dict[str, Any] = {
         "exitCode": UNKNOWN_CODE if run.exit.code is None else run.exit.code,
         "startedAt": format_time(run.started),
         "finishedAt": format_time(run.exit.finished),
         "containerID": PREFIX + run.id,
     }
     if run.exit.code is None:
-        return {**told, "reason": "ContainerStatusUnknown", "message": _LOST}
-    told["reason"] = run.exit.reason or ("Completed" if run.exit.code == 0 else "Error")
+        return {**terminated, "reason": "ContainerStatusUnknown", "message": _LOST}
+    terminated["reason"] = run.exit.reason or ("Completed" if run.exit.code == 0 else "Error")
     if run.exit.message:
-        told["message"] = run.exit.message
-    return told
+        terminated["message"] = run.exit.message
+    return terminated
 
 
 def _backing_off(spec: AgentContainer, state: Progress, pod: AgentPod) -> Waiting:

@@ -61,60 +61,60 @@ class CertificateBundle:
 
 
 def renewed(
-    papers: CertificateBundle | None,
+    bundle: CertificateBundle | None,
     hosts: Sequence[str],
     now: dt.datetime,
     lifetimes: Lifetimes | None = None,
 ) -> CertificateBundle:
-    """What should be there now: the same papers where nothing is to be done."""
+    """What should be there now: the same bundle where nothing is to be done."""
     wanted = tuple(dict.fromkeys(map(canonical_host, hosts)))
-    return _Renewal(wanted, now, lifetimes or Lifetimes()).of(papers)
+    return _Renewal(wanted, now, lifetimes or Lifetimes()).of(bundle)
 
 
 @dataclass(frozen=True, slots=True)
 class _Renewal:
-    """One look at the papers."""
+    """One look at the bundle."""
 
     hosts: tuple[str, ...]
     now: dt.datetime
     lifetimes: Lifetimes
 
-    def of(self, papers: CertificateBundle | None) -> CertificateBundle:
-        if papers is None:
+    def of(self, bundle: CertificateBundle | None) -> CertificateBundle:
+        if bundle is None:
             authority = self._new_authority()
             return CertificateBundle((authority.certificate,), authority.key, self._new_leaf(authority))
-        papers = self._with_fresh_authority(papers)
-        papers = self._with_fresh_leaf(papers)
-        return self._without_old_authorities(papers)
+        bundle = self._with_fresh_authority(bundle)
+        bundle = self._with_fresh_leaf(bundle)
+        return self._without_old_authorities(bundle)
 
-    def _with_fresh_authority(self, papers: CertificateBundle) -> CertificateBundle:
-        if not self._ends_soon(papers.authorities[-1]):
-            return papers
+    def _with_fresh_authority(self, bundle: CertificateBundle) -> CertificateBundle:
+        if not self._ends_soon(bundle.authorities[-1]):
+            return bundle
         made = self._new_authority()
-        return replace(papers, authorities=(*papers.authorities, made.certificate), key=made.key)
+        return replace(bundle, authorities=(*bundle.authorities, made.certificate), key=made.key)
 
-    def _with_fresh_leaf(self, papers: CertificateBundle) -> CertificateBundle:
-        leaf, newest = papers.leaf.certificate, papers.authorities[-1]
+    def _with_fresh_leaf(self, bundle: CertificateBundle) -> CertificateBundle:
+        leaf, newest = bundle.leaf.certificate, bundle.authorities[-1]
         useless = self.now >= leaf.not_valid_after_utc or not set(self.hosts) <= set(hosts_of(leaf))
         by_newest = _issued_by(leaf, newest)
         may_wait = not by_newest and self.now < _made_at(newest) + self.lifetimes.settling
         if useless or ((self._ends_soon(leaf) or not by_newest) and not may_wait):
-            return replace(papers, leaf=self._new_leaf(papers.newest))
-        return papers
+            return replace(bundle, leaf=self._new_leaf(bundle.newest))
+        return bundle
 
-    def _without_old_authorities(self, papers: CertificateBundle) -> CertificateBundle:
+    def _without_old_authorities(self, bundle: CertificateBundle) -> CertificateBundle:
         """No certificate of an old authority is younger than the newest authority."""
-        *older, newest = papers.authorities
+        *older, newest = bundle.authorities
         all_over = self.now >= _made_at(newest) + self.lifetimes.leaf + self.lifetimes.settling
         kept = [
             one
             for one in older
             if self.now < one.not_valid_after_utc
-            and (not all_over or _issued_by(papers.leaf.certificate, one))
+            and (not all_over or _issued_by(bundle.leaf.certificate, one))
         ]
         if len(kept) == len(older):
-            return papers
-        return replace(papers, authorities=(*kept, newest))
+            return bundle
+        return replace(bundle, authorities=(*kept, newest))
 
     def _new_authority(self) -> KeyPair:
         name = f"vacate-webhook-ca@{int(self.now.timestamp())}"

@@ -13,7 +13,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class DedupeState(Generic[K]):
-    """The layer's whole state, to be compared in tests and shown to people."""
+    """The layer's whole state, to be compared in tests and shown in output."""
 
     ready: tuple[K, ...]  # waiting, in order
     processing: tuple[K, ...]  # in the hands of a worker

@@ -1,4 +1,4 @@
-"""Runs a reconciler: sources put keys into a queue, workers take them out, one switch judges the outcome."""
+"""Runs a reconciler: sources put keys into a queue, workers take them out, one switch handles the outcome."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class Controller:
             outcome: Outcome | Exception = await self._reconciler.reconcile(key)
         except Exception as error:  # whatever a reconciler raises must not end the worker
             outcome = error
-        self._judge(key, outcome)
+        self._apply(key, outcome)
 
-    def _judge(self, key: Key, outcome: Outcome | Exception) -> None:
+    def _apply(self, key: Key, outcome: Outcome | Exception) -> None:
         match outcome:
             case Done():
                 self._results["success"].inc()

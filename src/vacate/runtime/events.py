@@ -1,4 +1,4 @@
-"""Events as values, and the recorder that writes them for people to read.
+"""Events as values, and the recorder that writes them.
 
 A controller returns or records an `EventNote`; the recorder counts repeats instead of writing them anew,
 limits how much one object may cause, and drops under pressure rather than holding anybody up.

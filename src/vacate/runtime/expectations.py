@@ -5,7 +5,7 @@
     ...
     if not expectations.satisfied(owner, pods.reader): return Later(expectations.expiry(owner))
 
-Nothing has to be told about events: the question is put to the cache itself, so a creation that was deleted
+No events have to be passed in: the question is put to the cache itself, so a creation that was deleted
 again before anybody looked is not waited for. What never shows is forgotten after a while.
 """
 

@@ -13,8 +13,8 @@ from vacate.wire.message import Request, Response
 class FencedTransport:
     """Wraps a transport for controllers. A write that begins after the lease was lost is never sent.
 
-    One that is still under way when the lease runs out is given up: it may be waiting for a connection or
-    for credentials, and would otherwise leave late, as after a process that was stopped goes on.
+    One that is still under way when the lease runs out is aborted: it may be waiting for a connection or
+    for credentials, and would otherwise be sent late, as after a process that was stopped goes on.
     """
 
     def __init__(self, transport: Transport, seconds_left: Callable[[], float]) -> None:

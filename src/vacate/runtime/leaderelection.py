@@ -133,7 +133,7 @@ class LeaderElector:
             await self._write({**spec, "holderIdentity": "", "leaseDurationSeconds": 1})
 
     async def _renew(self) -> None:
-        """Wait for the next turn and try until it works; whoever finds another holder stops at once."""
+        """Wait for the next turn and try until it works; stop at once where another holder is found."""
         await self._clock.sleep(self._timings.retry)
         while not await self._attempt():
             if self.leader != self._identity:

@@ -1,8 +1,8 @@
 """Keeps a process from crowding out others: a limit of its own, and the server's wish for a pause.
 
-Two things hold a request back. Where a rate is set, requests leave no faster than that. And when the server
-answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down), nobody
-who shares the transport asks for anything until the time that it named is over.
+Two things hold a request back. Where a rate is set, requests are sent no faster than that. And when the
+server answers 429 because it is busy (priority and fairness, a cache that fills, a server that shuts down),
+nobody who shares the transport asks for anything until the time that it named is over.
 
 A read is then tried again in place: a listing of many pages must not start anew for one page. So is a
 question in the form of a write, such as a SubjectAccessReview. A write goes back to the caller with its
@@ -44,7 +44,7 @@ _BUDGET = b"DisruptionBudget"  # the cause by which a refused eviction differs f
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Requests a second over time, and how many may leave at once after a quiet while."""
+    """Requests a second over time, and how many may be sent at once after a quiet while."""
 
     qps: float = 0.0  # none of its own: the server's priority and fairness decides
     burst: int = 0  # twice the rate where it is not set
@@ -65,7 +65,7 @@ class Pace:
 class PacedTransport:
     """Wraps a transport for everything that a process does but renewing its lease.
 
-    A fence belongs below it, so that a write that waited is judged at the moment when it leaves.
+    A fence belongs below it, so that a write that waited is checked at the moment when it is sent.
     """
 
     def __init__(

@@ -114,7 +114,7 @@ class EventRecorder:
             except LeadershipLost:  # what is left of a stop that could not wait for it
                 return False
             except ApiError as error:
-                # Nobody is to be warned of what a namespace on its way out has no room for.
+                # A terminating namespace takes no Events, and that is no reason for a warning.
                 level = logging.INFO if error.has_cause("NamespaceTerminating") else logging.WARNING
                 log.log(level, "event %s was refused: %s", event.name, error)
                 return False

@@ -1,4 +1,4 @@
-"""What reached the server and what it answered, for judges: also what no client was told of."""
+"""What reached the server and what it answered, for invariants: also what reached no client."""
 
 from __future__ import annotations
 

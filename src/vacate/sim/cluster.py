@@ -65,7 +65,7 @@ class WorldSettings:
     )
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
-    retention: Retention | None = None  # None keeps all history, so that it can be judged
+    retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: Chances = field(default_factory=Chances)  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
     plans: Callable[[str], Plan] | None = None

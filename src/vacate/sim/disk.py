@@ -30,7 +30,7 @@ class SimDisk:
         self._entropy = entropy
         self._latency = latency
         self._trace = trace
-        self._kept = kept  # told of every record that reached the disk
+        self._kept = kept  # called for every record that reached the disk
         self._dead = False
 
     def pull_plug(self) -> None:

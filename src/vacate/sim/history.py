@@ -37,7 +37,7 @@ class Moment:
 
 
 def is_healthy(pod: Obj) -> bool:
-    """Ready, and not on its way out: what a disruption budget counts."""
+    """Ready, and not terminating: what a disruption budget counts."""
     if pod["metadata"].get("deletionTimestamp"):
         return False
     conditions = dig(pod, "status", "conditions") or ()
@@ -47,7 +47,7 @@ def is_healthy(pod: Obj) -> bool:
 def budget_breaches(records: Iterable[Record]) -> Iterator[str]:
     """Every eviction of a healthy pod that left fewer healthy ones than its budget's `minAvailable`.
 
-    Only budgets with an absolute `minAvailable` are judged: they need nobody's arithmetic but a count.
+    Only budgets with an absolute `minAvailable` are checked: they need no arithmetic but a count.
     """
     moment = Moment()
     for record in records:

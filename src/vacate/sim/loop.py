@@ -47,7 +47,7 @@ class SimLoop(asyncio.BaseEventLoop):
         # Strong references: a waiting task never vanishes with a garbage collection that comes by chance.
         self._tasks: dict[asyncio.Future[Any], None] = {}
         self._thread = threading.get_ident()
-        self.unseen: list[str] = []  # what the exception handler was told
+        self.unseen: list[str] = []  # what reached the exception handler
         self.set_exception_handler(_remember)
 
     def time(self) -> float:

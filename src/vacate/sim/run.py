@@ -81,7 +81,7 @@ def run_sim(
 def make_sim(
     seed: int = 0, *, limit: float = A_MONTH, shuffle: bool = False, keep_trace: bool = False
 ) -> Sim:
-    """A loop, clock, entropy and trace that belong together, for whoever runs the loop alone."""
+    """A loop, clock, entropy and trace that belong together, for callers that run the loop alone."""
     mixer = seeded_entropy(seed + 1) if shuffle else None
     loop = SimLoop(limit=limit, shuffle=mixer)
     trace = Trace(loop.time, keep=keep_trace)

@@ -20,7 +20,7 @@ from vacate.sim.run import Sim
 class SimServer:
     """The server's process and its disk.
 
-    Without a retention the whole history is kept, so that it can be judged afterwards.
+    Without a retention the whole history is kept, so that invariants can be checked on it afterwards.
     """
 
     def __init__(

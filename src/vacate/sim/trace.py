@@ -22,7 +22,7 @@ class Trace:
         self.count = 0
 
     def add(self, what: str, detail: object) -> None:
-        """Note one happening at the present virtual time."""
+        """Note one event at the present virtual time."""
         entry = f"{self._time():.9f} {what} {detail}\n"
         self._hash.update(entry.encode())
         self.count += 1

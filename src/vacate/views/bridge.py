@@ -39,9 +39,9 @@ def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "
         )
     if process.active is not None and not process.active_completed:
         parts.append(f"times out {ahead(deadline_of(process), now)}")
-    told = _progress(request)
+    progress = _progress(request)
     more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
-    return f"{', '.join(parts)}.{told} Try again until it is evicted; `{more}` tells more."
+    return f"{', '.join(parts)}.{progress} Try again until it is evicted; `{more}` tells more."
 
 
 def requested_message(

@@ -1,7 +1,7 @@
 """The eviction bridge at work: reads what a decision needs, makes or joins the request, records the caller.
 
-The answer never depends on a write that is slow: a request that takes its time to be made is made on, and
-the caller is told to come again. A write that is refused for good, on the other hand, must not block a drain
+The answer never depends on a write that is slow: a request that takes long to create is still created, and
+the caller is asked to try again. A write that is refused for good, on the other hand, must not block a drain
 for ever: then the eviction passes, with a warning.
 """
 
@@ -87,10 +87,10 @@ class EvictionBridge:
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
 
     async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
-        """The answer. An ApiError, TransportError or TimeoutError where the cluster does not tell enough.
+        """The answer. An ApiError, TransportError or TimeoutError where the cluster does not answer enough.
 
         A drain asks for all pods of a node at once. None may slip past its interceptors because that takes
-        too long: as long as the cluster answers at all, the caller is told to come again.
+        too long: as long as the cluster answers at all, the caller is asked to try again.
         """
         for number in range(_TRIES):
             # What a server has taken and not yet shown comes as a conflict: it needs a moment.
@@ -104,7 +104,7 @@ class EvictionBridge:
             try:
                 return await self._carried_out(review, known, decision, config)
             except (AlreadyExists, Conflict, NotFound):
-                continue  # somebody was quicker: what they did is read
+                continue  # another writer was faster: its result is read
         return BridgeAnswer(refusal(f"the eviction request of pod/{review.name} changes too quickly"))
 
     async def aclose(self) -> None:
@@ -200,7 +200,7 @@ class EvictionBridge:
         *,
         answered: bool,
     ) -> None:
-        """Write down what the caller was told. The answer stands, whether or not this succeeds."""
+        """Record the caller's answer. It stands, whether or not this succeeds."""
         caller = replace(review.attempted(now, config.wait), answered=answered)
         change = _recording(request, review, caller, config)
         if change is None:
@@ -276,7 +276,7 @@ class EvictionBridge:
     def _forget(self, key: tuple[str, str], done: asyncio.Task[None]) -> None:
         self._making.pop(key, None)
         if not done.cancelled():
-            done.exception()  # whoever waited has had it; where nobody did, the next attempt meets it
+            done.exception()  # a waiting caller has had it; where none waited, the next attempt meets it
 
     def _given_up(self, review: EvictionReview, error: ApiError | TransportError) -> BridgeAnswer:
         _log.warning("pod %s is evicted past its interceptors: %s", review.name, error)

@@ -1,4 +1,4 @@
-"""The HTTP face of the webhook: one review a request. Malformed ones are told so, and no more than that."""
+"""HTTP of the webhook: one review a request. A malformed one is answered with that error and no more."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ ANSWER_SECONDS = 8.0
 
 
 class Service:
-    """Answers reviews. `terms` is asked for every one, so that rules can change while it runs."""
+    """Answers reviews. `config` is called for every one, so that rules can change while it runs."""
 
     def __init__(
         self,
-        asker: Reviewer,
-        terms: Callable[[], WebhookConfig],
+        reviewer: Reviewer,
+        config: Callable[[], WebhookConfig],
         clock: PassiveClock,
         metrics: WebhookMetrics,
         answer_seconds: float = ANSWER_SECONDS,
         *,
         clients: Collection[str] = (),
     ) -> None:
-        self._asker = asker
-        self._terms = terms
+        self._reviewer = reviewer
+        self._config = config
         self._clock = clock
         self._metrics = metrics
         self._answer_seconds = answer_seconds
@@ -71,11 +71,11 @@ class Service:
         except ApiError as error:
             return "malformed", refusal(error)
         try:
-            verdict = await self._judged(path, review)
+            verdict = await self._review(path, review)
         except ApiError as error:
             return "failed", refusal(error)
-        told = "allowed" if verdict.allowed else "refused"
-        return told, Response(200, write_review(review.uid, verdict))
+        outcome = "allowed" if verdict.allowed else "refused"
+        return outcome, Response(200, write_review(review.uid, verdict))
 
     def _check_client(self, request: Request) -> None:
         name = request.peer.name if request.peer is not None else ""
@@ -83,11 +83,11 @@ class Service:
             shown = f"is for {name[:100]!r}" if name else "is missing"
             raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
 
-    async def _judged(self, path: Path, review: AdmissionRequest) -> Verdict:
+    async def _review(self, path: Path, review: AdmissionRequest) -> Verdict:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
             async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds)):
-                return await self._asker.judged(path, review, self._terms())
+                return await self._reviewer.review(path, review, self._config())
         except TimeoutError:
             raise ServiceUnavailable("the API server did not answer the webhook's requests in time") from None
         except (ApiError, TransportError) as error:

@@ -1,8 +1,8 @@
-"""What a strategy asks about the cluster, and how it is told without waiting.
+"""What a strategy asks about the cluster, and how it is answered without waiting.
 
-Strategies ask in plain calls and know nothing of networks. So a judgement is begun with what is known, and
-where a strategy asks for more it is broken off with the `Question`. Whoever began it finds the answer and
-begins anew. The order of the questions is the strategy's own: rights come before anything that would reveal
+Strategies ask in plain calls and know nothing of networks. So a review is begun with what is known, and
+where a strategy asks for more it is broken off with the `Question`. The caller finds the answer and begins
+anew. The order of the questions is the strategy's own: rights come before anything that would reveal
 the pod.
 """
 
@@ -57,7 +57,7 @@ Question = AccessCheck | ObjectLookup
 
 
 class Unanswered(Exception):
-    """A judgement needs to know this first."""
+    """A review needs to know this first."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(question)

@@ -26,7 +26,7 @@ from vacate.webhook.lookups import LookupResults, Question, Unanswered
 
 @dataclass(frozen=True, slots=True)
 class WebhookConfig:
-    """What this webhook was told to go by."""
+    """How this webhook is configured."""
 
     gates: FeatureGates = field(default_factory=FeatureGates)
     # Names below k8s.io that interceptors may have beside those of Kubernetes itself.
@@ -39,15 +39,15 @@ class WebhookConfig:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
-_Judge = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]
+_Review = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One path: the kind that it is for, and who judges."""
+    """One path: the kind that it is for, and its review."""
 
     kind: Kind
-    judge: _Judge
+    review: _Review
     answer_seconds: float = math.inf  # where the API server gives up sooner than for the others
 
 
@@ -55,11 +55,11 @@ MUTATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: EVICTION_REQUEST_RE
 VALIDATE_REQUESTS = Path(EVICTIONREQUESTS, lambda ask, ctx, _: EVICTION_REQUEST_REVIEWS.validate(ask, ctx))
 MUTATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.mutate(ask, ctx))
 VALIDATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.validate(ask, ctx))
-MUTATE_PODS = Path(PODS, lambda ask, ctx, terms: pods.mutate(ask, ctx, terms.rules))
+MUTATE_PODS = Path(PODS, lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules))
 MUTATE_WORKLOAD_PODS = Path(PODS, lambda ask, ctx, _: pods.register(ask, ctx))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 # What this one answers needs more than lookups: `EvictionBridge` does it.
-EVICTIONS = Path(PODS, lambda _ask, _ctx, _terms: ALLOWED, answer_seconds=1.7)
+EVICTIONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
 
 PATHS: Mapping[str, Path] = {
     "/mutate/evictionrequests": MUTATE_REQUESTS,
@@ -74,21 +74,21 @@ PATHS: Mapping[str, Path] = {
 
 
 def review_at(
-    path: Path, request: AdmissionRequest, known: LookupResults, terms: WebhookConfig, now: dt.datetime
+    path: Path, request: AdmissionRequest, known: LookupResults, config: WebhookConfig, now: dt.datetime
 ) -> Verdict | Question:
     """The verdict, or what must be known before there can be one."""
     ctx = Context(
         request.user,
         now,
-        terms.gates,
+        config.gates,
         known.lookup,
         request.sub_resource or "",
-        allowed_interceptors=terms.allowed_interceptors,
+        allowed_interceptors=config.allowed_interceptors,
         may=known.may,
-        authority=terms.authority,
+        authority=config.authority,
     )
     try:
-        return path.judge(request, ctx, terms)
+        return path.review(request, ctx, config)
     except Unanswered as broken_off:
         return broken_off.question
     except ApiError as refusal:

@@ -1,7 +1,7 @@
 """What the mutating side has just let pass, so that the validating side need not ask the cluster again.
 
 Both are asked within one write. A request that is exactly as it was left a moment ago, and comes from the
-same user, has been judged already. Anything else is judged anew, and so is what another replica let pass.
+same user, has been reviewed already. Anything else is reviewed anew, and so is what another replica let pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds out what a judgement needs to know, from the API server itself: none of its answers is kept."""
+"""Looks up what a review needs to know, from the API server itself: none of its answers is kept."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from vacate.webhook.reviewcache import ReviewCache
 
 
 class Reviewer:
-    """Judges reviews, with a cluster to look things up in."""
+    """Answers reviews, with a cluster to look things up in."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._memory = ReviewCache(clock)
+        self._cache = ReviewCache(clock)
         self._bridge = EvictionBridge(client, clock)
 
-    async def judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
-        """The verdict. An ApiError or TransportError where the cluster does not tell what must be known."""
+    async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
+        """The verdict. An ApiError or TransportError where the cluster does not answer what must be known."""
         if path is EVICTIONS:
-            return await self._evicted(request, terms)
-        if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._memory.recalls(request):
+            return await self._evicted(request, config)
+        if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._cache.recalls(request):
             return ALLOWED
-        verdict = await self._judged(path, request, terms)
+        verdict = await self._review(path, request, config)
         if path in (MUTATE_REQUESTS, MUTATE_EVACUATIONS):
-            self._memory.note(request, verdict)
+            self._cache.note(request, verdict)
         return verdict
 
-    async def _evicted(self, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
-        if request.sub_resource != "eviction" or not terms.bridge:
+    async def _evicted(self, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
+        if request.sub_resource != "eviction" or not config.bridge:
             return ALLOWED
         review = read_eviction(
             request.user,
@@ -55,14 +55,16 @@ class Reviewer:
             request.object or {},
             dry_run=request.dry_run is True,
         )
-        config = BridgeConfig(terms.authority, terms.allowed_interceptors, terms.bridge_wait, terms.limits)
-        answer = await self._bridge.answer(review, config)
+        bridge_config = BridgeConfig(
+            config.authority, config.allowed_interceptors, config.bridge_wait, config.limits
+        )
+        answer = await self._bridge.answer(review, bridge_config)
         return Verdict(answer.refusal, warnings=[answer.warning] if answer.warning else ())
 
-    async def _judged(self, path: Path, request: AdmissionRequest, terms: WebhookConfig) -> Verdict:
+    async def _review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
         known, now = LookupResults(), self._clock.now()
         while True:
-            found = review_at(path, request, known, terms, now)
+            found = review_at(path, request, known, config, now)
             if isinstance(found, Verdict):
                 return found
             known = await self._more(known, found, request.user)

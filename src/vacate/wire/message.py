@@ -37,7 +37,7 @@ class Request:
 
 
 class Stream(Protocol):
-    """A body that has no end yet. Whoever stops reading must close it."""
+    """A body that has no end yet. A reader that stops must close it."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """Chunks as they come; a chunk may hold several frames and always ends with a whole one."""

@@ -60,10 +60,10 @@ class CertificateParts:
         """Run until cancelled."""
         await self._rotator.run()
 
-    def _write(self, papers: CertificateBundle) -> None:
+    def _write(self, certificates: CertificateBundle) -> None:
         assert self._folder is not None
         try:
-            write_private(self._folder / "tls.key", papers.leaf.key_pem)
-            write_private(self._folder / "tls.crt", papers.leaf.certificate_pem)
+            write_private(self._folder / "tls.key", certificates.leaf.key_pem)
+            write_private(self._folder / "tls.crt", certificates.leaf.certificate_pem)
         except OSError as error:
             raise ConfigError(f"--cert-dir: {self._folder}: cannot be written: {error.strerror}") from None

@@ -55,7 +55,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         kinds=(EVICTIONREQUESTS,),
         rules=(
             rule(f"{READ} patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # Whoever changes requesters needs the right to delete the pod.
+            # A client that changes requesters needs the right to delete the pod.
             rule("delete", CORE, "pods"),
         ),
     ),
@@ -68,7 +68,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             # It removes the finalizers of instigators, and the object, when the evacuation is over.
             rule(f"{READ} patch delete", EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
-            # Whoever changes or deletes an Evacuation needs the right to delete the pod.
+            # A client that changes or deletes an Evacuation needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
@@ -87,7 +87,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list watch patch", CORE, "nodes"),
             rule("patch", CORE, "nodes/status"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            # Whoever requests an eviction needs the right to delete the pod.
+            # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
         ),

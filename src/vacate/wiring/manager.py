@@ -48,7 +48,7 @@ class ManagerParts:
     """The controllers with their caches, their lease and their fence over one transport.
 
     Reads go through at any time, so that a candidate is ready to take over; writes only while this process
-    leads. Everything but the lease keeps to a pace: whoever is held back must not lose the lead for it.
+    leads. Everything but the lease is rate limited: a manager that waits must not lose the lease for it.
     """
 
     def __init__(self, transport: Transport, around: Environment, settings: ManagerSettings) -> None:

@@ -216,7 +216,7 @@ def _is_recorded(review: EvictionReview, request: EvictionRequest) -> bool:
 
 
 def _may_be_another(pod: Obj, now: dt.datetime, wait: dt.timedelta) -> bool:
-    """Whether the pod is young enough to stand where another stood that somebody still asks for."""
+    """Whether the pod is young enough to have replaced another of its name that a caller still asks for."""
     try:
         created = parse_time(text(dig(pod, "metadata", "creationTimestamp")))
     except ValueError:

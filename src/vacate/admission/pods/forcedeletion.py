@@ -1,6 +1,6 @@
 """Who may remove a pod object with a grace period of 0 while its processes may still run.
 
-A force deletion takes the pod out of the API at once. Whoever takes the existence of the object for the
+A force deletion takes the pod out of the API at once. A client that takes the existence of the object for the
 existence of the processes, as a StatefulSet does, then starts a second copy of them. So only those may force
 who know that the processes are gone: the pod's own node, pod GC (for nodes that are gone or out of service),
 and a person who says knowingly that it must be so, by an annotation that holds for this very pod.

@@ -79,8 +79,8 @@ def interceptor_errors(spec: Obj, path: str, ctx: Context) -> list[FieldError]:
 def tolerating(ctx: Context, *specs: Obj) -> Context:
     """The context in which names that these pod specs have already are allowed: an update is about changes.
 
-    Names that an administrator has allowed once may not be allowed any more; whoever removes a finalizer from
-    such a pod, or scales such a Deployment, must not be refused for it.
+    Names that an administrator has allowed once may not be allowed any more; a client that removes a
+    finalizer from such a pod, or scales such a Deployment, must not be refused for it.
     """
     kept = [text(one.get("name")) for spec in specs for one in maps(spec.get(FIELD))]
     return replace(ctx, allowed_interceptors=(*ctx.allowed_interceptors, *kept)) if kept else ctx

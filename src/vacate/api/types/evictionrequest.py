@@ -1,8 +1,8 @@
-"""EvictionRequest: the contract between those who want a pod gone and those who prepare its leave.
+"""EvictionRequest: the contract between requesters of an eviction and interceptors, which prepare for it.
 
 The structs are the one source of the kind's schema: descriptions and limits stand beside the fields, and the
-OpenAPI document, the CRD and the reference page are made from them. Limits are told, not enforced, here: a
-cache must be able to hold what a server once let through.
+OpenAPI document, the CRD and the reference page are made from them. Limits are declared, not enforced, here:
+a cache must be able to hold what a server once let through.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IGNORED_REGISTRATION = "vacate.dev/ignored-registration"
 
 
 def described(description: str, *, required: bool = False, **schema: Any) -> msgspec.Meta:
-    """What people and tools read about a field; `schema` is JSON schema beyond the type."""
+    """What users and tools read about a field; `schema` is JSON schema beyond the type."""
     extra = {"required": True} if required else None
     return msgspec.Meta(description=description, extra_json_schema=schema or None, extra=extra)
 

@@ -18,7 +18,7 @@ def padded(text: str, columns: int) -> str:
 
 
 def cut(text: str, columns: int) -> str:
-    """As much of the text as fits; that there is more is told by an ellipsis."""
+    """As much of the text as fits; that there is more is shown by an ellipsis."""
     if columns_of(text) <= columns:
         return text
     kept, room = "", columns - 1

@@ -1,4 +1,4 @@
-"""Events that commands leave behind, for those who look later."""
+"""Events that commands record."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _GAP = "   "
 
 
 def output_option(*more: str) -> Callable[[F], F]:
-    """Add -o with json, yaml and more; the command gets it as `output`, empty for people."""
+    """Add -o with json, yaml and more; the command gets it as `output`, empty for the default form."""
     words = "Print objects instead of words"
     return click.option(
         "-o",

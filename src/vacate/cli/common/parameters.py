@@ -1,4 +1,4 @@
-"""What people type: pods, requesters, namespaces and spans of time, checked before anything is sent."""
+"""What users type: pods, requesters, namespaces and spans of time, checked before anything is sent."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def _supervised(work: Work) -> bool:
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first failure of a task group: people read one reason more easily than a tree of them."""
+    """The first failure of a task group: one reason is easier to read than a tree of them."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,6 +1,6 @@
 """The output boundary: everything that a command writes to the screen or into a pipe leaves through here.
 
-Names, messages and errors come from other people, and a terminal obeys what it is sent: an escape sequence in
+Names, messages and errors come from other users, and a terminal obeys what it is sent: an escape sequence in
 a status message could rewrite lines that stand above it, a line break could forge one. So no text leaves with
 a character that a terminal would act upon. `tests/cli/common/test_terminal.py` holds the other modules of the
 command line to writing through this one.

@@ -1,4 +1,4 @@
-"""Who had their turn when: the courses of the pods that leave, gathered from what is watched. Pure."""
+"""Which interceptor was active when: the evictions, gathered from what is watched. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Course:
         return self.steps[-1].label if self.steps else ""
 
     def turn(self, label: str, now: float) -> bool:
-        """Something else begins; False where it is no news. A pod that leaves does not come back."""
+        """Something else begins; False where it is no news. A pod that is evicted does not come back."""
         if self.gone or self.label in (label, TERMINATING):
             return False
         if self.steps:

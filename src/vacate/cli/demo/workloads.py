@@ -1,4 +1,4 @@
-"""The applications of the demo, and the interceptors that prepare their pods' leave."""
+"""The applications of the demo, and the interceptors that prepare their pods for eviction."""
 
 from __future__ import annotations
 

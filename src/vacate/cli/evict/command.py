@@ -1,4 +1,4 @@
-"""`vacate evict`: ask pods to leave, and wait for it where wanted."""
+"""`vacate evict`: request the eviction of pods, and wait for it where wanted."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Everything that must outlast the process is in the request itself, and every write of it names the version
 that the decision was made upon. Two controllers at once, or one that starts in the middle, thus do no harm:
-whoever is late gets a conflict and looks again.
+the later one gets a conflict and looks again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the controller tells people: on the maintenance, and on the node for what happens to it."""
+"""The controller's Events: on the maintenance, and on the node for what happens to it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ CACHE_LAG = dt.timedelta(seconds=30)
 """A request that was made is taken as made for so long, though the cache does not show it."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds between two requests for one pod, when somebody takes the first away or it is refused."""
+"""Seconds between two requests for one pod, when another client deletes the first or it is refused."""
 
 _PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class Writes:
                 return False
             with contextlib.suppress(NotFound):
                 if not [one for one in claims_of(node).by if one != name]:
-                    # Before the claim goes: whoever crashes in between finds the claim, and does it again.
+                    # Before the claim goes: after a crash in between, the claim has it done again.
                     await self._show(node, [])
                 await self._deps.client.patch(NODES, node.metadata.name, patch)
                 free = "unschedulable" in patch.get("spec", {})

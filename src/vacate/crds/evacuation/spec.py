@@ -93,7 +93,7 @@ def _evacuator_errors(obj: Obj, ctx: Context) -> list[FieldError]:
     found: list[FieldError] = []
     for index, one in enumerate(maps(mapping(obj.get("spec")).get("evacuators"))):
         path, name = f"spec.evacuators[{index}].evacuatorClass", text(one.get("evacuatorClass"))
-        if name and len(name) <= 253:  # the length is told by the schema
+        if name and len(name) <= 253:  # the length is the schema's to report
             found += complaints(path, name, dns1123_subdomain(name))
         if reserved_name(name, ctx.allowed_interceptors):
             found.append(forbidden(path, RESERVED))

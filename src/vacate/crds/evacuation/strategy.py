@@ -76,7 +76,7 @@ class EvacuationStrategy(DeclaredStrategy):
         return [*step, *map(_as_evacuation, found)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
-        """Whoever may delete the pod may cancel, unless an evacuator has forbidden it and the pod exists."""
+        """Who may delete the pod may cancel, unless an evacuator has forbidden it and the pod exists."""
         record = record_object(obj)
         require_right_to_delete(record, ctx, self.kind)
         if mapping(obj.get("status")).get("evacuationCancellationPolicy") != FORBID:

@@ -62,8 +62,8 @@ def _order_rules(step: _Step) -> list[Obj]:
             f"the turn may not pass on: {unfinished}",
             path=f".status.{fields.active}",
             reason=FORBIDDEN,
-            told=f"'the turn may not pass on: \"' + {step.before} + '\" has neither completed nor missed its"
-            " deadline'",
+            message_expression=f"'the turn may not pass on: \"' + {step.before}"
+            " + '\" has neither completed nor missed its deadline'",
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""One pod, one request: whichever API a second one comes by, it is refused and told about the first."""
+"""One pod, one request: whichever API a second one comes by, it is refused with the first one's name."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _interceptor_errors(spec: Obj, ctx: Context) -> list[FieldError]:
 
 
 def _format(name: str) -> list[str]:
-    # The length is the schema's affair; here it would be told twice.
+    # The length is the schema's to check; here it would be reported twice.
     return dns1123_subdomain(name[:253].rstrip(".-") if len(name) > 253 else name)
 
 

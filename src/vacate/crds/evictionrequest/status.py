@@ -112,17 +112,19 @@ def status_errors(
     ):
         return found
     foreign = authority_errors(new, old, ctx)
-    # Of what is the controller's nothing more is told than that; whoever writes a bit of it cannot be right.
-    told = {field_error.path for field_error in foreign}
+    # Of the controller's fields only that is reported: a foreign write of them is wrong whatever it says.
+    reported = {field_error.path for field_error in foreign}
     if not foreign:
-        found += [one for one in _ending_errors(after, endings) if not _under(one.path, told)]
+        found += [one for one in _ending_errors(after, endings) if not _under(one.path, reported)]
     for check in _OTHERS_STEPS if foreign else _STEPS:
-        found += [field_error for field_error in check(new, old, ctx) if not _under(field_error.path, told)]
-    return [*(one for one in found if not _under(one.path, told)), *foreign]
+        found += [
+            field_error for field_error in check(new, old, ctx) if not _under(field_error.path, reported)
+        ]
+    return [*(one for one in found if not _under(one.path, reported)), *foreign]
 
 
-def _under(path: str, told: set[str]) -> bool:
-    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in told)
+def _under(path: str, reported: set[str]) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in reported)
 
 
 def _of_conditions(status: Obj, schema_errors: Sequence[FieldError]) -> list[FieldError]:
@@ -133,10 +135,12 @@ def _of_conditions(status: Obj, schema_errors: Sequence[FieldError]) -> list[Fie
     ):
         return list(schema_errors)
     # Characters are counted, as by the schema, and not bytes.
-    told = [one for one in condition_errors(status, _CONDITIONS) if one.field_error is not ErrorType.TOO_LONG]
-    places = {field_error.path for field_error in told}
+    reported = [
+        one for one in condition_errors(status, _CONDITIONS) if one.field_error is not ErrorType.TOO_LONG
+    ]
+    places = {field_error.path for field_error in reported}
     repeated = {path.removesuffix(".type") for path in places}
-    return [*(one for one in schema_errors if one.path not in places | repeated), *told]
+    return [*(one for one in schema_errors if one.path not in places | repeated), *reported]
 
 
 def _own_conditions(new: Obj, old: Obj, ctx: Context) -> list[FieldError]:

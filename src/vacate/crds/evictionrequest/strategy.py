@@ -112,7 +112,7 @@ class EvictionRequestStrategy(KindStrategy):
         return [*step, *status.status_errors(new, old, found, ctx)]
 
     def validate_delete(self, obj: Obj, ctx: Context) -> None:
-        """Whoever may delete the pod may cancel, unless an interceptor has forbidden it."""
+        """Who may delete the pod may cancel, unless an interceptor has forbidden it."""
         require_right_to_delete(obj, ctx)
         policy = mapping(obj.get("status")).get("evictionRequestCancellationPolicy")
         if policy != FORBID or status.is_complete(obj):

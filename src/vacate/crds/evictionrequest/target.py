@@ -32,7 +32,7 @@ def named_pod(obj: Obj) -> Named:
 
 
 def require_right_to_delete(obj: Obj, ctx: Context, kind: Kind = EVICTIONREQUESTS) -> None:
-    """Whoever touches a request must be allowed to delete its pod; nothing is looked up before that."""
+    """The user of every write must be allowed to delete the pod; nothing is looked up before that."""
     pod = named_pod(obj)
     if not pod.name:
         return
@@ -51,7 +51,7 @@ def live_pod(obj: Obj, ctx: Context) -> Obj | None:
 def registration_of(obj: Obj, ctx: Context) -> Registration:
     """The interceptors that the pod asks for: none where its registration is malformed.
 
-    Whoever can write a pod could otherwise keep everyone from evicting it.
+    Otherwise a user who can write a pod could keep everyone from evicting it.
     """
     pod = live_pod(obj, ctx)
     found = resolve(pod, ctx.allowed_interceptors) if pod is not None else Registration()

@@ -17,7 +17,7 @@ _NAME, _COMPLETED = "status.activeInterceptorName", "status.activeInterceptorCom
 _HEARTBEAT = "status.heartbeatTime"
 
 ASSIGNMENT_TOLERANCE = dt.timedelta(seconds=60)
-"""How old the first heartbeat of a turn may be: each interceptor gets its full time, whoever assigns it."""
+"""How old the first heartbeat of a turn may be: each interceptor gets its full time."""
 
 
 def turn_errors(

@@ -1,7 +1,7 @@
 """Quick looks at a value, compiled from a schema once: does it fit, and is everything in it known?
 
-A look says yes or no. Where it says no, a walk over value and schema (`errors`, `unknown`) tells what is
-wrong: most values are right, and of those nothing needs to be told. A look may say no to a value that is
+A look says yes or no. Where it says no, a walk over value and schema (`errors`, `unknown`) finds what is
+wrong: most values are right, and for those there is nothing to report. A look may say no to a value that is
 right, which costs a walk; it never says yes to one that is wrong.
 """
 

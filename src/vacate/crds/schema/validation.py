@@ -133,7 +133,7 @@ def _repetitions(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:
 
 
 def _repeated_keys(keys: list[str], items: list[Any], path: str) -> Iterator[FieldError]:
-    """The second of each kind is told, and no further one."""
+    """The second of each kind is reported, and no further one."""
     seen: dict[str, int] = {}
     for index, item in enumerate(items):
         if item is not None and not isinstance(item, dict):

@@ -82,7 +82,7 @@ def answer_review(kind: Kind, body: Obj, user: User, authorizer: Authorizer, now
 
 
 def subject_access_review(body: Obj, _user: User, authorizer: Authorizer, _now: dt.datetime) -> Obj:
-    """May somebody do that?"""
+    """Whether the named user may do that."""
     spec = _spec(SUBJECTACCESSREVIEWS, body)
     field_errors = _access_errors(spec)
     if not spec.user and not spec.groups:

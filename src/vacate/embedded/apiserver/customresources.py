@@ -1,7 +1,7 @@
 """What custom resources are asked on their way in, beside what all objects are asked.
 
 They must say what they are. Fields that their schema does not know are never stored: with `fieldValidation`
-a client chooses whether it is refused (`Strict`), told (`Warn`, the default) or told nothing (`Ignore`).
+a client chooses whether it is refused (`Strict`), warned (`Warn`, the default) or neither (`Ignore`).
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ def _check_identity(call: Call, obj: Obj) -> None:
 
 
 def _refusal(registry: Storage, call: Call, unknown: list[str]) -> ApiError:
-    told = strict_error(unknown)
+    detail = strict_error(unknown)
     kind = call.kind
     if call.request.method != "PATCH":
-        whole = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {told}'
+        whole = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {detail}'
         return BadRequest(whole)
     _, old = registry.current(kind, call.namespace, call.name)
     patched = apply_merge_patch(old, _parsed(call.request.body))
     text = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
-    return refusals.unusable(fielderrors.invalid("patch", text, told))
+    return refusals.unusable(fielderrors.invalid("patch", text, detail))
 
 
 def unknown_fields(kind: Kind, obj: Any) -> list[str]:

@@ -45,7 +45,7 @@ def discover(request: Request, kinds: Kinds) -> Response:
 
 
 def _check_acceptable(accept: str, parts: list[str]) -> None:
-    """Groups are told by another part of Kubernetes than the rest, which refuses in words of its own."""
+    """Groups are served by another part of Kubernetes than the rest, with refusals of its own."""
     try:
         check_plain(accept)
     except NotAcceptable:

@@ -46,8 +46,8 @@ def strict_error(unknown: Sequence[str]) -> str:
 def warning_header(unknown: Sequence[str]) -> dict[str, str]:
     """A header names only what can stand in one."""
     shown = [path for path in unknown if _can_be_shown(path)]
-    told = [f'299 - "unknown field \\"{_escaped(path)}\\""' for path in shown[:_MAX_WARNINGS]]
-    return {"Warning": ", ".join(told)} if told else {}
+    warnings = [f'299 - "unknown field \\"{_escaped(path)}\\""' for path in shown[:_MAX_WARNINGS]]
+    return {"Warning": ", ".join(warnings)} if warnings else {}
 
 
 def _can_be_shown(path: str) -> bool:

@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """Answers requests. Whoever made it opens and closes the store."""
+    """Answers requests. Its owner opens and closes the store."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ def _encoded() -> tuple[list[Kind], bytes]:
 
 
 def _cluster_roles() -> list[Obj]:
-    """All cluster roles; those that gather others show what they gather, for people who read them."""
+    """All cluster roles; those that gather others show what they gather, for readers."""
     roles = [*user_roles(), *component_roles(), *controller_roles()]
     effective = effective_rules(roles)
     for role in roles:

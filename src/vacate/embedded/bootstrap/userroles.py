@@ -1,4 +1,4 @@
-"""The default roles for people: `cluster-admin`, `admin`, `edit`, `view`, and what everybody may.
+"""The default roles for users: `cluster-admin`, `admin`, `edit`, `view`, and those that all users have.
 
 The rules name kinds that are not served here too. So a question about them gets the answer that a real
 cluster gives.
@@ -103,7 +103,7 @@ _MONITORING_PATHS = (
 
 
 def user_roles() -> list[Obj]:
-    """The roles that are meant to be bound to people and to everybody."""
+    """The roles that are meant to be bound to users, and to all of them."""
     return [
         cluster_role("cluster-admin", *FULL_AUTHORITY),
         cluster_role("system:discovery", urls("get", *_DISCOVERY_PATHS)),

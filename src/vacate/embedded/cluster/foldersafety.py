@@ -1,6 +1,6 @@
 """Whether a folder that holds keys is safe from other users of the machine.
 
-Whoever can write into it can plant a key that they know, or a link that leads writes elsewhere. So the
+A user who can write into it can plant a key of their own, or a link that leads writes elsewhere. So the
 folder is looked at first: where it is nobody else's, what lies in it cannot change between look and use.
 """
 
@@ -34,7 +34,7 @@ def require_safe_folder(root: Path) -> None:
 def require_safe_content(root: Path) -> None:
     """ConfigError where something in it is a link, or belongs to others, or may be written by them.
 
-    Files that people write, such as tokens.csv, have what mode their editor gives them. In a folder that
+    Files that users write, such as tokens.csv, have what mode their editor gives them. In a folder that
     others cannot even enter it does no harm; keys have a strict mode from the beginning, and must keep it.
     """
     entered = root.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH)

@@ -1,1 +1,1 @@
-"""Nodes: for now the simulated one, which runs pods on paper."""
+"""Nodes: for now the simulated one, whose pods have no processes."""

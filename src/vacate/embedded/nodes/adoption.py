@@ -28,16 +28,16 @@ def adopt(
     statuses = pod.status.get("containerStatuses")
     if not isinstance(statuses, list) or not statuses:
         return _without_containers(pod, timings, now)
-    told = statuses[0]
+    status = statuses[0]
     arrived = _time(pod.status.get("startTime")) or now
     life = Life(
         uid=pod.metadata.uid,
         arrived=arrived,
         exit_code=timings.exit_code,
-        restarts=_count(told.get("restartCount")),
-        last=_exit(dig(told, "lastState", "terminated"), now),
+        restarts=_count(status.get("restartCount")),
+        last=_exit(dig(status, "lastState", "terminated"), now),
     )
-    return _resume(life, pod, told.get("state") or {}, timings, now, survived=survived)
+    return _resume(life, pod, status.get("state") or {}, timings, now, survived=survived)
 
 
 def _without_containers(pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:

@@ -1,4 +1,4 @@
-"""PURE. What people want to read of a pod's life, as events."""
+"""PURE. The Events of a simulated pod's life."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vacate.embedded.nodes.podlifecycle import Life
 from vacate.embedded.nodes.projections import SimulatedPod
 
 
-def happenings(before: Life | None, after: Life, pod: SimulatedPod) -> list[EventNote]:
+def event_notes(before: Life | None, after: Life, pod: SimulatedPod) -> list[EventNote]:
     """The events of a step, in the kubelet's words."""
     if before is None:
         return []

@@ -11,7 +11,7 @@ from vacate.api.kinds import PODS
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.adoption import adopt
-from vacate.embedded.nodes.events import happenings
+from vacate.embedded.nodes.events import event_notes
 from vacate.embedded.nodes.podlifecycle import advance, next_moment
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
@@ -90,7 +90,7 @@ class PodReconciler:
     def _live_on(self, resident: Resident, pod: SimulatedPod, now: dt.datetime) -> None:
         before = resident.life
         resident.life = advance(before, pod, self._timings(pod), now)
-        for note in happenings(before, resident.life, pod):
+        for note in event_notes(before, resident.life, pod):
             self._recorder.record(note)
 
     async def _write_status(

@@ -76,7 +76,7 @@ def node_labels(shape: NodeShape) -> dict[str, str]:
 
 
 def node_status(shape: NodeShape, now: dt.datetime) -> Obj:
-    """Room, addresses, software and four good conditions."""
+    """Capacity, addresses, software and four good conditions."""
     room = {
         "cpu": shape.cpu,
         "ephemeral-storage": "100Gi",

@@ -1,4 +1,4 @@
-"""PURE. The life of a pod on paper: given the pod, its timings and now, where is it and when does it go on?
+"""PURE. The life of a simulated pod: given the pod, its timings and now, where is it and what comes when?
 
     arrived ── start ──> running ── exit ──> ended, or after a back-off running again
                             └── asked to stop: ends by itself in time, or is killed at the end of the grace
@@ -105,10 +105,10 @@ def _ask_to_stop(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.dat
 
 def _end_when_told(life: Life, timings: PodTimings, now: dt.datetime) -> Life:
     """How long a pod runs may be said while it runs; what is over by then ends now, not in the past."""
-    told = after(life.began, timings.run) if life.began else None
-    if told == life.exits_at:
+    planned = after(life.began, timings.run) if life.began else None
+    if planned == life.exits_at:
         return life
-    return replace(life, exits_at=max(told, now) if told else None)
+    return replace(life, exits_at=max(planned, now) if planned else None)
 
 
 def _next_step(life: Life) -> dt.datetime | None:

@@ -1,4 +1,4 @@
-"""PURE. A pod's status as a kubelet would write it, from its life on paper."""
+"""PURE. A pod's status as a kubelet would write it, from its simulated life."""
 
 from __future__ import annotations
 

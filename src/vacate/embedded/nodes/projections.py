@@ -13,7 +13,7 @@ DEFAULT_GRACE_SECONDS = 30
 
 
 class PaperContainer(Projection, frozen=True):
-    """A container as far as it can be run on paper."""
+    """A container as far as it can be simulated."""
 
     name: str = ""
     image: str = ""

@@ -79,7 +79,7 @@ def renewal(now: dt.datetime) -> Obj:
 
 
 def status_difference(shape: NodeShape, node: Node, now: dt.datetime) -> Obj:
-    """What the node must say anew of itself: conditions that someone changed, room that differs."""
+    """What the node must say anew of itself: conditions that someone changed, capacity that differs."""
     wrong = [
         one
         for one in node_conditions(now)

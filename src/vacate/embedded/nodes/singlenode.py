@@ -10,7 +10,7 @@ from vacate.runtime.manager import Runnable
 
 
 class SimulatedNode:
-    """A node that runs pods on paper and speaks only the Kubernetes API."""
+    """A node that simulates its pods and speaks only the Kubernetes API."""
 
     def __init__(
         self, deps: Deps, shape: NodeShape, settings: NodeSettings | None = None, *runnables: Runnable

@@ -21,7 +21,7 @@ def node_of(entry: Entry | None) -> str:
 
 
 def in_scope(scope: Scope, change: Change) -> bool:
-    """Whether a watcher of this scope is told of the change, be it that the object comes, stays or leaves."""
+    """Whether a watcher of this scope gets the change: the object enters, stays in or leaves the scope."""
     resource, namespace, name = change.key
     return (
         scope.resource in ("", resource)
@@ -64,7 +64,7 @@ class _Interest:
 
 
 class Fanout:
-    """All watchers, and the revision up to which they have been told."""
+    """All watchers, and the revision up to which changes have been delivered to them."""
 
     def __init__(self, revision: int = FIRST_REVISION) -> None:
         self.revision = revision

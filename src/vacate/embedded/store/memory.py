@@ -31,7 +31,7 @@ class MemoryLog:
         """Let so many more appends succeed and all later ones fail, compaction steps included.
 
         With `keep` the first failing append keeps its records all the same, as a disk may that failed to
-        report: after a restart they are there although nobody was told so.
+        report: after a restart they are there although no client was answered so.
         """
         self._good_appends = appends
         self._reason = reason

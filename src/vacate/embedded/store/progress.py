@@ -30,7 +30,7 @@ class Progress:
         try:
             return await waiter
         finally:
-            # Whoever gives up leaves: those who ask for revisions that never come must not pile up.
+            # A cancelled waiter is removed: those for revisions that never come must not pile up.
             if waiter.cancelled() and waiting in self._waiters:
                 self._waiters.remove(waiting)
                 heapify(self._waiters)

@@ -104,7 +104,7 @@ class Store:
     def touched(self, resource: str) -> int:
         """The revision of the newest change of a resource that this store has seen, or 0.
 
-        Whoever derives something from all objects of a resource can tell by it when to derive anew.
+        What is derived from all objects of a resource is derived anew when it changes.
         """
         return self._state.touched(resource)
 

@@ -30,7 +30,7 @@ class WorkerThread:
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function on the thread, after all that was asked before.
 
-        Cancelling the caller does not stop the function: whoever does it no longer knows the outcome.
+        Cancelling the caller does not stop the function: the outcome is then unknown.
         """
         if self._thread is None:
             raise RuntimeError(f"the thread {self._name!r} does not run")

@@ -1,4 +1,4 @@
-"""One watcher: a bounded buffer of changes that somebody takes out in batches."""
+"""One watcher: a bounded buffer of changes, read in batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Watch:
         self._buffer: list[Change] = []
         self._buffered = 0  # bytes of the objects in the buffer
         self._waiter: asyncio.Future[None] | None = None
-        self._ended_at: int | None = None  # revision up to which the changes were told, once it has ended
+        self._ended_at: int | None = (
+            None  # revision up to which the changes were delivered, once it has ended
+        )
         self._overrun = False
 
     @property

@@ -1,6 +1,6 @@
 """Putting an installation into a cluster: server-side apply, so that what others wrote there stays.
 
-The webhook writes its authority into the configurations, people may add labels: an upgrade touches neither.
+The webhook writes its authority into the configurations, users may add labels: an upgrade touches neither.
 Applying twice changes nothing. What an earlier installation had and this one has not is removed at the end.
 """
 
@@ -36,7 +36,7 @@ class Way:
 
     dry_run: bool = False
     prune: bool = True
-    wait: bool = False  # whoever waits afterwards needs the right to watch
+    wait: bool = False  # waiting afterwards needs the right to watch
 
 
 class Installer:
@@ -96,7 +96,7 @@ class Installer:
         self._tell(f"{shown(obj)} {outcome(before, after)}")
 
     async def _make(self, namespace: Obj) -> None:
-        """One that somebody made for other things is left as it is: its labels would rule their pods too."""
+        """One that was created for other things is left as it is: its labels would rule their pods too."""
         found = await existing(self._client, namespace)
         if found is None or made_for_vacate(found):
             await self._apply(namespace)
@@ -141,7 +141,7 @@ class Installer:
 
 
 def made_for_vacate(namespace: Obj) -> bool:
-    """Whether an installation has made the namespace, and not somebody who has other things in it."""
+    """Whether an installation has created the namespace, and not a user who has other things in it."""
     return PART_OF.items() <= (namespace["metadata"].get("labels") or {}).items()
 
 

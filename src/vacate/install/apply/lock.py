@@ -1,4 +1,4 @@
-"""One at a time: whoever installs or uninstalls holds a Lease in Vacate's namespace meanwhile."""
+"""One at a time: an installation or removal holds a Lease in Vacate's namespace meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Turn:
         self._elector = elector
 
     def check(self) -> None:
-        """ConfigError where somebody else may have begun: nothing more is written on old knowledge."""
+        """ConfigError where another one may have begun: nothing more is written on old knowledge."""
         if not self._elector.leading:
             raise ConfigError("was out of touch with the cluster for too long; the same command goes on")
 

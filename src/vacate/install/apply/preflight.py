@@ -63,7 +63,7 @@ async def require_one_place(client: Client, namespace: str) -> None:
 
 
 async def stays(client: Client, namespace: str) -> bool:
-    """Whether the namespace is there, and not on its way out."""
+    """Whether the namespace is there, and not terminating."""
     place = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": namespace}}
     found = await existing(client, place)
     return found is not None and not found["metadata"].get("deletionTimestamp")
@@ -89,7 +89,7 @@ async def require_rights(client: Client, rights: Sequence[Right]) -> None:
     try:
         answers = await asyncio.gather(*map(lacking, rights))
     except ApiError:
-        return  # not everyone may ask; what is forbidden is then told when it is tried
+        return  # not everyone may ask; what is forbidden is then reported when it is tried
     missing = [right for right, lacks in zip(rights, answers, strict=True) if lacks]
     if missing:
         raise ConfigError(f"you may not install Vacate into this cluster; you lack: {_listed(missing)}")

@@ -52,8 +52,8 @@ def _plain(text: str) -> str:
 
 
 def _of_pod(pod: Obj, events: Sequence[Obj]) -> str:
-    told = _waiting(pod) or _unscheduled(pod) or _last_warning(name_of(pod), events)
-    return f"pod {name_of(pod)}: {told or dig(pod, 'status', 'phase') or 'is new'}"
+    reason = _waiting(pod) or _unscheduled(pod) or _last_warning(name_of(pod), events)
+    return f"pod {name_of(pod)}: {reason or dig(pod, 'status', 'phase') or 'is new'}"
 
 
 def _of_nobody(deployment: Obj, events: Sequence[Obj]) -> str:
@@ -67,10 +67,10 @@ def _of_nobody(deployment: Obj, events: Sequence[Obj]) -> str:
 def _waiting(pod: Obj) -> str:
     for container in dig(pod, "status", "containerStatuses") or []:
         if waiting := dig(container, "state", "waiting"):
-            told = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
+            reason = ": ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
             ended = dig(container, "lastState", "terminated") or {}
             code = f", after exit code {ended['exitCode']}" if "exitCode" in ended else ""
-            return f"{told}{code}"
+            return f"{reason}{code}"
     return ""
 
 

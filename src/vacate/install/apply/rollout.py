@@ -121,7 +121,7 @@ class Rollout:
 
 
 def awaited(settings: Settings) -> list[Obj]:
-    """What has to become ready; a webhook outside of the cluster is the affair of whoever runs it."""
+    """What has to become ready; a webhook outside of the cluster is its operator's affair."""
     given = bool(settings.webhook_url or settings.ca_bundle)
     kinds = (DEPLOYMENTS,) if given else (DEPLOYMENTS, *_CONFIGURATIONS)
     return [obj for obj in objects(settings) if kind_of(obj) in kinds]

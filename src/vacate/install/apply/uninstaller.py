@@ -1,4 +1,4 @@
-"""Taking an installation out of a cluster: what could stand in somebody's way first, what people made never.
+"""Removes an installation from a cluster: what could block users first, what users created never.
 
 EvictionRequests and Evacuations stay, and with them their definitions, unless these are asked for by name.
 """
@@ -64,7 +64,7 @@ class Uninstaller:
         if definitions:
             await self._maintenances()
         noted = await Notes(self._client, namespace).lines()
-        # A note is no more than a hint: whoever can write it must not have others' objects deleted by it.
+        # A note is no more than a hint: a user who can write it must not have others' objects deleted by it.
         check()
         await Pruner(self._client, self._tell).prune(removable(namespace), noted, namespace)
         for obj in removable(namespace):
@@ -148,7 +148,7 @@ class Uninstaller:
         except Forbidden:
             if kind_of(obj).group not in OPTIONAL:
                 raise
-            return  # of a part that is seldom there, and whoever could put it there could see it
+            return  # of a part that is seldom there, and an account that could create it could see it
         if there:
             self._tell(f"{shown(obj)} deleted")
 

@@ -45,7 +45,7 @@ def _deletion(unlabelled: bool) -> Obj:
         " && oldObject.metadata.?deletionGracePeriodSeconds.orValue(0) == 0"
     )
     name, where = "oldObject.metadata.name", "' -n ' + oldObject.metadata.namespace"
-    told = (
+    message_expression = (
         f"'force deletion removes the pod without waiting for node ' + variables.node + {text(' ' + _MEANS)}"
         f" + {text(_GRACEFUL + 'If you know that the processes are gone, confirm with: vacate delete pod ')}"
         f" + {name} + {where} + ' --force --confirm; or: kubectl annotate pod ' + {name} + {where}"
@@ -72,7 +72,7 @@ def _deletion(unlabelled: bool) -> Obj:
                 " || request.userInfo.username == 'system:node:' + variables.node",
                 "message": "force deletion of a pod whose node has not confirmed the end of its processes "
                 f"must be confirmed with the annotation {CONFIRMATION}",
-                "messageExpression": told,
+                "messageExpression": message_expression,
                 "reason": "Forbidden",
             }
         ],

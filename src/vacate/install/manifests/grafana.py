@@ -1,4 +1,4 @@
-"""A Grafana dashboard: how many leave, who is waited for, what is refused, how the parts are."""
+"""A Grafana dashboard: evictions, active interceptors, refusals, and the health of the components."""
 
 from __future__ import annotations
 

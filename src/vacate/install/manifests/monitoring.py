@@ -1,4 +1,4 @@
-"""What Prometheus scrapes, and when somebody should be told."""
+"""What Prometheus scrapes, and when it alerts."""
 
 from __future__ import annotations
 

@@ -75,12 +75,12 @@ def policies(settings: Settings | None = None) -> list[Obj]:
 
 
 def _right_to_delete(api: _Api) -> Obj:
-    """Whoever touches a request must be allowed to delete its pod."""
+    """The user of every write of a request must be allowed to delete its pod."""
     may = (
         "authorizer.group('').resource('pods').namespace(request.namespace)"
         ".name(variables.pod).check('delete').allowed()"
     )
-    told = (
+    message_expression = (
         '\'User "\' + request.userInfo.username + \'" cannot delete resource "pods" in API group ""'
         " in the namespace \"' + request.namespace + '\"'"
     )
@@ -90,7 +90,7 @@ def _right_to_delete(api: _Api) -> Obj:
             "failurePolicy": "Fail",
             "matchConstraints": _about(api.kind, [api.kind.plural], ["CREATE", "UPDATE", "DELETE"]),
             "variables": [
-                # An update is judged by the pod that was asked for; the target never changes anyway.
+                # An update is checked against the pod that was asked for; the target never changes anyway.
                 {
                     "name": "request",
                     "expression": "request.operation == 'CREATE' ? object : oldObject",
@@ -101,7 +101,7 @@ def _right_to_delete(api: _Api) -> Obj:
                 {
                     "expression": may,
                     "message": f"{api.asks} must be allowed to delete the pod",
-                    "messageExpression": told,
+                    "messageExpression": message_expression,
                     "reason": "Forbidden",
                 }
             ],

@@ -49,7 +49,7 @@ def user_roles() -> list[Obj]:
         _cluster_role(INTERCEPTOR, _intercepting()),
         # Deleting passes all budgets: an interceptor that needs it gets this role bound as well.
         _cluster_role(INTERCEPTOR_DELETES, [_rule("", ["pods"], ["delete"])]),
-        # Whoever asks needs the right to delete the pods as well, which `edit` has and this does not give.
+        # A requester needs the right to delete the pods as well, which `edit` has and this does not give.
         _cluster_role(REQUESTER, _requesting(), aggregate_to="edit"),
         # Part of no other role: a NodeMaintenance has pods of every namespace evicted, also where its author
         # may delete none.
@@ -124,7 +124,7 @@ def _webhook(settings: Settings) -> list[Obj]:
 
 
 def _bridging() -> list[Obj]:
-    """To request evictions for callers: whoever requests them must be allowed to delete the pods."""
+    """To request evictions for callers: a requester must be allowed to delete the pods."""
     return [
         _rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
         _rule("", ["pods"], ["delete"]),

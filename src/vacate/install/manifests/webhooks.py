@@ -30,8 +30,8 @@ NAMESPACE_CONTROLLERS = (
 _API = "admissionregistration.k8s.io/v1"
 _SUFFIX = "vacate.dev"
 
-# What a finalizer's owner does to a request on its way out needs nobody: a namespace must be able to go.
-_ON_ITS_WAY_OUT = (
+# A finalizer's owner may always update a terminating request: a namespace must be able to go.
+_TERMINATING = (
     "request.operation == 'UPDATE' && has(object.metadata.deletionTimestamp) && object.spec == oldObject.spec"
     f" && object.metadata.?annotations[?'{ADMITTED_STAMP}']"
     f" == oldObject.metadata.?annotations[?'{ADMITTED_STAMP}']"
@@ -90,13 +90,13 @@ def _requests(settings: Settings, kind: Kind, path: str) -> Obj:
         _rule(kind.group, kind.version, kind.plural, "CREATE", "UPDATE"),
         settings.request_failure_policy,
         settings,
-        conditions=[("not-on-its-way-out", f"!({_ON_ITS_WAY_OUT})")],
+        conditions=[("not-on-its-way-out", f"!({_TERMINATING})")],
         timeout=10,
     )
 
 
 def _status(settings: Settings, kind: Kind) -> Obj:
-    """Progress of requests. The first to look, so that all errors are told at once; it changes nothing."""
+    """Progress of requests. The first to look, so that all errors come at once; it changes nothing."""
     return _hook(
         f"status.{kind.plural}.mutate.{_SUFFIX}",
         _PATHS[kind][0],

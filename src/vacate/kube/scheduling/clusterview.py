@@ -35,7 +35,7 @@ class Tenant:
 
     @property
     def group(self) -> str:
-        """The controller whose replica it is, or nothing where it stands alone or is on its way out."""
+        """The controller whose replica it is, or nothing where it stands alone or is terminating."""
         owner = None if self.pod.terminating else self.pod.metadata.controller
         return owner.uid if owner else ""
 

@@ -48,7 +48,7 @@ Rule = Callable[[NodeView], Sequence[str]]
 
 
 def awaits_scheduling(pod: Pod, scheduler: str = DEFAULT_SCHEDULER) -> bool:
-    """Whether it is this scheduler's turn: no node yet, no gate, not finished and not leaving."""
+    """Whether it is this scheduler's turn: no node yet, no gate, not finished and not terminating."""
     return (
         pod.spec.scheduler_name == scheduler
         and not pod.spec.node_name
@@ -105,8 +105,8 @@ def no_fit_message(nodes: int, refused: Iterable[Sequence[str]]) -> str:
     for reasons in refused:
         for reason in reasons:
             counts[reason] = counts.get(reason, 0) + 1
-    told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{nodes} nodes are available: {told}."
+    listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {listed}."
 
 
 def _node(view: NodeView) -> Node:

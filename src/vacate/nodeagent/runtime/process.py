@@ -99,11 +99,11 @@ class ProcessRuntime:
         self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float
     ) -> ExecResult:
         """Have the supervisor run it beside the container."""
-        told = await self._ask(
+        reported = await self._ask(
             "exec",
             {"id": container, "argv": list(argv), "env": {**env, MARKER: container}, "timeout": timeout},
         )
-        return ExecResult(told["code"], told["output"], told["timed_out"])
+        return ExecResult(reported["code"], reported["output"], reported["timed_out"])
 
     async def signal(self, container: str, number: int) -> None:
         """Pass a signal on."""
@@ -206,11 +206,11 @@ class ProcessRuntime:
                 return
             while (listed := await self._listed()) is None:
                 pass
-        for told in listed["containers"]:
-            self._see(_state(told))
+        for reported in listed["containers"]:
+            self._see(_state(reported))
 
     async def _listed(self) -> dict[str, Any] | None:
-        """Connect and ask what runs. None where that one was leaving, since nothing ran: the next will do."""
+        """Connect and ask what runs. None where that one was exiting, since nothing ran: the next will do."""
         reader = await self._connect()
         self._reading = asyncio.get_running_loop().create_task(self._read(reader))
         try:
@@ -225,7 +225,7 @@ class ProcessRuntime:
                 while True:
                     if (found := await self._try_connect()) is not None:
                         return found
-                    await self._spawn()  # another one may be about to leave: then again
+                    await self._spawn()  # another one may be about to exit: then again
             except TimeoutError:
                 if not limit.expired():
                     raise
@@ -267,7 +267,7 @@ class ProcessRuntime:
                 self._handle(orjson.loads(line))
         self._disconnected()
         if self._opening.locked():
-            return  # whoever opens the connection hears of it
+            return  # the caller that opens the connection gets it
         # Those who wait for an end must hear of it, too.
         self._returning = asyncio.get_running_loop().create_task(self._return())
 
@@ -319,10 +319,12 @@ def _view(spec: ContainerSpec) -> dict[str, Any]:
     return {"root": str(root), "scratch": str(scratch), "binds": binds}
 
 
-def _state(told: dict[str, Any]) -> ContainerState:
-    ended = told["exit"]
+def _state(reported: dict[str, Any]) -> ContainerState:
+    ended = reported["exit"]
     found = ContainerExit(ended["code"], _moment(ended["finished_at"])) if ended else None
-    return ContainerState(told["id"], told["labels"], _moment(told["started_at"]), told["log"], found)
+    return ContainerState(
+        reported["id"], reported["labels"], _moment(reported["started_at"]), reported["log"], found
+    )
 
 
 def _moment(seconds: float) -> dt.datetime:

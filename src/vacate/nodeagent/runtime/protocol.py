@@ -72,7 +72,7 @@ class ExecResult:
 
 
 class ContainerRuntime(Protocol):
-    """Runs containers. An id that was started once is never started again, whoever crashed meanwhile."""
+    """Runs containers. An id that was started once is never started again, whatever crashed meanwhile."""
 
     @property
     def honours_mount_paths(self) -> bool:

@@ -8,7 +8,7 @@ _NAME = "shutdown-inhibitor"
 
 
 class SupervisedLock:
-    """The keeper for an agent with a supervisor."""
+    """The holder for an agent with a supervisor."""
 
     def __init__(self, store: DescriptorStore) -> None:
         self._store = store

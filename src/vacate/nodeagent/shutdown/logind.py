@@ -64,7 +64,7 @@ class DBusLogind:
 
 
 class DBusSession:
-    """One connection. Whoever may speak on the bus may send signals: only logind's own count."""
+    """One connection. Any client of the bus may send signals: only logind's own count."""
 
     def __init__(self, bus: Any, library: Any, drop_ins: Path) -> None:
         self._bus = bus

@@ -89,7 +89,7 @@ class ShutdownManager:
                 group.create_task(self._drive(), name="drive shutdown")
         finally:
             if not self._ending:
-                await asyncio.shield(self._release(leaving=True))
+                await asyncio.shield(self._release(stopping=True))
 
     @property
     def _ending(self) -> bool:
@@ -230,9 +230,9 @@ class ShutdownManager:
         while self.state.finished and not await self._release():
             await self._clock.sleep(RELEASE_RETRY)
 
-    async def _release(self, *, leaving: bool = False) -> bool:
+    async def _release(self, *, stopping: bool = False) -> bool:
         async with self._keeping:
-            if not (self.state.finished or leaving):
+            if not (self.state.finished or stopping):
                 return True  # cancelled meanwhile: what is held is the lock for the next shutdown
             try:
                 await self._keeper.release()

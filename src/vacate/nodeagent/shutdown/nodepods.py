@@ -44,7 +44,7 @@ class AgentPods:
         return {uid for uid in uids if uid not in held or not held[uid].progress.busy}
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Be told when a container has ended."""
+        """Subscribe to ends of containers."""
         self._pods.changed = callback
 
     async def flush(self) -> None:

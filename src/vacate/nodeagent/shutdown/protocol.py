@@ -1,4 +1,4 @@
-"""What the shutdown manager needs around it: logind, the node's pods, a keeper of the lock, a disk."""
+"""What the shutdown manager needs around it: logind, the node's pods, a holder of the lock, a disk."""
 
 from __future__ import annotations
 

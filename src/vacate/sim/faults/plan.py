@@ -1,8 +1,8 @@
-"""Bad weather: a plan of faults that can be switched off, so that a story may end in calm.
+"""A plan of faults that can be switched off, so that a scenario may end without them.
 
 What may go wrong is what Kubernetes' contract allows. A request may be lost, its answer may be lost, a server
 may refuse it, or fail after it has done its work. A watch may break before any event, lag, fall silent,
-expire, or tell again what its client knows; but a stream that lives never leaves out an event in the middle.
+expire, or repeat what its client knows; but a stream that lives never skips an event in the middle.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from vacate.wire.message import Request
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """How bad the weather gets: chances from 0 to 1, spans in seconds."""
+    """How often things go wrong: chances from 0 to 1, spans in seconds."""
 
     requests: float = 0.0  # that something goes wrong with a request
     watches: float = 0.0  # that something goes wrong with a watch
     delay: float = 5.0  # the longest delay of a request
     lag: float = 30.0  # the longest lag of a watch
-    rewind: int = 40  # revisions that a watch may tell again, at most
+    rewind: int = 40  # revisions that a watch may repeat, at most
 
 
 _REFUSALS = (429, 500, 502, 503, 504)
@@ -34,24 +34,24 @@ _WRITES = ("PATCH", "PUT", "DELETE")
 class FaultPlan:
     """Draws faults while it is bad. One draw decides whether a request is hit at all."""
 
-    def __init__(self, climate: FaultRates, entropy: Entropy) -> None:
-        self._climate = climate
+    def __init__(self, rates: FaultRates, entropy: Entropy) -> None:
+        self._rates = rates
         self._entropy = entropy
         self.bad = True
 
     def fault(self, request: Request) -> Fault:
         """What goes wrong with this request."""
-        climate = self._climate
+        rates = self._rates
         watching = "watch" in request.query
-        chance = climate.watches if watching else climate.requests
+        chance = rates.watches if watching else rates.requests
         if not self.bad or chance <= 0 or self._entropy.uniform(0, 1) >= chance:
             return NO_FAULT
         return self._of_watch() if watching else self._of_request(request)
 
     def _of_request(self, request: Request) -> Fault:
         menu: list[Callable[[], Fault]] = [
-            lambda: Fault(delay=self._up_to(self._climate.delay)),
-            lambda: Fault(lost=True, delay=self._up_to(self._climate.delay)),
+            lambda: Fault(delay=self._up_to(self._rates.delay)),
+            lambda: Fault(lost=True, delay=self._up_to(self._rates.delay)),
             lambda: Fault(unanswered=True),
             lambda: Fault(status=self._one_of(_REFUSALS)),
             lambda: Fault(status_after=self._one_of(_AFTER_THE_WORK)),
@@ -66,9 +66,9 @@ class FaultPlan:
             lambda: Fault(status=self._one_of((410, *_REFUSALS))),
             lambda: Fault(cut_after=self._below(6)),
             lambda: Fault(stall_after=self._below(6)),
-            lambda: Fault(lag=self._up_to(self._climate.lag)),
-            lambda: Fault(rewind=1 + self._below(self._climate.rewind), repeat=True),
-            lambda: Fault(rewind=1 + self._below(self._climate.rewind), cut_after=self._below(6)),
+            lambda: Fault(lag=self._up_to(self._rates.lag)),
+            lambda: Fault(rewind=1 + self._below(self._rates.rewind), repeat=True),
+            lambda: Fault(rewind=1 + self._below(self._rates.rewind), cut_after=self._below(6)),
         ]
         return menu[self._below(len(menu))]()
 

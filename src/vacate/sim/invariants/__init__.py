@@ -1,1 +1,1 @@
-"""Judges of how pods left: every revision of every EvictionRequest, read afterwards against the rules."""
+"""Invariants of evictions: every revision of every EvictionRequest, checked afterwards against the rules."""

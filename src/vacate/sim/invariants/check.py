@@ -1,4 +1,4 @@
-"""All judges in one call."""
+"""All invariants in one call."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ STORM = 12
 """Writes of one request in one second: so many come only from writers that undo each other's work."""
 
 
-def storms(chronicle: RequestHistory) -> Iterator[str]:
-    """Requests that were written without end, each told once."""
+def storms(history: RequestHistory) -> Iterator[str]:
+    """Requests that were written without end, each reported once."""
     recent: dict[Place, list[float]] = {}
-    told: dict[Place, None] = {}
-    for step in chronicle.steps:
+    reported: dict[Place, None] = {}
+    for step in history.steps:
         times = recent.setdefault(step.place, [])
         times.append(step.at)
         del times[:-STORM]
-        if len(times) == STORM and times[-1] - times[0] < 1.0 and step.place not in told:
-            told[step.place] = None
+        if len(times) == STORM and times[-1] - times[0] < 1.0 and step.place not in reported:
+            reported[step.place] = None
             yield f"{step}: {STORM} writes in a second"
 
 
-def breaches(chronicle: RequestHistory, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
+def breaches(history: RequestHistory, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
     """Everything that went against the rules, in words, from the whole history of a server."""
-    for step in chronicle.steps:
-        for told in (*turn_breaches(step), *ending_breaches(step)):
-            yield f"{step}: {told}"
-    yield from storms(chronicle)
-    yield from eviction_breaches(heard, chronicle, controllers)
+    for step in history.steps:
+        for reported in (*turn_breaches(step), *ending_breaches(step)):
+            yield f"{step}: {reported}"
+    yield from storms(history)
+    yield from eviction_breaches(heard, history, controllers)

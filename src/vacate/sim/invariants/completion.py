@@ -1,4 +1,4 @@
-"""What may never be undone: a completed request, a count, somebody's Forbid, what others have written."""
+"""What may never be undone: a completed request, a count, an interceptor's Forbid, others' conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOON = 5.0
 
 
 def ending_breaches(step: Step) -> Iterator[str]:
-    """What is wrong with a step, whoever's turn it was."""
+    """What is wrong with a step, whichever interceptor was active."""
     if step.before is None:
         return
     yield from _forbidden(step, step.before.request)
@@ -27,22 +27,22 @@ def ending_breaches(step: Step) -> Iterator[str]:
         yield from _untrue(step, step.before.request, step.after.request)
 
 
-def late_endings(chronicle: RequestHistory, since: float) -> Iterator[str]:
+def late_endings(history: RequestHistory, since: float) -> Iterator[str]:
     """Requests that went on although their pod had ended, from when on controllers had no excuse."""
-    for place in chronicle.places:
-        begin = max(chronicle.ended.get(place[1], math.inf), since)
-        end = min(begin + SOON, chronicle.until)
-        if begin < chronicle.until and all(_goes_on(one) for one in chronicle.during(place, begin, end)):
-            lasted = next((at for at, one in chronicle.of(place) if at > end and not _goes_on(one)), None)
-            told = "without end" if lasted is None else f"for {lasted - begin:.1f} s"
-            yield f"request {place[0]}/{place[1]} went on {told} after its pod had ended"
+    for place in history.places:
+        begin = max(history.ended.get(place[1], math.inf), since)
+        end = min(begin + SOON, history.until)
+        if begin < history.until and all(_goes_on(one) for one in history.during(place, begin, end)):
+            lasted = next((at for at, one in history.of(place) if at > end and not _goes_on(one)), None)
+            duration = "without end" if lasted is None else f"for {lasted - begin:.1f} s"
+            yield f"request {place[0]}/{place[1]} went on {duration} after its pod had ended"
 
 
-def late_cancellations(chronicle: RequestHistory, since: float) -> Iterator[str]:
+def late_cancellations(history: RequestHistory, since: float) -> Iterator[str]:
     """Requests that nobody wanted any more and that went on, from when on controllers had no excuse."""
-    for place in chronicle.places:
+    for place in history.places:
         unwanted: float | None = None  # since when
-        for at, version in [*chronicle.of(place), (chronicle.until, None)]:
+        for at, version in [*history.of(place), (history.until, None)]:
             if version is not None and _goes_on(version) and is_cancelled(version.request):
                 unwanted = max(at, since) if unwanted is None else unwanted
                 continue
@@ -75,7 +75,7 @@ def _never_lost(before: EvictionRequest, after: EvictionRequest) -> Iterator[str
     kept = [one.type for one in after.status.conditions]
     for one in before.status.conditions:
         if one.type not in kept and one.type not in OWN_CONDITIONS:
-            yield f"the condition {one.type} of somebody else was lost"
+            yield f"the condition {one.type} of another writer was lost"
 
 
 def _refusals(request: EvictionRequest) -> int:

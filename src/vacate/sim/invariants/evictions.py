@@ -23,7 +23,7 @@ LONGEST_LOOK = 60.0
 
 
 def concerns_evictions(request: Request) -> bool:
-    """What an audit must keep for these judges: evictions, and reads of single requests."""
+    """What an audit must keep for these invariants: evictions, and reads of single requests."""
     return bool(
         (request.method == "POST" and _EVICTION.fullmatch(request.path))
         or (request.method == "GET" and _REQUEST.fullmatch(request.path))
@@ -31,7 +31,7 @@ def concerns_evictions(request: Request) -> bool:
 
 
 def eviction_breaches(
-    heard: Iterable[Heard], chronicle: RequestHistory, controllers: Container[str]
+    heard: Iterable[Heard], history: RequestHistory, controllers: Container[str]
 ) -> Iterator[str]:
     """Evictions that a controller should not have asked for; those of others are theirs to answer for."""
     looks: dict[tuple[str, Place], Heard] = {}  # the last successful read of a request by each process
@@ -42,8 +42,8 @@ def eviction_breaches(
             if entry.accepted:
                 looks[entry.link, _place(found)] = entry
         elif found := _EVICTION.fullmatch(entry.path):
-            for told in _judge(entry, found.group(1), looks, chronicle):
-                yield f"{entry.at:.3f} s, {entry.link} evicts {found.group(2)}: {told}"
+            for breach in _breaches(entry, found.group(1), looks, history):
+                yield f"{entry.at:.3f} s, {entry.link} evicts {found.group(2)}: {breach}"
 
 
 def uid_of(entry: Heard) -> str:
@@ -55,30 +55,30 @@ def _place(found: re.Match[str]) -> Place:
     return found.group(1), found.group(2)
 
 
-def _judge(
-    entry: Heard, namespace: str, looks: dict[tuple[str, Place], Heard], chronicle: RequestHistory
+def _breaches(
+    entry: Heard, namespace: str, looks: dict[tuple[str, Place], Heard], history: RequestHistory
 ) -> Iterator[str]:
     uid = uid_of(entry)
     if not uid:
         yield "no uid was named, so it could be any pod of that name"
         return
-    pod = chronicle.pods.get(uid)
+    pod = history.pods.get(uid)
     if pod is None or _is_unevictable(pod):
         yield "the pod must not be evicted, or never was"
     place = (namespace, uid)
-    versions = list(chronicle.during(place, 0.0, entry.at))
+    versions = list(history.during(place, 0.0, entry.at))
     if not any(versions):
         yield "nobody ever asked for it"
     elif any(version and version.request.spec.interceptors for version in versions):
-        yield from _look(entry, looks.get((entry.link, place)), chronicle, place)
+        yield from _look(entry, looks.get((entry.link, place)), history, place)
 
 
-def _look(entry: Heard, look: Heard | None, chronicle: RequestHistory, place: Place) -> Iterator[str]:
+def _look(entry: Heard, look: Heard | None, history: RequestHistory, place: Place) -> Iterator[str]:
     """Where there are interceptors the request itself is read just before, and must have allowed it."""
     if look is None or entry.at - look.answered > LONGEST_LOOK:
         yield "the request was not read before"
         return
-    seen = chronicle.during(place, look.at, look.answered)
+    seen = history.during(place, look.at, look.answered)
     if not any(may_evict(version, look.answered) for version in seen):
         yield f"the request, read at {look.answered:.3f} s, did not allow it"
 

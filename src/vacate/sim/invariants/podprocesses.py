@@ -1,7 +1,7 @@
 """At most one live process for each identity of a pod, and no pod object gone before its processes.
 
-The judge knows what the API does not: whether the machine of a node is on. Processes end when their node has
-said so about each container, or with the machine; a phase that somebody else wrote ends nothing.
+The check knows what the API does not: whether the machine of a node is on. Processes end when their node has
+said so about each container, or with the machine; a phase that another client wrote ends nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PodProcesses:
         return list(self._alive.values())
 
     def look(self, pods: Iterable[Obj], now: dt.datetime) -> Iterator[str]:
-        """What goes against the rules now, each told once."""
+        """What goes against the rules now, each reported once."""
         present = {str(pod["metadata"]["uid"]): pod for pod in pods}
         for uid, pod in present.items():
             self._see(uid, pod, now)

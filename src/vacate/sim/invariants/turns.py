@@ -1,6 +1,6 @@
 """Whose turn it was: down the list, one by one, and nobody is passed over who reported in time.
 
-The rules stand here once more in their own words: a judge that asked the engine would share its mistakes.
+The rules stand here once more in their own words: one that asked the engine would share its mistakes.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
     yield from _fresh(after)
 
 
-def hasty_breaches(chronicle: RequestHistory, starts: Sequence[float]) -> Iterator[str]:
+def hasty_breaches(history: RequestHistory, starts: Sequence[float]) -> Iterator[str]:
     """Turns that were taken away by a controller that had not listened for a tenth of the deadline.
 
     `starts` are the times at which the only controller began to listen, in order.
     """
-    for step in chronicle.steps:
+    for step in history.steps:
         before, after = (one.request if one else None for one in (step.before, step.after))
         if before is None or after is None or before.status.active_interceptor_completed:
             continue

@@ -1,6 +1,7 @@
 """Files that may change while the webhook runs: certificate, CA of clients, and the rules for pods.
 
-They are looked at now and then. One that cannot be used is told once, and what was read before stays in use.
+They are read again now and then. One that cannot be used is logged once, and what was read before stays in
+use.
 """
 
 from __future__ import annotations
@@ -85,18 +86,18 @@ async def keep_looking(
     looks: Sequence[Callable[[], None]], clock: Clock, metrics: WebhookMetrics, seconds: float = LOOK_SECONDS
 ) -> None:
     """Look at all of them again and again, until cancelled."""
-    told: dict[int, str] = {}
+    reported: dict[int, str] = {}
     while True:
         await clock.sleep(seconds)
         for index, look in enumerate(looks):
             try:
                 look()
-                told.pop(index, None)
+                reported.pop(index, None)
             except ConfigError as error:
-                if told.get(index) != str(error):
+                if reported.get(index) != str(error):
                     metrics.certificate_errors.inc()
                     _log.warning("%s; what was read before stays in use", error)
-                told[index] = str(error)
+                reported[index] = str(error)
 
 
 def _read(path: Path) -> bytes:

@@ -1,9 +1,9 @@
 """Keeps the webhook's certificates: in a Secret that its pods mount, and their CA in both configurations.
 
-It runs in a process of its own that listens nowhere, because its rights are dangerous: whoever may patch the
-webhook configurations can route the admission of a whole cluster to themselves. The webhook, which anyone in
-the cluster can reach, has none of them. Of several rotators that write at once one succeeds, and the others
-take what it made.
+It runs in a process of its own that listens nowhere, because its rights are dangerous: an account that may
+patch the webhook configurations can route the admission of a whole cluster to itself. The webhook, which
+anyone in the cluster can reach, has none of them. Of several rotators that write at once one succeeds, and
+the others take what it made.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class CertificateRotator:
 
     async def _keep(self) -> None:
         secret = self._secrets.reader.get(self._place.namespace, NAME)
-        papers = None if secret is None else bundle_from(secret)
-        wanted = renewed(papers, self._place.hosts, self._clock.now(), self._lifetimes)
-        if wanted is not papers:
+        certificates = None if secret is None else bundle_from(secret)
+        wanted = renewed(certificates, self._place.hosts, self._clock.now(), self._lifetimes)
+        if wanted is not certificates:
             await self._store(secret, wanted)
             return  # and go on when the change comes back, as all replicas do
         self._hand_over(wanted)
@@ -115,8 +115,8 @@ class CertificateRotator:
             if found is not None:
                 await self._publish(kind, found, wanted)
 
-    async def _store(self, secret: Obj | None, papers: CertificateBundle) -> None:
-        data = bundle_to_data(papers)
+    async def _store(self, secret: Obj | None, certificates: CertificateBundle) -> None:
+        data = bundle_to_data(certificates)
         if secret is None:
             made: Obj = {"metadata": {"name": NAME}, "type": TYPE, "data": data}
             await self._client.create(SECRETS, made, self._place.namespace)
@@ -124,22 +124,22 @@ class CertificateRotator:
         change = {"metadata": {"resourceVersion": _version(secret)}, "data": data}
         await self._client.patch(SECRETS, NAME, change, self._place.namespace)
 
-    def _hand_over(self, papers: CertificateBundle) -> None:
+    def _hand_over(self, certificates: CertificateBundle) -> None:
         before = self._delivered
-        if before is None or before.leaf.certificate != papers.leaf.certificate:
-            _log.info("the certificate in use ends on %s", papers.leaf.certificate.not_valid_after_utc)
+        if before is None or before.leaf.certificate != certificates.leaf.certificate:
+            _log.info("the certificate in use ends on %s", certificates.leaf.certificate.not_valid_after_utc)
             if self._deliver is not None:
-                self._deliver(papers)
-            self._delivered = papers
+                self._deliver(certificates)
+            self._delivered = certificates
 
-    async def _publish(self, kind: Kind, configuration: Obj, papers: CertificateBundle) -> None:
-        """Tell API servers whom to trust."""
-        bundle = base64.b64encode(papers.bundle).decode()
+    async def _publish(self, kind: Kind, configuration: Obj, certificates: CertificateBundle) -> None:
+        """Write the CA that API servers are to trust into a webhook configuration."""
+        bundle = base64.b64encode(certificates.bundle).decode()
         hooks = maps(configuration.get("webhooks"))
         if all(mapping(hook.get("clientConfig")).get("caBundle") == bundle for hook in hooks):
             return
-        told = [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}} for hook in hooks]
-        change = {"metadata": {"resourceVersion": _version(configuration)}, "webhooks": told}
+        updated = [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}} for hook in hooks]
+        change = {"metadata": {"resourceVersion": _version(configuration)}, "webhooks": updated}
         await self._client.patch(kind, configuration["metadata"]["name"], change)
 
     async def _wait(self, seconds: float) -> None:

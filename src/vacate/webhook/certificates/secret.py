@@ -1,4 +1,4 @@
-"""Papers in a Secret, and out of it: `tls.crt` and `tls.key`, `ca.crt` with every authority, `ca.key`."""
+"""A certificate bundle in a Secret: `tls.crt` and `tls.key`, `ca.crt` with every authority, `ca.key`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ TYPE = "kubernetes.io/tls"
 _LEAF, _LEAF_KEY, _AUTHORITIES, _AUTHORITY_KEY = "tls.crt", "tls.key", "ca.crt", "ca.key"
 
 
-def bundle_to_data(papers: CertificateBundle) -> dict[str, str]:
+def bundle_to_data(certificates: CertificateBundle) -> dict[str, str]:
     """The `data` of the Secret."""
     parts = {
-        _LEAF: papers.leaf.certificate_pem,
-        _LEAF_KEY: papers.leaf.key_pem,
-        _AUTHORITIES: papers.bundle,
-        _AUTHORITY_KEY: papers.newest.key_pem,
+        _LEAF: certificates.leaf.certificate_pem,
+        _LEAF_KEY: certificates.leaf.key_pem,
+        _AUTHORITIES: certificates.bundle,
+        _AUTHORITY_KEY: certificates.newest.key_pem,
     }
     return {key: base64.b64encode(value).decode() for key, value in parts.items()}
 
 
 def bundle_from(secret: Obj) -> CertificateBundle | None:
-    """The papers in a Secret; None where it has none that can be used.
+    """The certificates in a Secret; None where it has none that can be used.
 
-    ConfigError where somebody else keeps a certificate there: it is not ours to overwrite.
+    ConfigError where another program keeps a certificate there: it is not ours to overwrite.
     """
     data = mapping(secret.get("data"))
     if data.get(_LEAF) and not data.get(_AUTHORITY_KEY):

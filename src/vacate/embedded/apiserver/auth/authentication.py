@@ -27,7 +27,7 @@ class StaticToken:
 
 
 class Authenticator:
-    """Identifies the caller of a request. Acting as somebody else is a question of rights and comes later."""
+    """Identifies the caller of a request. Acting as another user is a question of rights and comes later."""
 
     def __init__(self, tokens: Mapping[str, User] | None = None) -> None:
         self._tokens = {

@@ -111,7 +111,7 @@ class Authorizer:
 
 
 class _UserAnswers:
-    """What one user was told under one version of the policy."""
+    """The answers to one user under one version of the policy."""
 
     __slots__ = ("_answers", "_cluster", "_limit", "_policy", "_user")
 

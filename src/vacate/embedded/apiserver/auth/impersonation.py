@@ -1,4 +1,4 @@
-"""Acting as somebody else, for those who may: the verb `impersonate` on the user, groups and other parts.
+"""Acting as another user, for those who may: the verb `impersonate` on the user, groups and other parts.
 
 The constrained modes of newer Kubernetes releases are not offered: their verbs grant nothing here.
 """

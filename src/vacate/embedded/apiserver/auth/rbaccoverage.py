@@ -28,7 +28,7 @@ class TooManyCombinations(VacateError):
 def covers(held: Iterable[Rule], wanted: Iterable[Rule]) -> bool:
     """Whether everything that the wanted rules allow is allowed by the held ones.
 
-    Raises TooManyCombinations where that cannot be told with reasonable work.
+    Raises TooManyCombinations where that cannot be decided with reasonable work.
     """
     return first_uncovered(held, wanted) is None
 
@@ -36,7 +36,7 @@ def covers(held: Iterable[Rule], wanted: Iterable[Rule]) -> bool:
 def first_uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> Rule | None:
     """An atom of the wanted rules that no held rule covers, or None where there is none.
 
-    Raises TooManyCombinations where that cannot be told with reasonable work.
+    Raises TooManyCombinations where that cannot be decided with reasonable work.
     """
     search = _Search(RuleIndex(held))
     for rule in wanted:

@@ -1,4 +1,4 @@
-"""What a DELETE does to an object: leave a mark, take it out, or both.
+"""What a DELETE does to an object: mark it, remove it, or both.
 
 An object goes at once unless something holds it: finalizers, a grace period, or, for a namespace, its
 contents. A held object stays with a deletion timestamp; its last holder's leaving takes it out

@@ -26,8 +26,8 @@ def document(kind: Kind) -> Obj:
     """Everything that a client can learn about the kind without asking for an object."""
     name = _model(kind)
     schema = copy.deepcopy(structural_schema(kind))
-    told = schema["properties"]["metadata"].get("description", "")
-    schema["properties"]["metadata"] = {"allOf": [_ref(OBJECT_META)], "description": told}
+    description = schema["properties"]["metadata"].get("description", "")
+    schema["properties"]["metadata"] = {"allOf": [_ref(OBJECT_META)], "description": description}
     schema["x-kubernetes-group-version-kind"] = [_identity(kind)]
     return {
         "openapi": "3.0.0",

@@ -30,7 +30,7 @@ def merge_maps(original: Obj, patch: Obj, struct: Struct | None) -> Obj:
         _merge_ordered(original, patch, key, struct)
     for key, value in patch.items():
         if _merge_field(original, key, value, struct):
-            # As it was taken: what the patch said beside it is not told when the outcome is refused.
+            # As it was taken: what the patch said beside it is not reported when the outcome is refused.
             patch[key] = original[key]
     return original
 

@@ -69,8 +69,8 @@ def _check_target(binding: Obj) -> None:
             invalid("target.name", name, complaint) for complaint in names.dns1123_subdomain(name)
         ]
     if field_errors:
-        told = ", ".join(map(str, field_errors))
-        raise InternalError(told if len(field_errors) == 1 else f"[{told}]", reason="")
+        errors = ", ".join(map(str, field_errors))
+        raise InternalError(errors if len(field_errors) == 1 else f"[{errors}]", reason="")
 
 
 def _check_preconditions(binding: Obj, pod: Obj) -> None:

@@ -17,7 +17,7 @@ from vacate.errors import BadRequest
 def read_posted(registry: Storage, call: Call, kind: str, versions: tuple[str, ...]) -> Obj:
     """The body of a create, with everything checked that comes before the subresource's own questions.
 
-    The namespace must exist and must not be on its way out: to the server these are creations too.
+    The namespace must exist and must not be terminating: to the server these are creations too.
     """
     try:
         obj = as_kind(read_body(call.request), kind, versions)

@@ -30,7 +30,7 @@ class Eviction:
     spared: str = ""  # the budget that an unready pod did not have to spend from
 
     def explain(self, error: ApiError, asked: DeleteOptions) -> ApiError:
-        """What the client is told when the deletion fails.
+        """The answer to the client when the deletion fails.
 
         An unready pod goes only as long as it is unready. A conflict may mean that it has changed, so the
         client is sent round again, unless it named a resourceVersion itself.

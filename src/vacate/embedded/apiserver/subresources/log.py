@@ -103,8 +103,8 @@ def _file(registry: Storage, pod: Obj, container: str, *, previous: bool) -> Pat
 
 def _status(pod: Obj, container: str) -> Obj:
     status = pod.get("status") or {}
-    told = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return next((one for one in told if one.get("name") == container), {})
+    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((one for one in statuses if one.get("name") == container), {})
 
 
 def _start(file: IO[bytes], tail: int | None) -> int:

@@ -111,7 +111,7 @@ def _generate_name(registry: Storage, base: str) -> str:
 
 
 def check_namespace(registry: Storage, call: Call, obj: Obj) -> None:
-    """Refuse new objects where the namespace is missing or on its way out."""
+    """Refuse new objects where the namespace is missing or terminating."""
     if call.kind.namespaced:
         namespace = registry.lookup(NAMESPACES, "", call.namespace)
         refusal = creation_refusal(call.kind, obj, call.namespace, namespace)

@@ -49,7 +49,7 @@ async def _delete_all(
 def _delete_one(
     registry: Storage, call: Call, listed_entry: Entry, options: DeleteOptions
 ) -> Sequence[Write]:
-    """One object in its newest state; somebody else may have been faster."""
+    """One object in its newest state; another client may have been faster."""
     key = listed_entry.key
     try:
         current = registry.current(call.kind, key.namespace, key.name)

@@ -58,10 +58,10 @@ def _availability(enough: bool, now: dt.datetime) -> Condition:
 
 def _terminating(everything: Sequence[ReplicaSet]) -> int | None:
     """The sum, unknown where a replica set that has been looked at does not tell."""
-    told = [one.status for one in everything if one.status.observed_generation]
-    if any(one.terminating_replicas is None for one in told):
+    observed = [one.status for one in everything if one.status.observed_generation]
+    if any(one.terminating_replicas is None for one in observed):
         return None
-    return sum(one.terminating_replicas or 0 for one in told)
+    return sum(one.terminating_replicas or 0 for one in observed)
 
 
 def _fresh(type_: str, status: str, reason: str, message: str, now: dt.datetime) -> Condition:
@@ -165,8 +165,8 @@ def with_failures(
     for one in (*([] if new is None else [new]), *old):
         failure = condition(one.status.conditions, REPLICA_FAILURE)
         if failure is not None:
-            told = msgspec.structs.replace(failure, last_update_time=failure.last_transition_time)
-            return with_condition(status, told)
+            observed = msgspec.structs.replace(failure, last_update_time=failure.last_transition_time)
+            return with_condition(status, observed)
     return without_condition(status, REPLICA_FAILURE)
 
 

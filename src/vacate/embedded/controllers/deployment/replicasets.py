@@ -96,5 +96,5 @@ def _key(deployment: Deployment) -> Key:
 
 
 def failure_message(name: str, error: Exception) -> str:
-    """How a failed creation is told in events and conditions."""
+    """How a failed creation is reported in events and conditions."""
     return f'Failed to create new replica set "{name}": {error}'

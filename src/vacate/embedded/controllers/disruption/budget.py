@@ -249,7 +249,7 @@ def _overdue_events(pdb: PodDisruptionBudget, overdue: Sequence[Pod]) -> tuple[B
 
 
 def _show(selector: LabelSelector | None) -> str:
-    """A selector as people know it from events of the disruption controller."""
+    """A selector as events of the disruption controller show it."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {selector.match_labels[key]}," for key in sorted(selector.match_labels))

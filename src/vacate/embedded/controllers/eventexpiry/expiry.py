@@ -1,4 +1,4 @@
-"""When has an event been told long enough?"""
+"""When an Event expires."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LIFETIME = dt.timedelta(hours=1)
 
 
 def expires_at(event: Event, now: dt.datetime) -> dt.datetime | None:
-    """An hour after it was last seen; None for an event without any time, which nobody can judge.
+    """An hour after it was last seen; None for an event without any time, whose age is unknown.
 
-    Whoever writes an event may date it as they like. Nothing was seen in the future: such a time does not
+    A client may date its event as it likes. Nothing was seen in the future: such a time does not
     count, so that an event of the year 9999 goes as others do.
     """
     meta = event.metadata

@@ -1,4 +1,4 @@
-"""What a namespace on its way out says of the content that is still in it."""
+"""What a terminating namespace says of the content that is still in it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Content:
 
 
 def must_be_emptied(namespace: Namespace) -> bool:
-    """Whether the namespace is on its way out and still waits for this controller."""
+    """Whether the namespace is terminating and still waits for this controller."""
     return namespace.metadata.deletion_timestamp is not None and FINALIZER in namespace.spec.finalizers
 
 
@@ -77,17 +77,17 @@ def content_conditions(before: Sequence[Condition], content: Content, now: dt.da
 def _complaints(content: Content) -> Mapping[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     if content.failures:
-        told = ", ".join(sorted(content.failures))
-        message = f"Failed to delete all resource types, {len(content.failures)} remaining: {told}"
+        listed = ", ".join(sorted(content.failures))
+        message = f"Failed to delete all resource types, {len(content.failures)} remaining: {listed}"
         found["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
     if content.counts:
-        told = ", ".join(sorted(f"{name} has {n} resource instances" for name, n in content.counts.items()))
-        message = f"Some resources are remaining: {told}"
+        listed = ", ".join(sorted(f"{name} has {n} resource instances" for name, n in content.counts.items()))
+        message = f"Some resources are remaining: {listed}"
         found["NamespaceContentRemaining"] = ("SomeResourcesRemain", message)
     if content.finalizers:
-        told = ", ".join(
+        listed = ", ".join(
             sorted(f"{name} in {n} resource instances" for name, n in content.finalizers.items())
         )
-        message = f"Some content in the namespace has finalizers remaining: {told}"
+        message = f"Some content in the namespace has finalizers remaining: {listed}"
         found["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
     return found

@@ -23,7 +23,7 @@ from vacate.runtime.statuspatches import STRATEGIC, condition_differences
 
 
 def build(deps: Deps) -> Controller:
-    """The controller, woken by namespaces and by whatever disappears from one that is on its way out."""
+    """The controller, woken by namespaces and by whatever disappears from one that is terminating."""
     controller = NamespaceController(deps)
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     content = [informer_of(deps.informers, kind) for kind in followed(deps.gates) if kind.namespaced]

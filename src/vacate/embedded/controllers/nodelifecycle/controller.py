@@ -14,7 +14,7 @@ from vacate.cache.indexes import NODE, PLACED
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
-from vacate.embedded.controllers.nodelifecycle.heartbeats import LEASES_NAMESPACE, Hearing
+from vacate.embedded.controllers.nodelifecycle.heartbeats import LEASES_NAMESPACE, HeartbeatTimes
 from vacate.embedded.controllers.nodelifecycle.partition import partition_condition
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import readiness
@@ -29,10 +29,10 @@ def build(deps: Deps) -> Controller:
     nodes = deps.informers.informer(NODES, Node)
     leases = deps.informers.informer(LEASES, Lease)
     deps.informers.informer(PODS, Pod, indexes=PLACED)
-    hearing = Hearing(deps.clock)
-    nodes.subscribe(hearing.see_node)
-    leases.subscribe(hearing.see_lease)
-    controller = NodeLifecycleController(deps, hearing)
+    heartbeats = HeartbeatTimes(deps.clock)
+    nodes.subscribe(heartbeats.see_node)
+    leases.subscribe(heartbeats.see_lease)
+    controller = NodeLifecycleController(deps, heartbeats)
     nodes.subscribe(controller.count_ready)
     sources = (
         Source(nodes, when=_matters),
@@ -54,9 +54,9 @@ def _is_ready(node: Node | None) -> bool:
 class NodeLifecycleController:
     """Reconciles a node with what was heard of it."""
 
-    def __init__(self, deps: Deps, hearing: Hearing) -> None:
+    def __init__(self, deps: Deps, heartbeats: HeartbeatTimes) -> None:
         self._deps = deps
-        self._hearing = hearing
+        self._heartbeats = heartbeats
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._ready = 0
@@ -74,12 +74,12 @@ class NodeLifecycleController:
         return [Key("", one.metadata.name) for one in self._nodes.list()]
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Judge one node."""
+        """Check one node."""
         node = self._nodes.get("", key.name)
         if node is None:
             return Done()
         now = self._deps.clock.now()
-        heard, lease_seconds = self._hearing.last(key.name)
+        heard, lease_seconds = self._heartbeats.last(key.name)
         deadline = silent_at(node, heard, lease_seconds)
         if now > deadline and readiness(node) != "Unknown":
             return await self._found_silent(node, now)
@@ -94,8 +94,8 @@ class NodeLifecycleController:
         name = node.metadata.name
         try:
             lease = await self._deps.client.get(LEASES, name, LEASES_NAMESPACE, into=Lease)
-            if self._hearing.renewed(lease):
-                heard, seconds = self._hearing.last(name)
+            if self._heartbeats.renewed(lease):
+                heard, seconds = self._heartbeats.last(name)
                 return Later(silent_at(node, heard, seconds))
         except NotFound:
             pass
@@ -134,13 +134,13 @@ class NodeLifecycleController:
         await asyncio.gather(*(self._patch_condition(pod, change) for pod, change in patches))
 
     async def _mark_pod(self, pod: Pod, now: dt.datetime) -> None:
-        told = {"type": "Ready", "status": "False", "lastTransitionTime": format_time(now)}
+        condition = {"type": "Ready", "status": "False", "lastTransitionTime": format_time(now)}
         self._deps.recorder.record(events.pod_not_ready(pod))
-        await self._patch_condition(pod, told)
+        await self._patch_condition(pod, condition)
 
-    async def _patch_condition(self, pod: Pod, told: Obj) -> None:
+    async def _patch_condition(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
-        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [told]}}
+        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
             await self._deps.client.patch(
                 PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC, subresource="status"

@@ -1,4 +1,4 @@
-"""What is told about nodes that fall silent and the pods on them."""
+"""Events about nodes that stop reporting and the pods on them."""
 
 from __future__ import annotations
 

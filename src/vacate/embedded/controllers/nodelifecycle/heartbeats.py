@@ -1,4 +1,4 @@
-"""When each node was last heard of, on the clock of whoever listens."""
+"""When each node was last heard of, on the clock of this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Heard:
     lease_seconds: int = _USUAL_LEASE
 
 
-class Hearing:
+class HeartbeatTimes:
     """Leases and status reports with the local time of their arrival: the nodes' own clocks prove nothing."""
 
     def __init__(self, clock: PassiveClock) -> None:

@@ -1,4 +1,4 @@
-"""What the pods of a node that does not report say about it, so that partition is told from other causes."""
+"""What the pods of a node that does not report say about it, to distinguish partitions."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MESSAGES = {
 
 
 def releases(node: Node) -> bool:
-    """Whether somebody has said that nothing runs on the node any more, and the node does not contradict."""
+    """Whether an out-of-service taint says that nothing runs on the node, and the node agrees."""
     marked = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
     return marked and readiness(node) != "True"
 

@@ -18,7 +18,7 @@ def create_failed(replica_set: ReplicaSet, error: Exception) -> EventNote:
 
 
 def deleted(replica_set: ReplicaSet, pod: str) -> EventNote:
-    """A pod was given up."""
+    """A pod was deleted."""
     return EventNote(regarding(REPLICASETS, replica_set), NORMAL, "SuccessfulDelete", f"Deleted pod: {pod}")
 
 

@@ -66,5 +66,5 @@ class PodHands:
 
 
 def _hopeless(error: VacateError) -> bool:
-    """A namespace on its way out takes no new pods; nothing is to be done or said about it."""
+    """A terminating namespace takes no new pods; nothing is to be done or reported about it."""
     return isinstance(error, ApiError) and error.has_cause(_NAMESPACE_LEAVES)

@@ -14,7 +14,7 @@ from vacate.kube.availability import is_available
 from vacate.kube.ownership import carried, controller_reference
 
 BURST = 500
-"""At most so many pods are made or given up in one go."""
+"""At most so many pods are created or deleted in one go."""
 REPLICA_FAILURE = "ReplicaFailure"
 
 

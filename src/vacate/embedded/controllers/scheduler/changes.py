@@ -28,8 +28,8 @@ def node_offers_more(old: Node | None, new: Node | None) -> bool:
     )
 
 
-def pod_makes_room(old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod on a node went, ended, or began to leave."""
+def pod_frees_resources(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a pod on a node was deleted, ended, or began to terminate."""
     if old is None or not old.spec.node_name:
         return False
     return new is None or (new.terminal and not old.terminal) or (new.terminating and not old.terminating)

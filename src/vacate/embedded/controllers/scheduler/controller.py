@@ -14,7 +14,7 @@ from vacate.api.times import format_time
 from vacate.api.types import Namespace, Node, Pod, condition
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
-from vacate.embedded.controllers.scheduler.pendingpods import WaitingRoom
+from vacate.embedded.controllers.scheduler.pendingpods import PendingPods
 from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.kube.scheduling.clusterview import ClusterView
 from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, place
@@ -39,7 +39,7 @@ def build(deps: Deps) -> Controller:
     namespaces.subscribe(scheduler.see_namespace)
     sources = (
         Source(pods, when=lambda old, new: new is not None and changes.worth_trying(old, new)),
-        Source(pods, keys=scheduler.wake, when=changes.pod_makes_room),
+        Source(pods, keys=scheduler.wake, when=changes.pod_frees_resources),
         Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
         Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
     )
@@ -55,20 +55,20 @@ class Scheduler:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._view = ClusterView()
-        self._room = WaitingRoom()
+        self._pending = PendingPods()
         self._promised: dict[str, str] = {}
 
     def see_pod(self, old: Pod | None, new: Pod | None) -> None:
-        """Keep the view and the waiting room up to date."""
+        """Keep the view and the pending pods up to date."""
         pod = new or old
         assert pod is not None
         key = Key(pod.metadata.namespace, pod.metadata.name)
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._forget(old.metadata.uid)
         if new is None or not awaits_scheduling(new):
-            self._room.leave(key)
+            self._pending.remove(key)
         elif changes.worth_trying(old, new):
-            self._room.admit(key, new)
+            self._pending.admit(key, new)
         if new is not None:
             self._note(new)
 
@@ -98,20 +98,22 @@ class Scheduler:
 
     def wake(self, _: object) -> Iterable[Key]:
         """Everyone who found no node may try again."""
-        return self._readmit(self._room.stuck())
+        return self._readmit(self._pending.stuck())
 
     def wake_neighbourly(self, _: object) -> Iterable[Key]:
         """Those may try again for whom it matters where other pods are."""
-        return self._readmit([(key, pod) for key, pod in self._room.stuck() if changes.minds_neighbours(pod)])
+        return self._readmit(
+            [(key, pod) for key, pod in self._pending.stuck() if changes.minds_neighbours(pod)]
+        )
 
     def _readmit(self, stuck: list[tuple[Key, Pod]]) -> list[Key]:
         for key, pod in stuck:
-            self._room.admit(key, pod)
+            self._pending.admit(key, pod)
         return [key for key, _ in stuck]
 
     async def reconcile(self, _: Key) -> Outcome:
         """Serve the first in line."""
-        key = self._room.next()
+        key = self._pending.next()
         pod = self._pods.get(*key) if key is not None else None
         if key is None or pod is None or not awaits_scheduling(pod) or pod.metadata.uid in self._promised:
             return Done()
@@ -119,8 +121,8 @@ class Scheduler:
             case Placed(node):
                 await self._bind(key, pod, node)
             case NoFit(message):
-                self._room.set_aside(key, pod)
-                await self._tell(pod, message)
+                self._pending.set_aside(key, pod)
+                await self._report(pod, message)
         return Done()
 
     async def _bind(self, key: Key, pod: Pod, node: str) -> None:
@@ -136,7 +138,7 @@ class Scheduler:
             self._take_back(pod)
             if isinstance(error, Forbidden) and error.has_cause(_NAMESPACE_LEAVES):
                 return  # and takes the pod along
-            self._room.admit(key, pod)
+            self._pending.admit(key, pod)
             raise
         else:
             self._deps.recorder.record(events.scheduled(pod, node))
@@ -145,7 +147,7 @@ class Scheduler:
         if self._promised.pop(pod.metadata.uid, None) is not None:
             self._view.remove_pod(pod.metadata.uid)
 
-    async def _tell(self, pod: Pod, message: str) -> None:
+    async def _report(self, pod: Pod, message: str) -> None:
         known = condition(pod.status.conditions, "PodScheduled")
         if known is not None and (known.status, known.reason, known.message) == (
             "False",
@@ -154,7 +156,7 @@ class Scheduler:
         ):
             return
         since = known.last_transition_time if known is not None and known.status == "False" else None
-        told = {
+        unscheduled = {
             "type": "PodScheduled",
             "status": "False",
             "reason": "Unschedulable",
@@ -163,7 +165,7 @@ class Scheduler:
             "lastTransitionTime": format_time(since or self._deps.clock.now()),
         }
         meta = pod.metadata
-        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [told]}}
+        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [unscheduled]}}
         self._deps.recorder.record(events.failed(pod, message))
         try:
             await self._deps.client.patch(

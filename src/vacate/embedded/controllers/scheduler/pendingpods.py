@@ -1,4 +1,4 @@
-"""The waiting room of the scheduler: who is next, and who waits for the cluster to change."""
+"""Pods that wait for the scheduler: which is next, and which wait for the cluster to change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vacate.api.types import Pod
 from vacate.runtime.reconcile import Key
 
 
-class WaitingRoom:
+class PendingPods:
     """Pods without a node. Higher priority goes first, then who came first."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class WaitingRoom:
         if key not in self._open:
             self._stuck[key] = pod
 
-    def leave(self, key: Key) -> None:
+    def remove(self, key: Key) -> None:
         """The pod no longer needs a node."""
         self._open.pop(key, None)
         self._stuck.pop(key, None)

@@ -1,4 +1,4 @@
-"""Taint-based eviction: pods leave a node whose NoExecute taints they do not tolerate, or not any longer.
+"""Taint-based eviction: deletes pods that do not tolerate their node's NoExecute taints, or no longer do.
 
 Deletion is always graceful. A node that does not answer keeps its pods until it is back or removed.
 """

@@ -1,4 +1,4 @@
-"""When a pod must leave a node because of the node's NoExecute taints."""
+"""When a pod is deleted because of its node's NoExecute taints."""
 
 from __future__ import annotations
 

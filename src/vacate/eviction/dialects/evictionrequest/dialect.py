@@ -15,7 +15,7 @@ from vacate.eviction.dialects.evictionrequest.reader import process_of, target_o
 from vacate.eviction.model import Finish, Process, Target
 
 REASON = "vacate.dev/reason"
-"""The annotation that holds, for people, why a pod should be evicted."""
+"""The annotation that holds, for readers, why a pod should be evicted."""
 
 
 class EvictionRequestDialect:

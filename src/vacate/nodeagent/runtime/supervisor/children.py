@@ -101,8 +101,8 @@ def _fork(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], No
     if said:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        told = json.loads(said)
-        raise StartError(told["step"], told["message"])
+        failure = json.loads(said)
+        raise StartError(failure["step"], failure["message"])
     return pid
 
 

@@ -99,6 +99,6 @@ def adopt(folder: str, boot: str) -> dict[str, Container]:
 
 
 def describe(container: Container) -> dict[str, Any]:
-    """What the agent is told."""
+    """What is reported to the agent."""
     record = container.record
     return {key: record.get(key) for key in ("id", "labels", "pid", "started_at", "exit", "log")}

@@ -17,7 +17,7 @@ _SUFFIX = ".json"
 
 
 def create(folder: str, record: Record) -> None:
-    """Write the container's first record in place. Whoever dies half-way has not become the program yet."""
+    """Write the container's first record in place. One that dies half-way has not become the program yet."""
     fd = os.open(
         f"{folder}/{record['id']}{_SUFFIX}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
     )

@@ -1,7 +1,7 @@
 """A container's own view of the file system: an overlay of the machine's, with volumes where they belong.
 
 It is made inside a mount namespace of the container, so that every mount of it goes when its last process
-ends: nothing has to be undone, whoever crashes.
+ends: nothing has to be undone, whichever process crashes.
 """
 
 from __future__ import annotations

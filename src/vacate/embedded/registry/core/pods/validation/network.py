@@ -45,7 +45,7 @@ RULES = table(
 
 
 def dns_errors(spec: Obj, path: str) -> list[FieldError]:
-    """What the pod's resolver is told."""
+    """The configuration of the pod's resolver."""
     config, where = spec.get("dnsConfig"), f"{path}.dnsConfig"
     if config is None and spec.get("dnsPolicy") != "None":
         return []
