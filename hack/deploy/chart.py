@@ -84,6 +84,7 @@ SWITCHES = (
     Switch(".Values.podWebhooks", lambda given: replace(given, pod_webhooks=True)),
     Switch(".Values.guardForceDeletion", lambda given: replace(given, guard_unlabelled=True)),
     Switch(".Values.evictionBridge", lambda given: replace(given, eviction_bridge=True)),
+    Switch(".Values.terminationReasons", lambda given: replace(given, termination_reasons=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(
         'ne (toString .Values.limits.interceptors) ""',
@@ -319,6 +320,10 @@ guardForceDeletion: false
 # Let kubectl drain, Karpenter and the Cluster Autoscaler wait for interceptors: evictions of pods that have
 # some are answered with 429 until these are done. The webhook then gets the right to delete pods.
 evictionBridge: false
+
+# Annotate pods with the reason when somebody deletes or evicts them. The webhook then gets the right to patch
+# pods, which an admission policy narrows to that annotation.
+terminationReasons: false
 
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.

@@ -16,6 +16,9 @@ KNOWN_GATES: Mapping[str, bool] = {
     "NodeMaintenance": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
     "PodTerminationReason": True,
+    # Evictions by the manager write the reason as an annotation of the pod first, for API servers without the
+    # fields above: one more write for each eviction.
+    "TerminationReasonAnnotations": False,
     # Force deletion of pods whose processes may run must be confirmed; namespaces opt in or out by label.
     "PodForceDeleteGuard": True,
     # Pods of opted-in Deployments are replaced before they are evicted; then the ReplicaSet removes them.

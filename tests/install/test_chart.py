@@ -73,6 +73,7 @@ CASES: dict[str, tuple[Values, Settings]] = {
     ),
     "guard": ({"guardForceDeletion": True}, Settings(guard_unlabelled=True)),
     "bridge": ({"evictionBridge": True}, Settings(eviction_bridge=True)),
+    "reasons": ({"terminationReasons": True}, Settings(termination_reasons=True)),
     "bridge and rules": (
         {"evictionBridge": True, "podRules": RULES},
         Settings(eviction_bridge=True, pod_rules=RULES),

@@ -47,6 +47,7 @@ VARIANTS = {
         max_interceptors=2,
         max_request_seconds=60,
     ),
+    "reasons": replace(EVERYTHING, termination_reasons=True),
     "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
 }
 METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()

@@ -21,6 +21,8 @@ DEFAULT_HEADER = "KUBE-POD-TERM-REASON"
 
 ANNOTATION = "vacate.dev/termination-reason"
 """Stands for `metadata.reason` where the API server has no such field."""
+SOURCE_ANNOTATION = "vacate.dev/termination-reason-source"
+"""Marks a reason that was concluded, and by whom: such a one may be replaced by a later conclusion."""
 DELIVERY_ANNOTATION = "vacate.dev/reason-delivery."
 """With a container's name behind it: stands for `lifecycle.preStop.reasonDelivery`, as `env=NAME`."""
 

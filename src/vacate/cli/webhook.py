@@ -101,6 +101,12 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     help="Answer direct evictions of pods that have interceptors with 429 until these are done.",
 )
 @bridge_wait_option
+@click.option(
+    "--termination-reasons",
+    "reasons",
+    is_flag=True,
+    help="Annotate pods with the reason when they are deleted or evicted by others than Vacate.",
+)
 @limit_options
 @gates_option
 @health_options(8086)
@@ -167,6 +173,7 @@ def _settings(
     reviews: int,
     bridge: bool,
     bridge_wait: dt.timedelta,
+    reasons: bool,
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
 ) -> WebhookSettings:
@@ -177,7 +184,7 @@ def _settings(
         address, port, cert_dir, rules, allowed, authority, gates,
         delay.total_seconds(), grace.total_seconds(),
         client_ca=client_ca, client_names=client_names, reviews=reviews,
-        bridge=bridge, bridge_wait=bridge_wait,
+        bridge=bridge, bridge_wait=bridge_wait, reasons=reasons,
         limits=Limits(max_interceptors, max_request_duration),
     )  # fmt: skip
 

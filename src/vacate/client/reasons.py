@@ -6,7 +6,7 @@ import msgspec
 
 from vacate.api.kinds import PODS
 from vacate.api.objects import dig
-from vacate.api.terminationreason import ANNOTATION
+from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.client import requests
 from vacate.client.client import Client
 from vacate.errors import ApiError, Conflict, NotFound
@@ -47,7 +47,12 @@ async def keeps_reasons(client: Client, name: str, namespace: str, uid: str) -> 
     return bool(dig(answer, "metadata", "reason") == "Dry run")
 
 
-async def annotate_reason(client: Client, name: str, namespace: str, uid: str, reason: str | None) -> None:
-    """Write the annotation that stands for the field, or remove it; Conflict for another pod of the name."""
-    change = {"metadata": {"uid": uid, "annotations": {ANNOTATION: reason}}}
+async def annotate_reason(
+    client: Client, name: str, namespace: str, uid: str, reason: str | None, *, source: str | None = None
+) -> None:
+    """Write the annotation that stands for the field, or remove it; Conflict for another pod of the name.
+
+    A reason with a source was not given by a person: another cause may replace it.
+    """
+    change = {"metadata": {"uid": uid, "annotations": {ANNOTATION: reason, SOURCE_ANNOTATION: source}}}
     await client.patch(PODS, name, change, namespace)

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 
 from vacate.admission.pods.workloads import REGISTERED
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
+from vacate.api.terminationreason import SOURCE_ANNOTATION
 from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
@@ -114,7 +116,7 @@ def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:
     kept = registering(annotations)
     if MIRROR in annotations:
         kept[MIRROR] = "true"
-    for key in (REGISTERED, MARKED):
+    for key in (REGISTERED, MARKED, TERMINATION_REASON, SOURCE_ANNOTATION):
         if key in annotations:
             kept[key] = annotations[key]
     return _labels(tuple(kept.items())) if kept else _NO_LABELS

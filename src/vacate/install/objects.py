@@ -27,6 +27,7 @@ def everything(namespace: str) -> list[Obj]:
             certificates=Certificates.CERT_MANAGER,
             pod_rules="rules: []",
             client_ca="PEM",
+            termination_reasons=True,
             monitoring=Monitoring.everything(),
         )
     )

@@ -84,6 +84,8 @@ class Settings:
     # Of the namespaces where they do, as a label selector; empty for all but the system's and our own.
     bridge_namespaces: str = ""
     bridge_wait_seconds: int = 600
+    # Whether pods are annotated with the reason when others than Vacate delete or evict them.
+    termination_reasons: bool = False
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

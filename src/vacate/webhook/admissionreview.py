@@ -53,6 +53,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", frozen=True):
     namespace: str | None = None
     object: dict[str, Any] | None = None
     old_object: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
     dry_run: bool | None = None
 
     @property

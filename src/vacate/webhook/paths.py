@@ -36,6 +36,7 @@ class WebhookConfig:
     bridge: bool = False  # whether direct evictions wait for interceptors
     # How long a caller of the eviction API counts as waiting after its last attempt.
     bridge_wait: dt.timedelta = DEFAULT_WAIT
+    reasons: bool = False  # whether pods are annotated with the reason of their deletion
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
@@ -60,6 +61,8 @@ MUTATE_WORKLOAD_PODS = Path(PODS, lambda ask, ctx, _: pods.register(ask, ctx))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 # What this one answers needs more than lookups: `EvictionBridge` does it.
 EVICTIONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
+# Likewise `ReasonAnnotator`: it writes, and allows everything.
+REASONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
 
 PATHS: Mapping[str, Path] = {
     "/mutate/evictionrequests": MUTATE_REQUESTS,
@@ -70,6 +73,7 @@ PATHS: Mapping[str, Path] = {
     "/mutate/workloadpods": MUTATE_WORKLOAD_PODS,
     "/validate/pods": VALIDATE_PODS,
     "/validate/evictions": EVICTIONS,
+    "/annotate/reasons": REASONS,
 }
 
 

@@ -16,12 +16,14 @@ from vacate.webhook.paths import (
     EVICTIONS,
     MUTATE_EVACUATIONS,
     MUTATE_REQUESTS,
+    REASONS,
     VALIDATE_EVACUATIONS,
     VALIDATE_REQUESTS,
     Path,
     WebhookConfig,
     review_at,
 )
+from vacate.webhook.reasonannotations import ReasonAnnotator
 from vacate.webhook.reviewcache import ReviewCache
 
 
@@ -33,11 +35,16 @@ class Reviewer:
         self._clock = clock
         self._cache = ReviewCache(clock)
         self._bridge = EvictionBridge(client, clock)
+        self._reasons = ReasonAnnotator(client)
 
     async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
         """The verdict. An ApiError or TransportError where the cluster does not answer what must be known."""
         if path is EVICTIONS:
             return await self._evicted(request, config)
+        if path is REASONS:
+            if config.reasons:
+                await self._reasons.annotate(request)
+            return ALLOWED
         if path in (VALIDATE_REQUESTS, VALIDATE_EVACUATIONS) and self._cache.recalls(request):
             return ALLOWED
         verdict = await self._review(path, request, config)

@@ -39,7 +39,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
-            rule(READ, CORE, "pods"),
+            # Patched where TerminationReasonAnnotations is on: with the reason of the eviction.
+            rule(f"{READ} patch", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
             # Whether the DaemonSet or Node that a pod names as its owner is there.

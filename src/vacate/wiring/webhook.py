@@ -63,6 +63,7 @@ class WebhookSettings:
     connections: int = 500
     bridge: bool = False  # whether direct evictions wait for interceptors
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
+    reasons: bool = False  # whether pods are annotated with the reason of their deletion
     limits: RequestLimits = field(default_factory=RequestLimits)  # those of the manager, for the bridge
     reviews: int = 100  # under way at once: many more than two replicas get from several API servers
 
@@ -163,5 +164,6 @@ class WebhookParts:
             chosen.authority,
             chosen.bridge or chosen.gates.enabled(BRIDGE_GATE),
             chosen.bridge_wait,
+            chosen.reasons,
             chosen.limits,
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 
+from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.client.reasons import annotate_reason
 from vacate.controllers.eviction.attempts import Attempts
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
 from vacate.eviction.attempts import Answer, answer_of, why_refused
@@ -16,6 +19,11 @@ from vacate.eviction.dialects.evictionrequest import events
 from vacate.eviction.dialects.evictionrequest.patches import refusal_patch
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Later, Outcome
+
+log = logging.getLogger(__name__)
+
+REASON_GATE = "TerminationReasonAnnotations"
+_SOURCE = "evictionrequest-controller"
 
 _WRITES = 3
 """How often a refusal is written anew when someone else was quicker: it happened and must be counted."""
@@ -43,20 +51,56 @@ class Evictor:
         self._dialect = dialect
         self._deps = deps
         self._attempts = attempts
+        # Where the API server has no field for it, the reason is an annotation: one more write.
+        self._annotates = deps.gates.enabled(REASON_GATE)
         self._count = {one: deps.metrics.evictions.labels(one.value) for one in Result}
 
     async def evict(self, request: EvictionRequest, pod: Pod) -> Outcome | TargetUnclear:
         """Evict this very pod; errors that say nothing about the eviction are raised, to be tried again."""
-        meta = pod.metadata
+        meta, annotated = pod.metadata, False
         try:
+            annotated = await self._annotate(pod)
             await self._deps.client.evict(
                 meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=grace_period(request)
             )
         except (ApiError, TransportError) as error:
+            if annotated:
+                await self._take_back(pod)
             return await self._failed(request, error)
         self._count[Result.ACCEPTED].inc()
         self._deps.recorder.record(events.evicted(request, pod))
         return Later(self._attempts.accepted(request, self._deps.clock.now()))
+
+    async def _annotate(self, pod: Pod) -> bool:
+        """Write why the pod will be ended, unless it says so; whether it may say so because of us.
+
+        That the reason cannot be written does not keep the pod; that it is another pod by now does.
+        """
+        meta, client = pod.metadata, self._deps.client
+        if not self._annotates:
+            return False
+        if ANNOTATION in meta.annotations:
+            return meta.annotations.get(SOURCE_ANNOTATION) == _SOURCE
+        try:
+            await annotate_reason(client, meta.name, meta.namespace, meta.uid, EVICTION, source=_SOURCE)
+        except (NotFound, Conflict):
+            raise
+        except TransportError:
+            return True  # it may have been written
+        except ApiError as error:
+            log.warning("pod %s/%s is evicted without a reason: %s", meta.namespace, meta.name, error)
+            return False
+        return True
+
+    async def _take_back(self, pod: Pod) -> None:
+        """A pod that stays has no reason to end: another deletion must not be taken for this one."""
+        meta = pod.metadata
+        try:
+            await annotate_reason(self._deps.client, meta.name, meta.namespace, meta.uid, None)
+        except (NotFound, Conflict):
+            return
+        except (ApiError, TransportError) as error:
+            log.warning("pod %s/%s keeps a reason that is not true: %s", meta.namespace, meta.name, error)
 
     async def _failed(
         self, request: EvictionRequest, error: ApiError | TransportError

@@ -71,6 +71,7 @@ def webhook(settings: Settings) -> list[Obj]:
         *([f"--client-ca={_CLIENT_CA}/{_CLIENT_CA_FILE}"] if settings.client_ca else []),
         *(f"--client-name={name}" for name in settings.client_names if settings.client_ca),
         *_bridge(settings),
+        *(["--termination-reasons"] if settings.termination_reasons else []),
         *_gates(settings),
     ]
     ports = [

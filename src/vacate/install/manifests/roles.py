@@ -120,6 +120,8 @@ def _webhook(settings: Settings) -> list[Obj]:
         everywhere.append(_rule("apps", ["deployments", "replicasets"], ["get"]))
     if settings.eviction_bridge:
         everywhere += _bridging()
+    if settings.termination_reasons:
+        everywhere += _annotating()
     return _part(WEBHOOK, everywhere, [], settings)
 
 
@@ -129,6 +131,14 @@ def _bridging() -> list[Obj]:
         _rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
         _rule("", ["pods"], ["delete"]),
         _rule("policy", ["poddisruptionbudgets"], ["list"]),
+    ]
+
+
+def _annotating() -> list[Obj]:
+    """To annotate pods, which a policy narrows to the annotations of a reason, and to see who owns them."""
+    return [
+        _rule("", ["pods"], ["patch"]),
+        _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], ["get"]),
     ]
 
 

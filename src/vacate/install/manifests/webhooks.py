@@ -56,6 +56,8 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
         validating.append(_registering_pods(settings))
     if settings.eviction_bridge:
         validating.append(_evictions(settings))
+    if settings.termination_reasons:
+        validating.append(_deletions(settings))
     for one in mutating:
         one["reinvocationPolicy"] = "IfNeeded"
     return [
@@ -211,6 +213,42 @@ def _evictions(settings: Settings) -> Obj:
     selector = {"matchExpressions": [*apart["matchExpressions"], *chosen]}
     # It makes requests, though never for a dry run.
     return {**hook, "namespaceSelector": selector, "sideEffects": "NoneOnDryRun"}
+
+
+def _deletions(settings: Settings) -> Obj:
+    """Deletions and evictions of pods, to note why. It refuses none, and none waits long for it.
+
+    Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
+    that are ending, force deletion, dry runs, and preconditions that a write would break.
+    """
+    evicts = "request.subResource == 'eviction'"
+    options = f"({evicts} ? object.?deleteOptions.orValue({{}}) : request.?options.orValue({{}}))"
+    return {
+        **_hook(
+            f"reasons.annotate.{_SUFFIX}",
+            objectnames.ANNOTATE_REASONS,
+            _rule("", "v1", "pods", "DELETE"),
+            FailurePolicy.IGNORE,
+            settings,
+            conditions=[
+                ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
+                (
+                    "no-dry-run",
+                    f"!request.?dryRun.orValue(false) && dyn({options}).?dryRun.orValue([]) == []",
+                ),
+                ("with-grace", f"dyn({options}).?gracePeriodSeconds.orValue(-1) != 0"),
+                ("any-version", f"!dyn({options}).?preconditions.?resourceVersion.hasValue()"),
+                (
+                    "not-ending",
+                    f"{evicts} || (oldObject != null && !has(oldObject.metadata.deletionTimestamp))",
+                ),
+            ],
+            timeout=2,
+        ),
+        "rules": [_rule("", "v1", "pods", "DELETE"), _rule("", "v1", "pods/eviction", "CREATE")],
+        "namespaceSelector": _own_namespaces_aside(settings),
+        "sideEffects": "NoneOnDryRun",
+    }
 
 
 def _expression(one: Requirement) -> Obj:
