@@ -221,7 +221,7 @@ def _deletions(settings: Settings) -> Obj:
     Left out is what has no use for a reason or must not be written for it: nodes that confirm the end, pods
     that are ending, force deletion, dry runs, and preconditions that a write would break.
     """
-    evicts = "request.subResource == 'eviction'"
+    evicts = "request.?subResource.orValue('') == 'eviction'"
     options = f"({evicts} ? object.?deleteOptions.orValue({{}}) : request.?options.orValue({{}}))"
     return {
         **_hook(
