@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import importlib
+import math
+import pkgutil
 import types
 import typing
 from collections.abc import Iterator
@@ -15,10 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import vacate
 from embedded.registry.given import NOW, RUNNING, VALID
 from support.embedded import Embedded, embedded, namespace
 from support.poison import BAD_TIMES
 from vacate.api import kinds
+from vacate.api.integers import LIMITS, fits, whole
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
@@ -30,8 +35,11 @@ from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
 from vacate.crds.schema import structure
 from vacate.crds.schema.formats import is_date_time, matches
+from vacate.crds.schema.generate import STRUCTS, structural_schema
 from vacate.embedded.controllers.kinds import MetadataOnly
 from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.embedded.schema.unstructured import Unrestorable, restore
+from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.evacuation.translation import EvacuationRecord
 from vacate.features import parse_feature_gates
 from vacate.nodeagent.view import AgentPod
@@ -67,9 +75,12 @@ TIMES = (
     "2026-08-20t12:00:00z",
     "2026-08-20T12:00:00.123456Z",
 )
+NUMBERS: tuple[float, ...] = (
+    0, 1, -1, 100, 1.0, 600.0, 1e3, 0.5, 1e15, 1e18, 1e19, 1e308, 5e-324, 2**31 - 1, 2**31, -(2**31),
+    -(2**31) - 1, 2**53, 2**63 - 1, 2**63, 2**64 - 1, -(2**63),
+)  # fmt: skip
 VALUES: tuple[Any, ...] = (
-    *TIMES, 0, 1, -1, 100, 1.0, 600.0, 1e3, 0.5, 1e308, 2**31 - 1, 2**31, 2**63 - 1,
-    2**63, 2**64 - 1, -(2**63),
+    *TIMES, *NUMBERS,
     True, False, "", "text", "50%", "1", None, [], [None], ["text"], [{}], {}, {"a": None}, {"a": "b"},
     {"a": 1},
 )  # fmt: skip
@@ -170,6 +181,9 @@ async def test_what_is_accepted_is_decoded(kind: Kind) -> None:
 
 
 def test_every_projection_is_looked_at() -> None:
+    for module in pkgutil.walk_packages(vacate.__path__, "vacate."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     known = {into for all_of in PROJECTIONS.values() for into in all_of} | {MetadataOnly, EvacuationRecord}
     assert {one for one in _below(Projection) if "metadata" in one.__struct_fields__} - known == set()
 
@@ -180,7 +194,7 @@ def _below(base: type[Projection]) -> Iterator[type[Projection]]:
         yield from _below(one)
 
 
-@pytest.mark.parametrize("kind", [kinds.EVICTIONREQUESTS, kinds.NODEMAINTENANCES], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.kind)
 def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
     """On clusters without our webhook the definition's schema is all that stands before a value."""
     into, taken = PROJECTIONS[kind][0], 0
@@ -190,6 +204,7 @@ def test_what_the_definition_accepts_is_decoded(kind: Kind) -> None:
         for value in VALUES:
             obj = changed(VALID[kind], path, value)
             structure(kind).prune(obj)
+            structure(kind).fill_defaults(obj)
             if not structure(kind).field_errors(obj):
                 taken += 1
                 codec_for(into).convert(obj)
@@ -208,3 +223,53 @@ def test_times_that_the_definition_accepts(text: str) -> None:
         assert is_acceptable(found)
         assert abs(found - parse_time(text)) < dt.timedelta(seconds=1)
         assert after(found, 86_400) - found == dt.timedelta(days=1)
+
+
+def integers(shape: Obj, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Obj]]:
+    """The path and the schema of each integer."""
+    if shape.get("type") == "integer":
+        yield path, shape
+    for key, one in shape.get("properties", {}).items():
+        yield from integers(one, (*path, key))
+    if "items" in shape:
+        yield from integers(shape["items"], (*path, ""))
+
+
+INTEGERS = [(kind, *one) for kind in STRUCTS for one in integers(structural_schema(kind))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "schema"), INTEGERS, ids=[f"{kind.kind}-{'.'.join(path)}" for kind, path, _ in INTEGERS]
+)
+def test_integers_that_the_definition_accepts(kind: Kind, path: tuple[str, ...], schema: Obj) -> None:
+    """Schema and decoder go by one definition; the schema may be narrower, by limits of the field's own."""
+    assert schema["format"] in LIMITS
+    for value in (*NUMBERS, -(2**63) - 1, 10**40):
+        obj = changed(VALID[kind], path, value)
+        structure(kind).prune(obj)
+        accepted_value = not any(
+            one.path.endswith(path[-1]) for one in structure(kind).field_errors(copy.deepcopy(obj))
+        )
+        decoded = True
+        try:
+            codec_for(PROJECTIONS[kind][0]).convert(obj)
+        except UnreadableObject:
+            decoded = False
+        assert decoded == fits(whole(value), schema["format"]), value
+        assert accepted_value == (decoded and _within(schema, value)), value
+
+
+def _within(schema: Obj, value: float) -> bool:
+    return bool(schema.get("minimum", -math.inf) <= value <= schema.get("maximum", math.inf))
+
+
+@given(st.integers() | st.floats(allow_nan=False))
+def test_no_number_of_an_object_is_taken_for_another(number: float) -> None:
+    """Whatever a strategic patch, a merge patch or a create says: kept as it is, or refused."""
+    given_obj = {"spec": {"replicas": number}}
+    try:
+        restore(kinds.DEPLOYMENTS, given_obj)
+    except Unrestorable:
+        assert not fits(whole(number), "int32")
+        return
+    assert given_obj["spec"]["replicas"] == number

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import click
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION, may_leave_processes
+from vacate.api.integers import MAX_INT32
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.terminationreason import ANNOTATION, reason_complaints
@@ -55,7 +56,7 @@ def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
 )
 @click.option(
     "--grace-period",
-    type=click.IntRange(1, 2**31 - 1),
+    type=click.IntRange(1, MAX_INT32),
     metavar="SECONDS",
     help="Time to end, instead of the pod's own.",
 )

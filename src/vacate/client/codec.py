@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 import orjson
 
+from vacate.api.integers import parse_integer
 from vacate.api.objectidentity import Identity, Unreadable, identity_of
 from vacate.api.objects import Obj
 from vacate.api.status import from_status
@@ -198,8 +199,9 @@ def error_of(status: int, body: bytes, retry_after: str = "") -> ApiError:
         text = body[:256].decode("utf-8", "replace").strip()
         found = {"message": f"the server answered {status}: {text}" if text else ""}
     error = from_status(found, status)
-    if retry_after.isdigit() and error.retry_after_seconds is None:
-        error.details["retryAfterSeconds"] = int(retry_after)
+    seconds = parse_integer(retry_after, "int32")
+    if seconds is not None and seconds >= 0 and error.retry_after_seconds is None:
+        error.details["retryAfterSeconds"] = seconds
     return error
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from vacate.api.integers import fits
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.times import after, format_time, parse_time
@@ -134,7 +135,7 @@ def _caller(value: object) -> Caller | None:
     return Caller(
         until,
         value.get("byUID") is True,
-        grace if isinstance(grace, int) and not isinstance(grace, bool) and 0 <= grace < 2**31 else None,
+        grace if isinstance(grace, int) and fits(grace, "int32") and grace >= 0 else None,
         value.get("answered") is True,
     )
 

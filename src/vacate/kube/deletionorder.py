@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
+from vacate.api.integers import parse_integer
 from vacate.api.types import Pod, condition
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
-_COST_LIMIT = 2**31
 
 
 def is_active(pod: Pod) -> bool:
@@ -66,8 +66,7 @@ def deletion_cost(pod: Pod) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (text[0] == "0" and text != "0"):
         return 0
-    cost = int(text)
-    return cost if -_COST_LIMIT <= cost < _COST_LIMIT else 0
+    return parse_integer(text, "int32") or 0
 
 
 def ready_since(pod: Pod) -> dt.datetime | None:

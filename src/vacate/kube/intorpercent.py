@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from vacate.api.integers import parse_integer
+
+_SHOWN = 64  # characters of a value that is quoted
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
@@ -23,5 +26,11 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
             f'invalid value for IntOrString: invalid value "{value}": '
             f'strconv.Atoi: parsing "{digits}": invalid syntax'
         )
-    share = int(digits) * total
+    percent = parse_integer(digits)
+    if percent is None:
+        raise NotAPortion(
+            f'invalid value for IntOrString: invalid value "{value[:_SHOWN]}": '
+            f'strconv.Atoi: parsing "{digits[:_SHOWN]}": value out of range'
+        )
+    share = percent * total
     return -(-share // 100) if round_up else share // 100

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from vacate.api.integers import MIN_INT32
 from vacate.api.types import Deployment, Pod
 from vacate.api.types.meta import check_times
 from vacate.kube.availability import is_available
@@ -21,7 +22,7 @@ SURGE = "vacate.dev/surge"
 """The annotation of a Deployment that has the record."""
 MARKED = "vacate.dev/deletion-cost"
 """The annotation of a pod that is to go first: the deletion cost that its user had set, or nothing."""
-LOWEST_COST = str(-(2**31))
+LOWEST_COST = str(MIN_INT32)
 _DEFAULT_SURGE = "25%"
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from vacate.api.text import plain
+from vacate.api.times import after
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
@@ -102,7 +103,7 @@ def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | N
     since = began.last_transition_time if began else None
     if not active or since is None or has_responded(request) or now - since < RESPONSE_EXPECTED:
         return None
-    ends = since + dt.timedelta(seconds=request.spec.heartbeat_deadline_seconds)
+    ends = after(since, request.spec.heartbeat_deadline)
     until = _clock(ends)
     return blocker(
         pod,

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vacate.api.times import after
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import condition
@@ -153,7 +154,7 @@ def _started(row: NodeProgress, node: Node, now: dt.datetime) -> NodeProgress:
 def _deadline_of(row: NodeProgress, seconds: int | None) -> dt.datetime | None:
     if seconds is None or row.start_time is None:
         return None
-    return row.start_time + dt.timedelta(seconds=seconds)
+    return after(row.start_time, seconds)
 
 
 def _starts(

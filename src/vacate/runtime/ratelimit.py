@@ -20,6 +20,7 @@ import contextlib
 import math
 from dataclasses import dataclass
 
+from vacate.api.integers import parse_integer
 from vacate.client.transport import Transport
 from vacate.clock import Clock
 from vacate.errors import ConfigError
@@ -143,5 +144,5 @@ def _wished_pause(response: Response) -> float | None:
     """How long a busy server wants to be left alone; None for every other answer."""
     if response.status != 429 or not isinstance(response.body, bytes) or _BUDGET in response.body:
         return None
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), MAX_RETRY_AFTER) if asked.isdigit() and int(asked) else None
+    seconds = parse_integer(response.headers.get("Retry-After", ""))
+    return min(float(seconds), MAX_RETRY_AFTER) if seconds and seconds > 0 else None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vacate.api import fielderrors, names
+from vacate.api.integers import parse_integer
 from vacate.errors import BadRequest
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST = "in", "notin", "exists", "!"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,4 @@ def _faults_of_count(operator: str, values: Sequence[str]) -> list[fielderrors.F
 
 
 def _int64(text: str) -> int | None:
-    if not _INTEGER.fullmatch(text) or len(text) > 64:
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
+    return parse_integer(text) if len(text) <= 64 else None

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from vacate.api.integers import Int32
 from vacate.api.types.evictionrequest import (
     ALLOW,
     FORBID,
@@ -44,12 +45,11 @@ class Evacuator(Projection, frozen=True):
         ),
     ] = ""
     priority: Annotated[
-        int,
+        Int32,
         described(
             "Evacuators of higher priority have their turn first. The controller that manages the pod has "
             "10000.",
             required=True,
-            format="int32",
             minimum=0,
             maximum=MAX_PRIORITY,
         ),
@@ -80,12 +80,11 @@ class EvacuationSpec(Projection, frozen=True):
         ),
     ] = msgspec.field(default_factory=list)
     progress_deadline_seconds: Annotated[
-        int,
+        Int32,
         described(
             "How long the active evacuator may go without reporting before the next one has its turn; after "
             "the last one the pod is evicted. Never changes.",
             required=True,
-            format="int32",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -132,12 +131,11 @@ class EvacuationStatus(Projection, frozen=True):
         ),
     ] = ALLOW
     failed_eviction_counter: Annotated[
-        int,
+        Int32,
         described(
             "How many evictions were refused, by a disruption budget for example. Only grows. Written by "
             "the controller.",
             required=True,
-            format="int32",
             minimum=0,
             default=0,
         ),

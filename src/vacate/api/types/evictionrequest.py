@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from vacate.api.integers import Int32, Int64, span
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.types.meta import ObjectMeta, Projection, check_times, condition
 
@@ -139,11 +140,10 @@ class EvictionRequestSpec(Projection, frozen=True):
         ),
     ] = msgspec.field(default_factory=list)
     heartbeat_deadline_seconds: Annotated[
-        int,
+        Int32,
         described(
             "How long the active interceptor may go without a heartbeat before it times out and the turn is "
             "handed over to the next one; after the last one the pod is evicted. Immutable.",
-            format="int32",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -153,8 +153,7 @@ class EvictionRequestSpec(Projection, frozen=True):
     @property
     def heartbeat_deadline(self) -> dt.timedelta:
         """The deadline as a duration, however large a number a server without our limits has stored."""
-        seconds = self.heartbeat_deadline_seconds
-        return dt.timedelta(seconds=min(max(seconds, _SHORTEST_DEADLINE), MAX_DEADLINE_SECONDS))
+        return span(self.heartbeat_deadline_seconds, _SHORTEST_DEADLINE, MAX_DEADLINE_SECONDS)
 
 
 class RequestCondition(Projection, frozen=True):
@@ -167,8 +166,8 @@ class RequestCondition(Projection, frozen=True):
         str, described("True, False or Unknown.", required=True, enum=["True", "False", "Unknown"])
     ] = ""
     observed_generation: Annotated[
-        int,
-        described("The generation of the request that the condition describes.", format="int64", minimum=0),
+        Int64,
+        described("The generation of the request that the condition describes.", minimum=0),
     ] = 0
     last_transition_time: Annotated[
         dt.datetime | None, described("Since when the status is what it is.", required=True)
@@ -186,11 +185,10 @@ class PodEvictionStatus(Projection, frozen=True):
     """Attempts to evict the pod through the API."""
 
     failed_api_eviction_counter: Annotated[
-        int,
+        Int32,
         described(
             "How many evictions were refused, by a disruption budget for example. Only grows.",
             required=True,
-            format="int32",
             minimum=0,
         ),
     ] = msgspec.field(default=0, name="failedAPIEvictionCounter")

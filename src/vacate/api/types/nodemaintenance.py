@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from vacate.api.integers import Int32, Int64
 from vacate.api.types.evictionrequest import (
     DEFAULT_DEADLINE_SECONDS,
     MAX_DEADLINE_SECONDS,
@@ -159,7 +160,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         ),
     ] = PRIORITY
     max_nodes: Annotated[
-        int | str,
+        Int32 | str,
         described(
             "How many nodes are drained side by side: a number, or a percentage of the nodes, rounded down "
             "but at least one.",
@@ -189,10 +190,9 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         ),
     ] = ALL_FIRST
     deadline_seconds: Annotated[
-        int | None,
+        Int32 | None,
         described(
             "How long the drain of one node may take. Without it there is no limit.",
-            format="int32",
             minimum=1,
             maximum=MAX_DEADLINE,
         ),
@@ -208,11 +208,10 @@ class NodeMaintenanceSpec(Projection, frozen=True):
         ),
     ] = REPORT
     heartbeat_deadline_seconds: Annotated[
-        int,
+        Int32,
         described(
             "How long an interceptor may go without reporting; passed on to the EvictionRequests that are "
             "created.",
-            format="int32",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,
@@ -231,14 +230,10 @@ class NodeProgress(Projection, frozen=True):
         ),
     ] = ""
     phase: Annotated[str, described("What happens to the node.", required=True, enum=list(NODE_PHASES))] = ""
-    pods_total: Annotated[
-        int, described("Pods to evict, including those already evicted.", format="int32")
-    ] = 0
-    pods_evicted: Annotated[int, described("Pods that are evicted.", format="int32")] = 0
-    pods_ignored: Annotated[
-        int, described("Pods that stay: static, finished, or ignored.", format="int32")
-    ] = 0
-    percent: Annotated[int, described("How much is done, 0 to 100.", format="int32")] = 0
+    pods_total: Annotated[Int32, described("Pods to evict, including those already evicted.")] = 0
+    pods_evicted: Annotated[Int32, described("Pods that are evicted.")] = 0
+    pods_ignored: Annotated[Int32, described("Pods that stay: static, finished, or ignored.")] = 0
+    percent: Annotated[Int32, described("How much is done, 0 to 100.")] = 0
     start_time: Annotated[dt.datetime | None, described("When the node's turn came.")] = None
     deadline_time: Annotated[
         dt.datetime | None, described("When the node should be drained at the latest.")
@@ -276,15 +271,15 @@ class NodeMaintenanceStatus(Projection, frozen=True):
     """How far the maintenance has come. Written by the controller."""
 
     observed_generation: Annotated[
-        int, described("The generation of the spec that the status describes.", format="int64")
+        Int64, described("The generation of the spec that the status describes.")
     ] = 0
     phase: Annotated[str, described("All nodes in one word.", enum=list(PHASES))] = ""
     message: Annotated[str, described("The progress in a sentence.", maxLength=MAX_MESSAGE)] = ""
-    nodes_total: Annotated[int, described("Nodes that are meant.", format="int32")] = 0
-    nodes_drained: Annotated[int, described("Nodes that are drained.", format="int32")] = 0
-    pods_total: Annotated[int, described("Pods to evict on nodes whose turn has come.", format="int32")] = 0
-    pods_evicted: Annotated[int, described("Pods that are evicted.", format="int32")] = 0
-    percent: Annotated[int, described("How much is done, 0 to 100.", format="int32")] = 0
+    nodes_total: Annotated[Int32, described("Nodes that are meant.")] = 0
+    nodes_drained: Annotated[Int32, described("Nodes that are drained.")] = 0
+    pods_total: Annotated[Int32, described("Pods to evict on nodes whose turn has come.")] = 0
+    pods_evicted: Annotated[Int32, described("Pods that are evicted.")] = 0
+    percent: Annotated[Int32, described("How much is done, 0 to 100.")] = 0
     estimated_finish_time: Annotated[
         dt.datetime | None, described("When the nodes whose turn has come are likely to be drained.")
     ] = None
@@ -299,7 +294,7 @@ class NodeMaintenanceStatus(Projection, frozen=True):
     blockers: Annotated[
         list[Blocker], described("What holds the drain, the first few.", maxItems=MAX_BLOCKERS)
     ] = msgspec.field(default_factory=list)
-    blockers_total: Annotated[int, described("How many blockers there are in all.", format="int32")] = 0
+    blockers_total: Annotated[Int32, described("How many blockers there are in all.")] = 0
     conditions: Annotated[
         list[RequestCondition],
         described(

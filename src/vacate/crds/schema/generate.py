@@ -81,9 +81,11 @@ def _taken_apart(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
 
 def _of_type(plain: Any) -> Obj:
     if get_origin(plain) in (types.UnionType, typing.Union):
-        if {int, str} <= set(get_args(plain)):
+        parts = [_taken_apart(part) for part in get_args(plain) if part is not type(None)]
+        if {int, str} <= {part for part, _ in parts}:
             return {"x-kubernetes-int-or-string": True}
-        plain = next(part for part in get_args(plain) if part is not type(None))
+        plain, notes = parts[0]
+        return {**_of_type(plain), **_told(notes)}
     if plain in _SCALARS:
         return dict(_SCALARS[plain])
     if plain is ObjectMeta:

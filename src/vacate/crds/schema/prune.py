@@ -10,13 +10,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from vacate.api.integers import whole
 from vacate.api.objects import Obj
 
 Visit = Callable[[Any], None]
 """Changes a value in place."""
-
-_EXACT = 2.0**53
-"""From here on not every whole number is a float, and Kubernetes takes none for an integer."""
 
 _EXEMPT = ("apiVersion", "kind", "metadata")
 
@@ -48,7 +46,7 @@ def _prune_object(inner: Obj, known: frozenset[str], exempt: frozenset[str]) -> 
             del value[key]
         for key in numbers:
             if key in value:
-                value[key] = _whole(value[key])
+                value[key] = whole(value[key])
         for key, visit in parts:
             if key in value:
                 visit(value[key])
@@ -63,18 +61,12 @@ def _prune_items(schema: Obj) -> Visit:
         if type(value) is not list:
             return
         if number:
-            value[:] = map(_whole, value)
+            value[:] = map(whole, value)
         elif visit is not None:
             for item in value:
                 visit(item)
 
     return prune
-
-
-def _whole(value: Any) -> Any:
-    """A number such as 600.0 is an integer to JSON schema; it is kept as one, where a float is exact."""
-    exact = type(value) is float and value.is_integer() and abs(value) < _EXACT
-    return int(value) if exact else value
 
 
 def defaulter(schema: Obj) -> Visit | None:

@@ -15,6 +15,7 @@ from vacate.api.fielderrors import (
     required,
     too_many,
 )
+from vacate.api.integers import LIMITS
 from vacate.api.objects import Obj
 from vacate.crds.schema.formats import is_date_time, matches
 
@@ -24,7 +25,6 @@ _TYPES: dict[type, str] = {
 }  # fmt: skip
 _FORMATS = {"integer": "int64", "number": "float64"}
 _INT_OR_STRING = ("integer", "string")
-_LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
 def structural_errors(schema: Obj, value: Any, below: str = "") -> list[FieldError]:
@@ -38,7 +38,8 @@ def structural_errors(schema: Obj, value: Any, below: str = "") -> list[FieldErr
 
 def limits_of_integer(schema: Obj) -> tuple[int | None, int | None]:
     """The least and the largest number, where there are such."""
-    return schema.get("minimum"), schema.get("maximum", _LARGEST.get(schema.get("format", "")))
+    least, most = LIMITS.get(schema.get("format", ""), (None, None))
+    return schema.get("minimum", least), schema.get("maximum", most)
 
 
 def _errors(schema: Obj, value: Any, path: str) -> Iterator[FieldError]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from vacate.api.integers import LIMITS
 from vacate.api.quantity import parse_quantity
 from vacate.embedded.schema import times
 from vacate.embedded.schema.omitempty import omitted_when_zero, vanishes_when_empty, written_as_null
@@ -24,7 +25,6 @@ Scan = Callable[[Any], int]
 Node = Scan | type
 _PLAIN: dict[str, type] = {"string": str, "bool": bool}
 _CONTAINERS: dict[str, type] = {"list": list, "map": dict}
-_INT_LIMITS = {"int32": 2**31, "int64": 2**63}
 _BASE64 = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
@@ -89,8 +89,8 @@ def _node(shape: Shape) -> Node:
         return _list(_node(_inner(shape)))
     if shape.form == "map":
         return _map(_node(_inner(shape)))
-    if shape.form in _INT_LIMITS:
-        return _integer(_INT_LIMITS[shape.form])
+    if shape.form in LIMITS:
+        return _integer(shape.form)
     return _SCALARS[shape.form]
 
 
@@ -136,12 +136,13 @@ def _scan_items(node: Node, items: Any) -> int:
 
 
 @cache
-def _integer(limit: int) -> Scan:
-    return lambda value: CLEAN if type(value) is int and -limit <= value < limit else WRONG
+def _integer(form: str) -> Scan:
+    least, most = LIMITS[form]
+    return lambda value: CLEAN if type(value) is int and least <= value <= most else WRONG
 
 
 def _int_or_string(value: Any) -> int:
-    return CLEAN if type(value) is str else _integer(2**31)(value)
+    return CLEAN if type(value) is str else _integer("int32")(value)
 
 
 def _quantity(value: Any) -> int:

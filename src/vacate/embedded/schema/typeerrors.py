@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from vacate.api.integers import fits
 from vacate.api.quantity import FORMAT_WRONG, parse_quantity
 from vacate.embedded.schema import times
 from vacate.embedded.schema.scan import WRONG, is_base64, scanner
@@ -14,7 +15,6 @@ from vacate.embedded.schema.table import Shape, Struct, table
 _GO_SCALARS = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64", "float": "float64"}
 _GO_SCALARS |= {"bytes": "[]uint8", "time": "string", "microtime": "string", "intorstring": "int32"}
 _JSON_NAMES: dict[type, str] = {str: "string", list: "array", dict: "object"}
-_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,7 @@ def _scalar(shape: Shape, value: Any, path: str, outer: str) -> Iterator[_Fault]
     if form == "any" or (form == "intorstring" and type(value) is str):
         return
     if form in ("int32", "int64", "intorstring"):
-        limit = _LIMITS.get(form, 2**31)
-        if type(value) is not int or not -limit <= value < limit:
+        if not fits(value, "int64" if form == "int64" else "int32"):
             yield _unmarshal(_describe(value, number=True), outer, path, _go_type(shape))
     elif form == "float":
         if type(value) not in (int, float):

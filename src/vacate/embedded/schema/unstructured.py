@@ -1,7 +1,8 @@
 """From a map to a typed object without JSON in between, as kube-apiserver does it after a strategic merge.
 
-It is laxer than decoding: numbers too large for their field wrap around, and whole floats are numbers. What
-it refuses it refuses in other words, and it stops at the first error, in the order of Go's fields.
+It is laxer than decoding: whole floats are numbers. What it refuses it refuses in other words, and it stops
+at the first error, in the order of Go's fields. Numbers out of the range of their field are refused, where
+kube-apiserver lets them wrap around: what a field may hold does not depend on how it is written.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from vacate.api.integers import fits, whole
 from vacate.api.objects import Obj
 from vacate.api.quantity import FORMAT_WRONG, parse_quantity
 from vacate.embedded.schema import times
@@ -18,7 +20,6 @@ from vacate.embedded.schema.scan import is_base64
 from vacate.embedded.schema.table import Field, Shape, Struct, TypeRef, table
 
 _KINDS: dict[type, str] = {dict: "map", list: "slice", str: "string", bool: "bool", float: "float64"}
-_BITS = {"int32": 32, "int64": 64}
 _GO_SCALARS = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64", "float": "float64"}
 _JSON_NAMES: dict[type, str] = {str: "string", list: "array", dict: "object", bool: "bool"}
 
@@ -28,7 +29,7 @@ class Unrestorable(ValueError):
 
 
 def restore(kind: TypeRef, obj: Obj) -> None:
-    """Bring numbers into the range of their fields, in place; Unrestorable at the first wrong value."""
+    """Make integers of whole floats where fields want them; Unrestorable at the first wrong value."""
     struct = table().struct_of(kind)
     if struct is not None:
         _struct(struct, obj)
@@ -85,16 +86,13 @@ def _scalar(form: str, value: Any, go_type: str) -> Any:
     elif type(value) in (int, float):
         if form == "float":
             return value
-        if value != int(value):
+        found = whole(value)
+        if type(found) is float:
             raise Unrestorable(f"cannot convert float64 to {go_type or wanted}")
-        # A float beyond all numbers becomes the least of them, as processors have it.
-        return _wrapped(int(value) if abs(value) < 2**63 or type(value) is int else -(2**63), _BITS[form])
+        if not fits(found, form):
+            raise Unrestorable(f"{found} is out of the range of {wanted}")
+        return found
     raise Unrestorable(f"unrecognized type: {wanted}")
-
-
-def _wrapped(value: int, bits: int) -> int:
-    half = 1 << (bits - 1)
-    return (value + half) % (2 * half) - half
 
 
 def _special(form: str, value: Any) -> Any:
@@ -115,8 +113,9 @@ def _special(form: str, value: Any) -> Any:
 def _int_or_string(value: Any) -> str | int:
     if type(value) is str:
         return value
-    if type(value) in (int, float) and -(2**31) <= value < 2**31 and value == int(value):
-        return int(value)
+    number = whole(value)
+    if type(number) is int and fits(number, "int32"):
+        return number
     raise _unmarshal(value, "int32", number=True)
 
 

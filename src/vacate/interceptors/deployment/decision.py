@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.api.integers import MAX_INT32
 from vacate.api.times import after
 from vacate.api.types import Deployment, Pod, condition
 from vacate.kube.deletionorder import is_active
@@ -73,7 +74,7 @@ def _outside(deployment: Deployment, waited: Waited, now: dt.datetime) -> Decisi
 
 def _limit(deployment: Deployment) -> int:
     said = deployment.spec.progress_deadline_seconds
-    return said if said is not None and 0 < said < 2**31 - 1 else DEFAULT_LIMIT
+    return said if said is not None and 0 < said < MAX_INT32 else DEFAULT_LIMIT
 
 
 def _missing(deployment: Deployment, pods: Sequence[Pod] | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vacate.api.integers import parse_integer
 from vacate.api.objects import dig
 from vacate.api.types import Node, Pod
 
@@ -73,8 +74,7 @@ def requirement_met(requirement: Mapping[str, Any], labels: Mapping[str, str]) -
 
 def _compare(value: str | None, values: Any) -> int:
     """The sign of value minus bound, zero where either is no whole number, which meets neither operator."""
-    try:
-        have, bound = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
+    have, bound = parse_integer(value or ""), parse_integer(str(values[0])) if values else None
+    if have is None or bound is None:
         return 0
     return (have > bound) - (have < bound)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vacate.api.integers import MAX_INT32, MIN_INT32
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import SYSTEM_CRITICAL_PRIORITY, Bucket, total_seconds
@@ -21,8 +22,7 @@ TOTAL, CRITICAL = "shutdownGracePeriod", "shutdownGracePeriodCriticalPods"
 BY_PRIORITY = "shutdownGracePeriodByPodPriority"
 KIND, API_VERSION = "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"
 
-_INT32 = 2**31
-_MAX_SECONDS = 2**31 - 1
+_MAX_SECONDS = MAX_INT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
         if not isinstance(entry, Mapping):
             problems.add(path, "must have priority and shutdownGracePeriodSeconds")
             continue
-        priority = _integer(entry, "priority", path, -_INT32, _INT32 - 1, problems)
+        priority = _integer(entry, "priority", path, MIN_INT32, MAX_INT32, problems)
         seconds = _integer(entry, "shutdownGracePeriodSeconds", path, 0, _MAX_SECONDS, problems)
         if priority is None or seconds is None:
             continue

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from vacate.api.integers import MIN_INT64, fits
+
 _INT = re.compile("[+-]?[0-9]+")
 _LONGEST_SHOWN = 64
 _LONGEST_INT64 = 19
-_INT64 = 2**63
 
 
 def parse_int64(text: str) -> int:
@@ -16,7 +17,7 @@ def parse_int64(text: str) -> int:
     if not _INT.fullmatch(text):
         raise ValueError(f'strconv.ParseInt: parsing "{text[:_LONGEST_SHOWN]}": invalid syntax')
     digits = text.lstrip("+-").lstrip("0") or "0"
-    value = int(digits) if len(digits) <= _LONGEST_INT64 else _INT64
+    value = int(digits) if len(digits) <= _LONGEST_INT64 else 0
     value = -value if text.startswith("-") else value
     if len(digits) > _LONGEST_INT64 or not is_int64(value):
         raise ValueError(f'strconv.ParseInt: parsing "{text[:_LONGEST_SHOWN]}": value out of range')
@@ -25,10 +26,10 @@ def parse_int64(text: str) -> int:
 
 def is_int64(value: int) -> bool:
     """Whether the number fits into 64 bits with a sign."""
-    return -_INT64 <= value < _INT64
+    return fits(value, "int64")
 
 
 def duration_of(seconds: int) -> dt.timedelta:
     """So many seconds as a duration, which is a number of nanoseconds and wraps around after 292 years."""
-    nanoseconds = (seconds * 10**9 + _INT64) % 2**64 - _INT64
+    nanoseconds = (seconds * 10**9 - MIN_INT64) % 2**64 + MIN_INT64
     return dt.timedelta(microseconds=nanoseconds // 1000)

@@ -72,7 +72,7 @@ def admit(registry: Storage, call: Call, obj: Obj) -> str:
 def _names_a_version(obj: Obj) -> bool:
     """Whether the client took something that exists for something new; the storage would refuse it."""
     version = obj["metadata"].get("resourceVersion", "")
-    return bool(version.isascii() and version.isdigit() and int(version))
+    return bool(version.isascii() and version.isdigit() and version.strip("0"))
 
 
 def match_namespace(obj: Obj, call: Call) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from vacate.api.integers import MAX_INT32
 from vacate.api.times import after
 from vacate.api.types import Condition, Deployment, ReplicaSet, condition
 from vacate.api.types.apps import DeploymentStatus
@@ -18,7 +19,7 @@ COMPLETE, TIMED_OUT = "NewReplicaSetAvailable", "ProgressDeadlineExceeded"
 CREATE_FAILED = "ReplicaSetCreateError"
 PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 _TRUTHS = {PAUSED: "Unknown", RESUMED: "Unknown", CREATE_FAILED: "False"}
-_NO_DEADLINE = 2**31 - 1
+_NO_DEADLINE = MAX_INT32
 
 
 def has_deadline(deployment: Deployment) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from vacate.api.integers import MAX_INT32, parse_integer
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
 from vacate.api.types import Deployment, ReplicaSet
 from vacate.embedded.controllers.deployment.sizes import (
@@ -28,7 +29,7 @@ _NOT_COPIED = (
 _HISTORY_CHARACTERS = 2000
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_NAME = 253
-_UNLIMITED = 2**31 - 1
+_UNLIMITED = MAX_INT32
 
 
 def split(
@@ -78,7 +79,7 @@ def _fnv32a(data: bytes) -> int:
 def revision(one: ReplicaSet) -> int:
     """The number of the revision, zero where it has none that can be read."""
     text = one.metadata.annotations.get(REVISION, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return parse_integer(text) or 0 if text.isdigit() else 0
 
 
 def next_revision(old: Sequence[ReplicaSet]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from vacate.api.integers import parse_integer
 from vacate.api.types import Deployment, ReplicaSet
 from vacate.kube.intorpercent import NotAPortion, scaled_value
 
@@ -192,7 +193,7 @@ def _fraction(deployment: Deployment, one: ReplicaSet) -> int:
 def remembered_size(one: ReplicaSet, annotation: str) -> int | None:
     """A size that an earlier reconciliation noted on the replica set."""
     text = one.metadata.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) < 2**31 else None
+    return parse_integer(text, "int32") if text.isdigit() else None
 
 
 def is_being_scaled(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> bool:

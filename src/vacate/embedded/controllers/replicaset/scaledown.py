@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.api.integers import parse_integer
 from vacate.api.terminationreason import DECOMMISSIONED, UPDATE
 from vacate.api.types import ReplicaSet
 
@@ -29,4 +30,4 @@ def scale_down_reason(replica_set: ReplicaSet, siblings: Sequence[ReplicaSet]) -
 
 def _number(replica_set: ReplicaSet, annotation: str) -> int:
     text = replica_set.metadata.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return parse_integer(text) or 0 if text.isdigit() else 0

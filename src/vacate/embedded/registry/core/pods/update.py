@@ -8,12 +8,12 @@ from vacate.admission.checks import same, sorted_map
 from vacate.admission.pods.interceptors import FIELD, change_errors
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, forbidden, invalid, required
+from vacate.api.integers import MAX_INT32
 from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.core.pods.updatediff import difference
 from vacate.embedded.registry.core.pods.validation.placement import toleration_errors
 
-_INT32 = 2**31 - 1
 _UPDATABLE = (
     "`spec.containers[*].image`",
     "`spec.initContainers[*].image`",
@@ -83,8 +83,8 @@ def _deadline_errors(new: Any, old: Any) -> tuple[list[FieldError], bool]:
     if new is None:
         detail = "must not update from a positive integer to nil value"
         return ([] if old is None else [invalid(path, None, detail)]), False
-    if not 0 <= integer(new) <= _INT32:
-        return [invalid(path, new, f"must be between 0 and {_INT32}, inclusive")], True
+    if not 0 <= integer(new) <= MAX_INT32:
+        return [invalid(path, new, f"must be between 0 and {MAX_INT32}, inclusive")], True
     if old is not None and integer(old) < integer(new):
         return [invalid(path, new, "must be less than or equal to previous value")], True
     return [], False

@@ -7,9 +7,10 @@ from typing import Any
 from vacate.admission.nameformats import in_range
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints
+from vacate.api.integers import MAX_INT32
 from vacate.api.lenient import integer, mapping
 
-_MAX_ID = 2**31 - 1
+_MAX_ID = MAX_INT32
 
 RULES = table(
     "Pod",

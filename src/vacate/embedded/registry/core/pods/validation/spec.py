@@ -8,6 +8,7 @@ from vacate.admission.nameformats import dns_label, in_range, name_is_subdomain
 from vacate.admission.pods.interceptors import interceptor_errors
 from vacate.admission.rules import table
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
+from vacate.api.integers import MAX_INT32, fits
 from vacate.api.lenient import integer, mapping, text
 from vacate.api.objects import Obj
 from vacate.embedded.registry.core.pods.admissionplugins import MIRROR
@@ -33,7 +34,6 @@ from vacate.embedded.registry.scheduling.priorityclasses import preemption_error
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_INT32 = 2**31 - 1
 _SUBDOMAINS = ("serviceAccountName", "nodeName")
 
 RULES = table(
@@ -116,7 +116,7 @@ def _name_errors(spec: Obj, path: str) -> list[FieldError]:
         if name := text(spec.get(key)):
             found += complaints(f"{path}.{key}", name, name_is_subdomain(name, False))
     if (deadline := spec.get("activeDeadlineSeconds")) is not None:
-        wrong = in_range(integer(deadline), 1, _INT32)
+        wrong = in_range(integer(deadline), 1, MAX_INT32)
         found += complaints(f"{path}.activeDeadlineSeconds", deadline, wrong)
     for key in ("hostname", "subdomain"):
         if name := text(spec.get(key)):
@@ -141,4 +141,4 @@ def _is_int32(value: str) -> bool:
         return False
     if value[0] == "0" and value != "0":
         return False
-    return -(2**31) <= int(value) <= _INT32
+    return fits(int(value), "int32")
