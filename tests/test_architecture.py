@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import vacate
+from support.rights import rights_of, written_rights
+from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = pytest.mark.unit
 
@@ -173,3 +175,9 @@ def test_folders_stay_small() -> None:
         if (count := len(list(folder.glob("*.py")))) > 24
     ]
     assert not full, "give these sub-folders:\n" + "\n".join(full)
+
+
+def test_each_controller_has_exactly_the_rights_that_are_written_down() -> None:
+    """A right more is a decision of its own: add it to tests/support/rights.txt, and say why it is needed."""
+    given = {one.component: rights_of(one.rules) for one in CONTROLLERS}
+    assert given == written_rights()
