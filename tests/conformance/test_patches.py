@@ -198,10 +198,15 @@ async def test_strategic_refuses_wrong_types(scene: Scene, patch: Obj, shown: st
     )
 
 
-async def test_strategic_takes_numbers_as_they_fit(scene: Scene) -> None:
+async def test_strategic_refuses_numbers_out_of_range(scene: Scene) -> None:
     await scene.given(DEPLOYMENTS, workload("w"))
-    patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":8589934599}}', STRATEGIC_PATCH)
-    assert patched.ok()["spec"]["replicas"] == 7
+    answer = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":8589934599}}', STRATEGIC_PATCH)
+    (field_error,) = answer.refused(422, "Invalid").field_errors
+    assert field_error.endswith("spec.replicas: 8589934599 is out of the range of int32")
+
+
+async def test_strategic_takes_whole_numbers(scene: Scene) -> None:
+    await scene.given(DEPLOYMENTS, workload("w"))
     patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":3.0}}', STRATEGIC_PATCH)
     assert patched.ok()["spec"]["replicas"] == 3
 

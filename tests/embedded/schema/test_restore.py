@@ -42,10 +42,11 @@ WRONG: list[tuple[Kind, Obj, str]] = [
     (PODDISRUPTIONBUDGETS, spec(minAvailable=1.5),
      "json: cannot unmarshal number 1.5 into Go value of type int32"),
     # kube-apiserver lets these wrap around.
-    (DEPLOYMENTS, spec(replicas=2**33 + 7), "8589934599 is out of the range of int32"),
-    (DEPLOYMENTS, spec(replicas=2**31), "2147483648 is out of the range of int32"),
-    (DEPLOYMENTS, spec(replicas=-(2**31) - 1), "-2147483649 is out of the range of int32"),
-    (PODS, spec(activeDeadlineSeconds=2**63), "9223372036854775808 is out of the range of int64"),
+    (DEPLOYMENTS, spec(replicas=2**33 + 7), "spec.replicas: 8589934599 is out of the range of int32"),
+    (DEPLOYMENTS, spec(replicas=2**31), "spec.replicas: 2147483648 is out of the range of int32"),
+    (DEPLOYMENTS, spec(replicas=-(2**31) - 1), "spec.replicas: -2147483649 is out of the range of int32"),
+    (PODS, spec(activeDeadlineSeconds=2**63),
+     "spec.activeDeadlineSeconds: 9223372036854775808 is out of the range of int64"),
     (PODS, spec(activeDeadlineSeconds=1e30), "cannot convert float64 to int64"),
     # The order is that of Go's fields, not that of the object.
     (PODS, spec(hostname=5, containers=5, volumes=5), "cannot restore slice from int64"),

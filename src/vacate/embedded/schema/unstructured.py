@@ -28,6 +28,18 @@ class Unrestorable(ValueError):
     """A value of a wrong type, in the server's words."""
 
 
+class _OutOfRange(Unrestorable):
+    """A number that its field cannot hold; structs above it add the way to the field."""
+
+    def __init__(self, path: str, number: int, form: str) -> None:
+        super().__init__(f"{path}: {number} is out of the range of {form}")
+        self.path, self.number, self.form = path, number, form
+
+    def below(self, name: str) -> _OutOfRange:
+        """The same, seen from further above."""
+        return _OutOfRange(f"{name}.{self.path}" if self.path else name, self.number, self.form)
+
+
 def restore(kind: TypeRef, obj: Obj) -> None:
     """Make integers of whole floats where fields want them; Unrestorable at the first wrong value."""
     struct = table().struct_of(kind)
@@ -40,7 +52,10 @@ def _struct(struct: Struct, value: Any) -> Any:
         raise Unrestorable(f"cannot restore struct from: {_kind(value)}")
     for field in _in_order(struct):
         if value.get(field.name) is not None:
-            value[field.name] = _value(field.shape, value[field.name], _scalar_name(struct, field))
+            try:
+                value[field.name] = _value(field.shape, value[field.name], _scalar_name(struct, field))
+            except _OutOfRange as error:
+                raise error.below(field.name) from None
     return value
 
 
@@ -90,7 +105,7 @@ def _scalar(form: str, value: Any, go_type: str) -> Any:
         if type(found) is float:
             raise Unrestorable(f"cannot convert float64 to {go_type or wanted}")
         if not fits(found, form):
-            raise Unrestorable(f"{found} is out of the range of {wanted}")
+            raise _OutOfRange("", found, wanted)
         return found
     raise Unrestorable(f"unrecognized type: {wanted}")
 
