@@ -110,6 +110,23 @@ def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
     on_stage(body, gates=OPEN)
 
 
+def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
+        requester = instigator(stage)
+        request = await requester.request("web", deadline_seconds=600)
+        began = stage.clock.now()
+        result = await requester.wait(request)
+        assert result.pod_gone
+        assert [(turn.interceptor, turn.result.value) for turn in result.history] == [
+            (MIGRATE, "never-responded"),
+            (BACKUP, "never-responded"),
+        ]
+        assert 1200 <= (stage.clock.now() - began).total_seconds() < 1300
+
+    on_stage(body, gates=OPEN)
+
+
 def test_the_last_instigator_that_goes_cancels() -> None:
     async def body(stage: Stage) -> None:
         await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))

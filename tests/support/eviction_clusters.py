@@ -13,7 +13,7 @@ import pytest
 from support.arms_kube import KUBECONFIG
 from support.arms_kube_town import is_ready
 from support.cluster_process import FAST_PODS, ClusterProcess
-from support.eviction_real import BRIDGE_SECONDS, REAL, real_cluster
+from support.eviction_real import BRIDGE_SECONDS, REAL, gates, real_cluster
 from support.https import Https
 from support.waiting import until
 
@@ -53,9 +53,10 @@ class EmbeddedCluster:
     def set_gate(self, *, is_open: bool) -> None:
         port = int(self._process.address.rpartition(":")[2]) if self._process else 0
         self.close()
-        gates = f"EvictionRequestAPI={str(is_open).lower()},EvictionBridge=true"
+        option, state = gates(is_open=is_open)
         bridge = ("--bridge-wait", f"{BRIDGE_SECONDS}s")
-        options = ("--nodes", str(NODE_COUNT), "--feature-gates", gates, *bridge, *FAST_PODS)
+        opened = (option, f"{state},EvictionBridge=true")
+        options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS)
         self._process = ClusterProcess(self._folder, *options, port=port)
         self._process.wait_ready()
 

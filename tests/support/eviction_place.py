@@ -13,27 +13,42 @@ from support.cluster_process import environment
 from support.commands import Ended
 from support.eviction_clusters import EMBEDDED, EvictionCluster
 from support.eviction_real import DAEMON_SETS, daemon_set
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import EVENTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
+from vacate.client.codec import codec_for
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
+from vacate.client.requests import JSON_PATCH
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.registration import PREFIXES
 from vacate.sdk import Interceptor, Requester, TurnResult, serve_interceptors
 from vacate.sdk.results import history_of
 
 PATIENCE = 60.0
+KEEPS = "example.com/kept-to-be-read"
+"""A finalizer that no controller takes away."""
 T = TypeVar("T")
 
 
 class Place:
     """Pods, those who ask them to leave, and those who prepare that."""
 
-    def __init__(self, cluster: EvictionCluster, client: Client, namespace: str) -> None:
+    def __init__(
+        self,
+        cluster: EvictionCluster,
+        client: Client,
+        namespace: str,
+        dialect: Dialect = EVICTION_REQUEST,
+    ) -> None:
+        self.dialect = dialect  # of the API by which evictions are requested
         self.cluster = cluster
         self.client = client
         self.namespace = namespace
@@ -50,7 +65,8 @@ class Place:
         **spec: Any,
     ) -> Obj:
         """A pod that is ready; interceptors as a pod lists them, the last of which has the first turn."""
-        body = pod_body(name, *interceptors, labels=labels, annotations=annotations, **spec)
+        prefix = PREFIXES[self.dialect is EVACUATION]
+        body = pod_body(name, *interceptors, labels=labels, annotations=annotations, prefix=prefix, **spec)
         if owner is not None:
             body["metadata"]["ownerReferences"] = [owner]
         await self.client.create(PODS, body, self.namespace)
@@ -116,29 +132,40 @@ class Place:
     # Requests
 
     def requester(self, name: str = "drain.example.com") -> Requester:
-        return Requester(self.client, name, namespace=self.namespace)
+        return Requester(self.client, name, namespace=self.namespace, dialect=self.dialect)
 
     async def ask(self, pod: Obj, *requesters: str) -> EvictionRequest:
         """A request that nobody collects with its pod, so that its end can be read."""
-        meta = pod["metadata"]
-        spec = {
-            "target": {"podRef": {"name": meta["name"], "uid": meta["uid"]}},
-            "requesters": [{"name": one} for one in requesters or ("drain.example.com",)],
-        }
-        await self.client.create(
-            EVICTIONREQUESTS, {"metadata": {"name": meta["uid"]}, "spec": spec}, self.namespace
-        )
+        first, *others = requesters or ("drain.example.com",)
+        made = self.dialect.new_request(codec_for(Pod).convert(pod), first, "", None)
+        del made["metadata"]["ownerReferences"]
+        if self.dialect is EVACUATION:
+            made["metadata"]["finalizers"].append(KEEPS)
+        await self.client.create(self.dialect.kind, made, self.namespace)
+        for other in others:
+            await self.requester(other).request(pod["metadata"]["name"])
         return await self.request(pod)
+
+    async def keep(self, pod: Obj) -> None:
+        """Let the end of a request be read that its controller would remove."""
+        if self.dialect is EVACUATION:
+            steps = [{"op": "add", "path": "/metadata/finalizers/-", "value": KEEPS}]
+            name, kind = self.name_of_request(pod), self.dialect.kind
+            await self.client.patch(kind, name, steps, self.namespace, patch_type=JSON_PATCH)
+
+    def name_of_request(self, pod: Obj) -> str:
+        """What the request about this pod is called."""
+        return self.dialect.request_name(pod["metadata"]["name"], pod["metadata"]["uid"])
 
     async def request(self, pod: Obj) -> EvictionRequest:
         """The request about this pod."""
-        name = pod["metadata"]["uid"]
-        return await self.client.get(EVICTIONREQUESTS, name, self.namespace, into=EvictionRequest)
+        name, dialect = self.name_of_request(pod), self.dialect
+        return dialect.read(await self.client.get(dialect.kind, name, self.namespace, into=dialect.wire))
 
     async def requests(self) -> list[EvictionRequest]:
         """All of the namespace."""
-        found = await self.client.list(EVICTIONREQUESTS, self.namespace, into=EvictionRequest)
-        return list(found.items)
+        found = await self.client.list(self.dialect.kind, self.namespace, into=self.dialect.wire)
+        return [self.dialect.read(one) for one in found.items]
 
     async def until_request(
         self, pod: Obj, shows: Callable[[EvictionRequest], object], what: str
@@ -168,9 +195,26 @@ class Place:
         return await self.until_request(pod, lambda one: one.complete, "the request is complete")
 
     async def report(self, request: EvictionRequest, **status: Any) -> Obj:
-        """Write status, as interceptors do without an SDK."""
-        name, change = request.metadata.name, {"status": status}
-        return await self.client.patch(EVICTIONREQUESTS, name, change, self.namespace, subresource="status")
+        """Write status, as interceptors do without an SDK; fields are named as in an EvictionRequest."""
+        name, change = request.metadata.name, self.dialect.status_patch({"status": status})
+        return await self.client.patch(self.dialect.kind, name, change, self.namespace, subresource="status")
+
+    def status_field(self, name: str) -> str:
+        """What a field of an EvictionRequest's status is called here."""
+        (found,) = self.dialect.status_patch({"status": {name: None}})["status"]
+        return f"status.{found}"
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """How a request may end whose pod has gone: a node says first that it has ended, then lets go."""
+        return ("PodDeleted",) if self.dialect is EVACUATION else ("PodTerminated", "PodDeleted")
+
+    async def release(self) -> None:
+        """Let requests go that were kept to be read."""
+        for one in await self.requests() if self.dialect is EVACUATION else ():
+            change = {"metadata": {"finalizers": None}}
+            with contextlib.suppress(NotFound):
+                await self.client.patch(self.dialect.kind, one.metadata.name, change, self.namespace)
 
     async def events(self, about: str, why: str) -> list[Obj]:
         """The events of that reason about an object."""
@@ -216,10 +260,11 @@ def pod_body(
     *interceptors: str,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
+    prefix: str = PREFIXES[0],
     **spec: Any,
 ) -> Obj:
     """A pod whose interceptors are registered by annotations, as stock clusters have it."""
-    turns = {f"{PREFIXES[0]}/priority_{one}": str(10 * place) for place, one in enumerate(interceptors, 1)}
+    turns = {f"{prefix}/priority_{one}": str(10 * place) for place, one in enumerate(interceptors, 1)}
     return {
         "metadata": {
             "name": name,
@@ -257,13 +302,14 @@ async def run_vacate(kubeconfig: str, *arguments: str) -> Ended:
 
 
 @contextlib.asynccontextmanager
-async def enter_place(cluster: EvictionCluster) -> AsyncIterator[Place]:
+async def enter_place(cluster: EvictionCluster, dialect: Dialect = EVICTION_REQUEST) -> AsyncIterator[Place]:
     """A new namespace there; it is asked to go at the end, and not waited for."""
     client = Client(HttpTransport(load_cluster([cluster.kubeconfig]), SystemClock()))
-    place = Place(cluster, client, f"t-{system_entropy().uid()[:8]}")
+    place = Place(cluster, client, f"t-{system_entropy().uid()[:8]}", dialect)
     try:
         await client.create(NAMESPACES, {"metadata": {"name": place.namespace}})
         yield place
+        await place.release()
         await client.delete(NAMESPACES, place.namespace)
     finally:
         await client.aclose()

@@ -39,6 +39,12 @@ _CONFIGURATIONS = (
 )
 
 
+def gates(*, is_open: bool) -> tuple[str, str]:
+    """The option that opens or closes the gates of both APIs."""
+    state = str(is_open).lower()
+    return "--feature-gates", f"EvictionRequestAPI={state},EvacuationAPI={state}"
+
+
 class RealCluster:
     """What runs beside the control plane can be stopped, killed and started again, part by part."""
 
@@ -55,7 +61,7 @@ class RealCluster:
         rotation = ("--cert-dir", str(self._tls), "--host", "127.0.0.1")
         self.certificates = self._program(CERTIFICATES, "certificates", *rotation)
         self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options())
-        election = ("--lease-namespace", HOME, "--metrics-port", "0")
+        election = ("--lease-namespace", HOME, "--metrics-port", "0", *gates(is_open=True))
         self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
 
     @property
@@ -100,10 +106,9 @@ class RealCluster:
 
     def set_gate(self, *, is_open: bool) -> None:
         """All of Vacate's own processes again, with the gate open or closed."""
-        gate = ("--feature-gates", f"EvictionRequestAPI={str(is_open).lower()}")
         for one in (*self.managers, self.webhook):
             assert one.stop() == 0, one.output
-        self.start(*gate, lead=is_open)
+        self.start(*gates(is_open=is_open), lead=is_open)
 
     def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
         """A kubeconfig of someone else at the same server."""
@@ -126,7 +131,7 @@ class RealCluster:
     def _webhook_options(self) -> tuple[str, ...]:
         listen = ("--cert-dir", str(self._tls), "--address", "127.0.0.1", "--port", str(self._port))
         bridge = ("--eviction-bridge", "--bridge-wait", f"{BRIDGE_SECONDS}s")
-        return (*listen, *bridge, "--metrics-port", "0")
+        return (*listen, *bridge, "--metrics-port", "0", *gates(is_open=True))
 
     def _program(self, account: str, name: str, *options: str) -> Program:
         log = self.plane.layout.logs / f"{name}.log"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.dialects.turn_conditions import recorded_turn
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
@@ -59,7 +60,7 @@ def explanation_of(
     around = covering(budgets, request.metadata.namespace, labels)
     inputs = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
     section = _section(inputs)
-    return Explanation(
+    made = Explanation(
         namespace=inputs.namespace,
         pod=inputs.name,
         request=request.metadata.name,
@@ -73,6 +74,7 @@ def explanation_of(
         next_at=section.next_at,
         remedies=section.remedies,
     )
+    return made.phrased(dialect_of(request).phrase)
 
 
 def _idle(section: Section) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudget
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Process, Stage, Target
 from vacate.views.phrases import command_line
 from vacate.views.turns import TurnView
@@ -33,11 +34,30 @@ class Explanation:
     request: str = ""  # its name
     requested: tuple[str, ...] = ()  # by whom, since when, why, and whether it can be cancelled
     turns: tuple[TurnView, ...] = ()  # every interceptor, in the order of their turns
+    turns_title: str = "Interceptors, in the order of turns:"
     happened: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     next_at: dt.datetime | None = None  # when `next` happens at the latest, where that is known
     remedies: tuple[Remedy, ...] = ()
+
+    def phrased(self, phrase: Callable[[str], str]) -> Explanation:
+        """The same in other words; commands stay as they are."""
+
+        def each(sentences: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(phrase, sentences))
+
+        return replace(
+            self,
+            headline=phrase(self.headline),
+            turns_title=phrase(self.turns_title),
+            turns=tuple(replace(one, text=phrase(one.text)) for one in self.turns),
+            requested=each(self.requested),
+            happened=each(self.happened),
+            awaited=each(self.awaited),
+            next=each(self.next),
+            remedies=tuple(replace(one, text=phrase(one.text)) for one in self.remedies),
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -73,7 +93,7 @@ class ExplanationInput:
     @property
     def process(self) -> Process:
         """The request as the engine reads it."""
-        return process_of(self.request)
+        return dialect_of(self.request).process(self.request)
 
     @property
     def target(self) -> Target:
@@ -81,7 +101,7 @@ class ExplanationInput:
 
         Where an eviction was tried, the controller has found that no DaemonSet or Node owns the pod.
         """
-        found = target_of(self.request, self.pod, live=True)
+        found = dialect_of(self.request).target(self.request, self.pod, live=True)
         return replace(found, unevictable="") if self.request.status.pod_eviction_status else found
 
     @property

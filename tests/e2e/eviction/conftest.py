@@ -9,12 +9,17 @@ import pytest
 from support.eviction_clusters import EvictionCluster, cluster_params, open_cluster
 from support.eviction_place import Place, enter_place
 from support.kubectl import Kubectl, kubectl_or_reason
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECT_NAMES, DIALECTS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cluster" in metafunc.fixturenames:
         params = cluster_params(real_only="real" in metafunc.fixturenames)
         metafunc.parametrize("cluster", params, indirect=True, scope="session")
+    if "dialect" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_dialects"):
+        metafunc.parametrize("dialect", DIALECTS.values(), ids=DIALECT_NAMES)
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +31,14 @@ def cluster(
 
 
 @pytest.fixture
-async def place(cluster: EvictionCluster) -> AsyncIterator[Place]:
-    async with enter_place(cluster) as place:
+def dialect() -> Dialect:
+    """The API by which evictions are requested; tests marked both_dialects run for each."""
+    return EVICTION_REQUEST
+
+
+@pytest.fixture
+async def place(cluster: EvictionCluster, dialect: Dialect) -> AsyncIterator[Place]:
+    async with enter_place(cluster, dialect) as place:
         yield place
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from support.eviction_place import Place, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.sdk import Ending
 
-LEFT = ("PodTerminated", "PodDeleted")
+pytestmark = pytest.mark.both_dialects
 
 
 async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) -> None:
@@ -22,7 +24,7 @@ async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) ->
     assert blocked.status.message.startswith("The eviction was refused: ")
     assert "disruption budget" in blocked.status.message
     assert "tight" in blocked.status.message
-    assert await place.events(pod["metadata"]["uid"], "EvictionRefused")
+    assert await place.events(place.name_of_request(pod), "EvictionRefused")
     again = await place.until_request(pod, lambda one: _refusals(one) > refusals, "it is tried again")
     assert not again.complete
     await place.stays(pod)
@@ -31,7 +33,7 @@ async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) ->
     over = await place.until_complete(pod)
     # The next attempt by itself was eight to ten seconds away: it was the budget that woke it.
     assert time.monotonic() - opened < 6, "the budget has opened, and nobody was woken"
-    assert reason(over, "Complete") in LEFT
+    assert reason(over, "Complete") in place.left
     assert _refusals(over) >= refusals
     await place.gone(pod)
 
@@ -47,7 +49,7 @@ async def test_a_budget_that_is_removed_lets_the_pod_go(place: Place) -> None:
     await place.ask(pod)
     await place.until_stage(pod, "Blocked")
     await place.client.delete(PODDISRUPTIONBUDGETS, "held", place.namespace)
-    assert reason(await place.until_complete(pod), "Complete") in LEFT
+    assert reason(await place.until_complete(pod), "Complete") in place.left
 
 
 async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:

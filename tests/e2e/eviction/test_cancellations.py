@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from support.eviction_place import Place, reason, turns
-from vacate.api.kinds import EVICTIONREQUESTS, NODES
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES
 from vacate.api.objects import Obj
 from vacate.errors import ApiError, Invalid
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk import (
     Cancellation,
     CancellationForbidden,
@@ -34,9 +35,10 @@ class Actors:
         self.users_done = asyncio.Event()
         self.may_delete = asyncio.Event()
         self.told: list[str] = []
+        here, apis = place.namespace, (place.dialect.kind.singular,)
         self.interceptors = (
-            Interceptor(ACTOR_A, self._delete, namespace=place.namespace, cancellation=policy_of_a),
-            Interceptor(ACTOR_B, self._notify, namespace=place.namespace, cancellation=policy_of_b),
+            Interceptor(ACTOR_A, self._delete, namespace=here, cancellation=policy_of_a, apis=apis),
+            Interceptor(ACTOR_B, self._notify, namespace=here, cancellation=policy_of_b, apis=apis),
         )
 
     async def _notify(self, leave: EvictionContext) -> Finished:
@@ -60,6 +62,7 @@ async def begin(place: Place, pod: Obj) -> Requester:
     await cordon(place, pod, unschedulable=True)
     drain = place.requester(DRAIN)
     await drain.request("p-1")
+    await place.keep(pod)
     return drain
 
 
@@ -75,6 +78,7 @@ async def b_is_at_work(place: Place, pod: Obj, actors: Actors) -> None:
     assert actors.told == ["there will be a disruption"]
 
 
+@pytest.mark.both_dialects
 async def test_several_requesters_and_no_cancellation(place: Place) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
@@ -104,6 +108,7 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
     assert actors.told == ["there will be a disruption"]
 
 
+@pytest.mark.both_dialects
 async def test_one_requester_who_cancels(place: Place) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
@@ -126,6 +131,7 @@ async def test_one_requester_who_cancels(place: Place) -> None:
     await place.stays(pod)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("policy_of_a", list(Cancellation))
 async def test_one_requester_who_may_not_cancel(place: Place, policy_of_a: Cancellation) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
@@ -139,10 +145,13 @@ async def test_one_requester_who_may_not_cancel(place: Place, policy_of_a: Cance
         with pytest.raises(CancellationForbidden):  # 7. told by the SDK, and held by the server
             await drain.withdraw("p-1")
         name = request.metadata.name
-        with pytest.raises(Invalid, match=r"spec\.requesters"):
-            await place.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), place.namespace)
+        if place.dialect is EVICTION_REQUEST:
+            with pytest.raises(Invalid, match=r"spec\.requesters"):
+                await place.client.patch(EVICTIONREQUESTS, name, withdrawn(request, DRAIN), place.namespace)
+        elif policy_of_a is Cancellation.FORBID:  # an instigator may go, and the evacuation goes on
+            await place.client.patch(EVACUATIONS, name, withdrawn(request, DRAIN), place.namespace)
         with pytest.raises(ApiError, match="Forbid"):
-            await place.client.delete(EVICTIONREQUESTS, name, place.namespace)
+            await place.client.delete(place.dialect.kind, name, place.namespace)
         actors.users_done.set()  # 8. B completes
         await place.until_active(pod, ACTOR_A)  # 9. A's turn
         wanted = policy_of_a.value

@@ -11,11 +11,12 @@ import pytest
 
 from support.eviction_clusters import EMBEDDED, EvictionCluster
 from support.eviction_place import Place, pod_body, reason
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.errors import ApiError, NotFound
 from vacate.eviction.registration import PREFIXES
 
-LEFT = ("PodTerminated", "PodDeleted")
+pytestmark = pytest.mark.both_dialects
+
 MALFORMED = {f"{PREFIXES[0]}/priority_first.example.com": "high"}
 
 
@@ -29,7 +30,7 @@ def gated(cluster: EvictionCluster) -> Iterator[EvictionCluster]:
 async def test_upgrade_downgrade_upgrade(place: Place, gated: EvictionCluster) -> None:
     a = await place.pod("a")  # 3.
     await place.ask(a)
-    assert reason(await place.until_complete(a), "Complete") in LEFT
+    assert reason(await place.until_complete(a), "Complete") in place.left
     b = await place.pod("b", labels={"app": "b"})  # 4.
     await place.budget("b", maxUnavailable=0)
     await place.ask(b)
@@ -42,7 +43,7 @@ async def test_upgrade_downgrade_upgrade(place: Place, gated: EvictionCluster) -
     await place.stays(b)
     gated.set_gate(is_open=True)  # 7.
     over = await place.until_complete(b)  # 8.
-    assert reason(over, "Complete") in LEFT
+    assert reason(over, "Complete") in place.left
     assert over.metadata.uid == blocked.metadata.uid
     await place.gone(b)
 
@@ -55,8 +56,8 @@ async def nobody_is_there(place: Place) -> None:
     if place.cluster.sort == EMBEDDED:
         assert isinstance(refusal.value, NotFound)
     else:
-        assert "EvictionRequestAPI" in str(refusal.value)
-        listed = await place.client.list(EVICTIONREQUESTS, place.namespace)
+        assert place.dialect.kind.gate in str(refusal.value)
+        listed = await place.client.list(place.dialect.kind, place.namespace)
         assert len(listed.items) == 2
     await place.client.create(PODS, pod_body("unchecked", annotations=MALFORMED), place.namespace)
 

@@ -8,54 +8,61 @@ import contextlib
 import pytest
 
 from support.eviction_place import Place, is_ready, reason, turns
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS
+from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
-from vacate.errors import Invalid
+from vacate.errors import Invalid, NotFound
 from vacate.sdk import Condition, Declined, Ending, EvictionContext, Interceptor, TurnResult, open_requester
 from vacate.testing import deployment
 
-LEFT = ("PodTerminated", "PodDeleted")  # a node says first that the pod has ended, and then lets go of it
 FIRST, SECOND, THIRD = "first.example.com", "second.example.com", "third.example.com"
 
 
 def with_turns(place: Place, **handlers: object) -> list[Interceptor]:
     """Interceptors of this place alone, by the first part of their names."""
     made = [(f"{name}.example.com", handler) for name, handler in handlers.items()]
-    return [Interceptor(name, handler, namespace=place.namespace) for name, handler in made]  # type: ignore[arg-type]
+    apis = (place.dialect.kind.singular,)
+    return [
+        Interceptor(name, handler, namespace=place.namespace, apis=apis)  # type: ignore[arg-type]
+        for name, handler in made
+    ]
 
 
 async def finish(leave: EvictionContext) -> None:
     await leave.report("Working")
 
 
+@pytest.mark.both_dialects
 async def test_a_pod_without_interceptors_is_evicted(place: Place) -> None:
     pod = await place.pod("plain", labels={"app": "plain"})
     made = await place.ask(pod)
     assert made.metadata.labels["app"] == "plain"
     await place.gone(pod)
     over = await place.until_complete(pod)
-    assert reason(over, "Complete") in LEFT
+    assert reason(over, "Complete") in place.left
     assert over.status.active_interceptor_name is None
     assert over.status.pod_eviction_status is None
     assert turns(over) == []
 
 
+@pytest.mark.both_dialects
 async def test_the_request_of_a_requester_goes_with_its_pod(place: Place) -> None:
     pod = await place.pod("owned")
-    async with open_requester("drain.example.com", kubeconfig=place.cluster.kubeconfig) as requester:
+    config, dialect = place.cluster.kubeconfig, place.dialect
+    async with open_requester("drain.example.com", kubeconfig=config, dialect=dialect) as requester:
         await requester.request("owned", place.namespace, reason="kernel update")
         result = await requester.wait("owned", place.namespace)
     assert result.pod_gone
     await place.gone(pod)
 
     async def collected() -> bool:
-        listed = await place.client.list(EVICTIONREQUESTS, place.namespace)
+        listed = await place.client.list(place.dialect.kind, place.namespace)
         return not listed.items
 
     await place.until(collected, "the request is collected")
 
 
+@pytest.mark.both_dialects
 async def test_the_controller_and_an_interceptor_work_together(place: Place) -> None:
     """All that an interceptor may say is seen, and nothing of it is lost to the controller's own writes."""
     pod = await place.pod("one", FIRST)
@@ -81,6 +88,7 @@ async def test_the_controller_and_an_interceptor_work_together(place: Place) -> 
     await place.gone(pod)
 
 
+@pytest.mark.both_dialects
 async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
     pod = await place.pod("chain", FIRST, SECOND, THIRD)
     order: list[str] = []
@@ -98,6 +106,7 @@ async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
     await place.gone(pod)
 
 
+@pytest.mark.both_dialects
 async def test_a_hand_over_resets_the_status(place: Place) -> None:
     """Without an SDK: what one interceptor has said does not speak for the next."""
     pod = await place.pod("handed", FIRST, SECOND)
@@ -112,10 +121,11 @@ async def test_a_hand_over_resets_the_status(place: Place) -> None:
     assert after.status.heartbeat_time > first_turn.status.heartbeat_time  # type: ignore[operator]
     assert turns(after) == [(SECOND, TurnResult.COMPLETED)]
     await place.stays(pod)
-    with pytest.raises(Invalid, match=r"status\.activeInterceptorName"):
+    with pytest.raises(Invalid, match=place.status_field("activeInterceptorName")):
         await place.report(after, activeInterceptorName=SECOND)
 
 
+@pytest.mark.both_dialects
 async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None:
     pod = await place.pod("declined", FIRST, SECOND)
 
@@ -129,6 +139,7 @@ async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None
     await place.gone(pod)
 
 
+@pytest.mark.both_dialects
 async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
     pod = await place.pod("evicted", FIRST, SECOND)
 
@@ -139,7 +150,7 @@ async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
         await place.ask(pod)
         over = await place.until_complete(pod)
     assert turns(over) == [(SECOND, TurnResult.POD_GONE)]
-    assert reason(over, "Complete") in LEFT
+    assert reason(over, "Complete") in place.left
 
 
 async def test_a_request_is_complete_when_the_pod_is_terminated(place: Place) -> None:
@@ -171,6 +182,7 @@ async def _end_by_itself(place: Place, pod: Obj) -> None:
     await place.client.patch(PODS, pod["metadata"]["name"], ended, place.namespace)
 
 
+@pytest.mark.both_dialects
 async def test_a_pod_of_a_daemon_set_stays(place: Place) -> None:
     pod = await place.daemon_pod("agent")
     await place.ask(pod)
@@ -180,9 +192,10 @@ async def test_a_pod_of_a_daemon_set_stays(place: Place) -> None:
     await place.stays(pod)
     assert not open_still.complete
     await place.client.delete(PODS, pod["metadata"]["name"], place.namespace)
-    assert reason(await place.until_complete(pod), "Complete") in LEFT
+    assert reason(await place.until_complete(pod), "Complete") in place.left
 
 
+@pytest.mark.both_dialects
 async def test_a_new_pod_of_the_same_name_is_left_alone(place: Place) -> None:
     old = await place.pod("same", FIRST)
     await place.ask(old)
@@ -190,14 +203,18 @@ async def test_a_new_pod_of_the_same_name_is_left_alone(place: Place) -> None:
     await place.client.delete(PODS, "same", place.namespace)
     await place.gone(old)
     new = await place.pod("same", FIRST)
-    assert reason(await place.until_complete(old), "Complete") in LEFT
+    assert reason(await place.until_complete(old), "Complete") in place.left
     await place.stays(new)
-    await place.client.delete(EVICTIONREQUESTS, old["metadata"]["uid"], place.namespace)
+    await place.release()
+    name = place.name_of_request(old)
+    with contextlib.suppress(NotFound):
+        await place.client.delete(place.dialect.kind, name, place.namespace)
     with pytest.raises(Invalid, match=old["metadata"]["uid"]):
         await place.ask(old)
     await place.stays(new)
 
 
+@pytest.mark.both_dialects
 async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: Place) -> None:
     made = deployment("web", namespace=place.namespace, replicas=3)
     await place.client.create(DEPLOYMENTS, made, place.namespace)
@@ -209,7 +226,7 @@ async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: Place
     uids = {pod["metadata"]["uid"] for pod in after}
     assert {pod["metadata"]["uid"] for pod in pods[1:]} < uids
     assert leaving["metadata"]["uid"] not in uids
-    assert reason(await place.until_complete(leaving), "Complete") in LEFT
+    assert reason(await place.until_complete(leaving), "Complete") in place.left
 
 
 async def _ready(place: Place, count: int) -> list[Obj]:
@@ -218,12 +235,13 @@ async def _ready(place: Place, count: int) -> list[Obj]:
     return found if len(found) == count else []
 
 
+@pytest.mark.both_dialects
 async def test_the_stamp_of_admission_cannot_be_taken_away(place: Place) -> None:
     pod = await place.pod("stamped", FIRST)
     await place.ask(pod)
-    name = pod["metadata"]["uid"]
+    name = place.name_of_request(pod)
     for value in (None, "false"):
         change = {"metadata": {"annotations": {ADMITTED_STAMP: value}}}
         with contextlib.suppress(Invalid):  # refused, or written anew
-            await place.client.patch(EVICTIONREQUESTS, name, change, place.namespace)
+            await place.client.patch(place.dialect.kind, name, change, place.namespace)
         assert (await place.request(pod)).metadata.annotations[ADMITTED_STAMP] == "true"

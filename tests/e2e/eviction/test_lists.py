@@ -10,14 +10,18 @@ import pytest
 
 pytestmark = pytest.mark.unit
 
-LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text())
+LISTS = {
+    name: tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())
+    for name in ("lists", "lists_evacuation")
+}
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.parametrize("design", LISTS)
 @pytest.mark.parametrize(("part", "items"), [("integration", 5), ("e2e", 2)])
-def test_every_line_of_the_design_names_tests_that_exist(part: str, items: int) -> None:
-    assert len(LISTS[part]) == items
-    for line, functions in LISTS[part].items():
+def test_every_line_of_the_design_names_tests_that_exist(design: str, part: str, items: int) -> None:
+    assert len(LISTS[design][part]) == items
+    for line, functions in LISTS[design][part].items():
         assert functions, line
         for one in functions:
             file, _, function = one.partition("::")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from support.cluster_process import FAST_PODS, running_cluster
 from support.commands import PODS, Town
 from support.waiting import until
+from vacate.api.objects import Obj
 
 pytestmark = pytest.mark.process
 
 EVACUATIONS = "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/default/evacuations"
 BACKUP = "backup.example.com"
+OTHER_WORDS = "(?i)interceptor|(?<!--)requester|heartbeat|eviction request"
 REGISTERED = {f"evacuation.coordination.k8s.io/priority_{BACKUP}": "11000/knowledgeable"}
 
 
@@ -25,8 +28,8 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield Town(running)
 
 
-def evacuations(town: Town) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = town.https.get(EVACUATIONS).ok()["items"]
+def evacuations(town: Town) -> list[Obj]:
+    found: list[Obj] = town.https.get(EVACUATIONS).ok()["items"]
     return found
 
 
@@ -43,13 +46,16 @@ def test_evict_waits_for_an_evacuation_until_the_pod_is_gone(town: Town) -> None
 def test_status_explain_and_cancel_know_an_evacuation(town: Town) -> None:
     pod = town.pod("web", annotations=REGISTERED)
     asked = town.vacate("evict", pod, "--api", "evacuation")
-    assert asked.out == f"pod/web eviction requested; first interceptor: {BACKUP}\n"
+    assert asked.out == f"pod/web eviction requested; first evacuator: {BACKUP}\n"
     until(lambda: BACKUP in json.dumps([one["status"] for one in evacuations(town)]))
     shown = town.vacate("status", pod, "--api", "evacuation")
     assert (shown.code, BACKUP in shown.out) == (0, True)
     assert town.vacate("status", "--api", "evacuation", "-o", "name").out == "pod/web\n"
     explained = town.vacate("explain", pod)
     assert (explained.code, BACKUP in explained.out) == (0, True)
+    assert "Evacuators, in the order of turns:" in explained.out
+    written = explained.out + json.dumps(evacuations(town)[0]["status"]["message"])
+    assert not re.search(OTHER_WORDS, written), written
     second = town.vacate("evict", pod)
     assert second.code == 1
     assert 'Evacuation "' in second.err

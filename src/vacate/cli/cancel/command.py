@@ -122,7 +122,7 @@ class Cancelling:
         if not await requester.withdraw(request):
             names = listed([one.name for one in request.spec.requesters])
             raise ConfigError(
-                f"{own} does not request the eviction of pod {pod_of(request)}; requesters: "
+                f"{own} does not request the eviction of pod {pod_of(request)}; {dialect.terms.requester}s: "
                 f"{names or 'none'}. Choose one with --requester, or remove all with --override"
             )
         others = [one.name for one in request.spec.requesters if one.name != own]

@@ -25,7 +25,8 @@ async def override(cluster: Cluster, request: EvictionRequest, requester: str) -
         noted = await overriding.note(await _user(cluster, requester))
     first = "the interceptor's Forbid was set to Allow, and " if overriding.allowed else ""
     last = "" if noted else "; no Event could be written about it"
-    return f"{STAYS} {first}all requesters were removed ({overriding.removed}){last}"
+    phrase = dialect_of(request).phrase
+    return f"{STAYS} {phrase(f'{first}all requesters')} were removed ({overriding.removed}){last}"
 
 
 class Overriding:
@@ -50,7 +51,8 @@ class Overriding:
 
     async def note(self, who: str) -> bool:
         """Say by an Event who has done what, also where it was not all; whether that was possible."""
-        removed = f"removed all requesters ({self.removed})" if self.removed else ""
+        whom = f"{dialect_of(self._request).terms.requester}s"
+        removed = f"removed all {whom} ({self.removed})" if self.removed else ""
         allowed = "set the cancellation policy from Forbid to Allow" if self.allowed else ""
         done = " and ".join(part for part in (allowed, removed) if part)
         if not done:

@@ -61,6 +61,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import NotFound, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Ending
 from vacate.sdk import Requester, Result, TurnResult
 from vacate.views.phrases import command_line, listed, span
@@ -305,7 +306,7 @@ class Eviction:
             return complain(pod, error)
         requests[pod] = result.request or requests[pod]
         self._say(pod, _ended(result))
-        for line in unprepared(result):
+        for line in unprepared(result, self._requester.dialect.terms.interceptor):
             terminal.error(f"pod/{pod}: {line}")
         if not result.pod_gone:
             return CANCELLED
@@ -342,7 +343,8 @@ def how_requested(request: EvictionRequest, own: str) -> str:
     if ADMITTED_STAMP not in request.metadata.annotations:
         return f"{text}, but it did not pass Vacate's admission and is not processed"
     first = request.spec.interceptors[-1].name if request.spec.interceptors else ""
-    return f"{text}; first interceptor: {first}" if first else text
+    called = dialect_of(request).terms.interceptor
+    return f"{text}; first {called}: {first}" if first else text
 
 
 def _ended(result: Result) -> str:
@@ -352,7 +354,7 @@ def _ended(result: Result) -> str:
     return text
 
 
-def unprepared(result: Result) -> list[str]:
+def unprepared(result: Result, called: str = "interceptor") -> list[str]:
     """A sentence for each interceptor that failed or timed out: the pod was evicted unprepared."""
     how = {
         TurnResult.FAILED: "failed",
@@ -360,7 +362,7 @@ def unprepared(result: Result) -> list[str]:
         TurnResult.NEVER_RESPONDED: "timed out without responding",
     }
     return [
-        f"interceptor {turn.interceptor} {how[turn.result]}"
+        f"{called} {turn.interceptor} {how[turn.result]}"
         + (f" ({plain(turn.message).rstrip('.')})" if turn.message else "")
         + "; it did not prepare the pod"
         for turn in result.failures

@@ -15,7 +15,6 @@ from vacate.cli.common.queries import list_budgets
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.evict.selection import Selection
 from vacate.errors import AlreadyExists, NotFound, VacateError
-from vacate.eviction.registration import resolve
 from vacate.sdk import Requester
 from vacate.sdk.requesters.requests import new_request
 from vacate.views.budgets import covering, would_refuse
@@ -60,9 +59,10 @@ class Preview:
         try:
             await self._cluster.client.create(dialect.kind, made, meta.namespace, dry_run=True)
         except AlreadyExists:
-            said = "has an eviction request, which would be joined"
-        interceptors = tuple(reversed(resolve(msgspec.to_builtins(pod)).interceptors))
-        after = f"; interceptors: {', then '.join(interceptors)}" if interceptors else ""
+            said = dialect.phrase("has an eviction request, which would be joined")
+        registered = dialect.registration(msgspec.to_builtins(pod))
+        interceptors = tuple(reversed(registered.interceptors))
+        after = f"; {dialect.terms.interceptor}s: {', then '.join(interceptors)}" if interceptors else ""
         held = covering(self._budgets, meta.namespace, meta.labels)
         return f"{said} (dry run){after}", would_refuse(pod, held) if held else ""
 

@@ -14,21 +14,22 @@ from vacate.cli.status.outage import Outage
 from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.views.statusrows import NOTHING, Row, row_of
 
 _TICK_SECONDS = 1.0
 
 
-def progress_text(row: Row) -> str:
+def progress_text(row: Row, called: str = "interceptor") -> str:
     """The progress, as the rest of a sentence that begins with the pod."""
     message = f": {row.message}" if row.message != NOTHING else ""
     match row.stage:
         case Stage.INTERCEPTING.value if row.active != NOTHING:
             eta = f" (ETA {row.eta})" if row.eta != NOTHING else ""
-            return f"waits for interceptor {row.active}{eta}{message}"
+            return f"waits for {called} {row.active}{eta}{message}"
         case Stage.INTERCEPTING.value:
-            return f"waits for its first interceptor{message}"
+            return f"waits for its first {called}{message}"
         case Stage.BLOCKED.value:
             return f"is blocked by {row.blocked_by}{message}"
         case Stage.EVICTING.value:
@@ -72,7 +73,8 @@ class Progress:
         news = (row.stage, row.active, row.blocked_by, row.message)
         if self._said.get(row.request) != news:
             self._said[row.request] = news
-            terminal.echo(f"pod/{self._pods[new.metadata.name]} {progress_text(row)}")
+            text = progress_text(row, dialect_of(new).terms.interceptor)
+            terminal.echo(f"pod/{self._pods[new.metadata.name]} {text}")
 
     async def _report(self) -> None:
         while True:

@@ -20,7 +20,7 @@ def as_lines(explanation: Explanation, width: int = 0) -> list[str]:
     """The same, line by line: a line break in a text of others does not begin a new line."""
     parts = [
         ("", [explanation.headline, *explanation.requested]),
-        ("Interceptors, in the order of turns:", _numbered(explanation.turns)),
+        (explanation.turns_title, _numbered(explanation.turns)),
         ("What has happened:", explanation.happened),
         ("What it waits for:", explanation.awaited),
         ("What happens next:", explanation.next),

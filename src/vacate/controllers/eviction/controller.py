@@ -15,7 +15,7 @@ from vacate.api.events import EventNote
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
-from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.connectivity import WatchHealth
@@ -195,7 +195,7 @@ class EvictionRequests:
         ignored = registration_patch(request, now)
         if ignored is not None:
             await self._write(request, ignored)
-            self._deps.recorder.record(events.registration_ignored(request))
+            self._note(events.registration_ignored(request))
             return Done()  # the informer brings what was written
         action: Action = decide(self._dialect.process(request), target, self._moment(request, now))
         match action:
@@ -211,7 +211,7 @@ class EvictionRequests:
                 return await self._assign(request, action, now)
             case CorrectHeartbeat():
                 await self._write(request, heartbeat_patch(request, action))
-                self._deps.recorder.record(events.heartbeat_corrected(request))
+                self._note(events.heartbeat_corrected(request))
                 return Done()
             case Hold():
                 return await self._hold(request, action, target, now)
@@ -266,7 +266,7 @@ class EvictionRequests:
 
     def _note(self, *notes: EventNote) -> None:
         for one in notes:
-            self._deps.recorder.record(one)
+            self._deps.recorder.record(replace(one, message=self._dialect.phrase(one.message)))
 
     async def _hold(
         self, request: EvictionRequest, action: Hold, target: Target, now: dt.datetime
@@ -278,6 +278,8 @@ class EvictionRequests:
             return await self._advance(request, replace(target, unevictable=""))
         if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
             return Done()
+        if action.message:
+            action = replace(action, message=self._dialect.phrase(action.message))
         patch = hold_patch(request, action, now)
         if patch is not None:
             await self._write(request, patch)
@@ -299,7 +301,7 @@ class EvictionRequests:
         reached = limit_patch(request, action.limit, now) if action.limit else None
         if reached is not None:
             await self._write(request, reached)
-            self._deps.recorder.record(events.limit_reached(request, action.limit))
+            self._note(events.limit_reached(request, action.limit))
             return Done()  # the informer brings what was written
         pod, ref = self._cached_pod(request), request.spec.target.pod_ref
         if pod is None or ref is None or pod.metadata.uid != ref.uid:
@@ -314,8 +316,26 @@ class EvictionRequests:
 
     async def _write(self, request: EvictionRequest, patch: Obj) -> None:
         meta = request.metadata
-        changed = self._dialect.status_patch(patch)
+        changed = self._dialect.status_patch(_phrased(patch, self._dialect))
         writing = self._deps.client.patch(
             self._dialect.kind, meta.name, changed, meta.namespace, subresource="status"
         )
         await self._listening.ask(writing)
+
+
+def _phrased(patch: Obj, dialect: Dialect) -> Obj:
+    """The controller's sentences in the words of the API: its message, and those of its conditions.
+
+    The assignment's is a record that programs read, and other conditions belong to interceptors.
+    """
+    status = dict(patch["status"])
+    if status.get("message"):
+        status["message"] = dialect.phrase(status["message"])
+    conditions = status.get("conditions", [])
+    if conditions:
+        spoken = (ADMITTED, COMPLETE, PROGRESSING)
+        status["conditions"] = [
+            {**one, "message": dialect.phrase(one["message"])} if one["type"] in spoken else one
+            for one in conditions
+        ]
+    return {**patch, "status": status}

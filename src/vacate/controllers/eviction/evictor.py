@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vacate.api.terminationreason import ANNOTATION, EVICTION, SOURCE_ANNOTATION
@@ -68,7 +68,8 @@ class Evictor:
                 await self._take_back(pod)
             return await self._failed(request, error)
         self._count[Result.ACCEPTED].inc()
-        self._deps.recorder.record(events.evicted(request, pod))
+        note = events.evicted(request, pod)
+        self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
         return Later(self._attempts.accepted(request, self._deps.clock.now()))
 
     async def _annotate(self, pod: Pod) -> bool:
@@ -118,7 +119,7 @@ class Evictor:
         self._count[Result.REFUSED].inc()
         at = self._attempts.refused(request, self._deps.clock.now())
         for note in events.refused(request, why):
-            self._deps.recorder.record(note)
+            self._deps.recorder.record(replace(note, message=self._dialect.phrase(note.message)))
         await self._write_down(request, why)
         return Later(at)
 

@@ -18,6 +18,7 @@ from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.model import Finish, Process, Target
+from vacate.eviction.registration import Registration
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,12 @@ class Dialect(Protocol):
 
     def request_name(self, pod_name: str, pod_uid: str) -> str:
         """What the request for a pod is called."""
+
+    def registration(self, pod: Obj, allowed: Sequence[str] = ()) -> Registration:
+        """Those whom the pod registers to prepare its eviction, the last of whom has the first turn."""
+
+    def phrase(self, text: str) -> str:
+        """A sentence about a record in the words of this API. A sentence in its words stays as it is."""
 
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it."""

@@ -298,9 +298,13 @@ def _is_in_the_way(request: EvictionRequest) -> bool:
 
 @contextlib.asynccontextmanager
 async def open_requester(
-    name: str, *, kubeconfig: str | Path | None = None, context: str | None = None
+    name: str,
+    *,
+    kubeconfig: str | Path | None = None,
+    context: str | None = None,
+    dialect: Dialect = EVICTION_REQUEST,
 ) -> AsyncIterator[Requester]:
     """A requester over a connection of its own, closed at the end of the block."""
     config = find_cluster(kubeconfig, context)
     async with connected(config, user_agent=f"vacate-sdk/{name}") as client:
-        yield Requester(client, name, namespace=config.namespace)
+        yield Requester(client, name, namespace=config.namespace, dialect=dialect)

@@ -14,6 +14,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import ObjectPatch, Removal, StatusPatch, Terms, Write
 from vacate.eviction.dialects.evacuation.translation import (
     evacuation_name,
+    evacuation_text,
     other_finalizers,
     record_of,
     status_patch,
@@ -22,6 +23,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
 from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Ending, Finish, Process, Target
+from vacate.eviction.registration import Registration, resolve_evacuators
 
 ENDINGS = (Ending.POD_DELETED, Ending.CANCELLED)
 """How an evacuation may end: a pod that has only terminated is still to be removed."""
@@ -45,6 +47,14 @@ class EvacuationDialect:
     def request_name(self, pod_name: str, pod_uid: str) -> str:
         """The UID of the pod and the beginning of its name."""
         return evacuation_name(pod_name, pod_uid)
+
+    def registration(self, pod: Obj, allowed: Sequence[str] = ()) -> Registration:
+        """Those of the pod's registration that counts for this API."""
+        return resolve_evacuators(pod, allowed)
+
+    def phrase(self, text: str) -> str:
+        """The sentence with instigators and evacuators."""
+        return evacuation_text(text)
 
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it: it is over when nothing is left to do for its removal."""

@@ -138,12 +138,7 @@ def evacuation_path(path: str) -> str:
     return _PATHS.get(path, path)
 
 
-_WORDS = {
-    **{f"status.{ours}": f"status.{theirs}" for ours, theirs in STATUS_FIELDS.items()},
-    **STATUS_FIELDS,
-    "spec.requesters": "metadata.finalizers",
-    "spec.interceptors": "spec.evacuators",
-    "heartbeatDeadlineSeconds": "progressDeadlineSeconds",
+_TERMS = {
     "interceptor": "evacuator",
     "interceptors": "evacuators",
     "requester": "instigator",
@@ -151,9 +146,19 @@ _WORDS = {
     "eviction request": "evacuation",
     "eviction requests": "evacuations",
     "request": "evacuation",
-    "EvictionRequest": "Evacuation",
     "heartbeat": "progress report",
     "heartbeats": "progress reports",
+    "heartbeat deadline": "progress deadline",
+}
+_WORDS = {
+    **{f"status.{ours}": f"status.{theirs}" for ours, theirs in STATUS_FIELDS.items()},
+    **STATUS_FIELDS,
+    "spec.requesters": "metadata.finalizers",
+    "spec.interceptors": "spec.evacuators",
+    "heartbeatDeadlineSeconds": "progressDeadlineSeconds",
+    "EvictionRequest": "Evacuation",
+    **_TERMS,
+    **{f"{ours[0].upper()}{ours[1:]}": f"{theirs[0].upper()}{theirs[1:]}" for ours, theirs in _TERMS.items()},
 }
 _QUOTED = re.compile('("[^"]*")')
 # Whole words only, and no parts of names such as interceptor.example.com.

@@ -13,6 +13,7 @@ from vacate.eviction.dialects.base import StatusPatch, Terms, Write
 from vacate.eviction.dialects.evictionrequest.patches import finish_patch
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.model import Finish, Process, Target
+from vacate.eviction.registration import Registration, resolve
 
 REASON = "vacate.dev/reason"
 """The annotation that holds, for readers, why a pod should be evicted."""
@@ -36,6 +37,14 @@ class EvictionRequestDialect:
     def request_name(self, pod_name: str, pod_uid: str) -> str:
         """The UID of the pod."""
         return pod_uid
+
+    def registration(self, pod: Obj, allowed: Sequence[str] = ()) -> Registration:
+        """Those of the pod's registration that counts for this API."""
+        return resolve(pod, allowed)
+
+    def phrase(self, text: str) -> str:
+        """The sentence as it is: the record has the words of this API."""
+        return text
 
     def process(self, request: EvictionRequest) -> Process:
         """The request as the engine sees it."""
