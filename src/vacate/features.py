@@ -14,6 +14,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "EvacuationAPI": False,
     # The NodeMaintenance API and its controller, which drains nodes by EvictionRequests.
     "NodeMaintenance": True,
+    # The FencingPolicy API and its controller, which switches unreachable nodes off; no policy, no fence.
+    "Fencing": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
     "PodTerminationReason": True,
     # Evictions by the manager write the reason as an annotation of the pod first, for API servers without the

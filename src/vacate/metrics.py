@@ -118,6 +118,18 @@ class Metrics:
             ["namespace", "reason"],
             registry=self.registry,
         )
+        self.fences = Counter(
+            "vacate_fencing_results",
+            "What fences came to, by the reason of their Events.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.fencing_failing = Gauge(
+            "vacate_fencing_failing_nodes",
+            "Nodes whose fence failed or is unclear, so that nothing of them is released.",
+            ["policy"],
+            registry=self.registry,
+        )
         self.clock_offset = Gauge(
             "vacate_clock_offset_seconds",
             "How far the API server's clock is ahead of this machine's.",

@@ -15,8 +15,9 @@ from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, FencingFailed
 from vacate.fenceagents.agent import AgentResult, FenceAgent, find_program
-from vacate.fenceagents.fence import BEGUN, FENCED, Fencing
+from vacate.fenceagents.fence import Fencing
 from vacate.fencing.limits import FencingLimits
+from vacate.fencing.marks import BEGUN, FENCED
 
 pytestmark = pytest.mark.process
 

@@ -65,6 +65,13 @@ ENDS = Told(
 )
 CERTIFICATE = 'vacate_webhook_certificate_not_after_seconds{instance="a"}'
 
+HELD = Told(
+    "A fence of FencingPolicy rack failed or is unclear, and the pods of the node are held. "
+    "`kubectl describe fencingpolicy rack` says why.",
+    {"policy": "rack"},
+)
+FENCE = 'vacate_fencing_failing_nodes{instance="a",policy="rack"}'
+
 STORIES = {
     "many leave": Story("VacateEvictionRateHigh", {ACCEPTED: "0+400x30"}, 20, RATE),
     "many leave together": Story(
@@ -95,6 +102,9 @@ STORIES = {
     "an interceptor failed": Story("VacatePodsUnprepared", {ENDED: "0x5 1x60"}, 20, UNPREPARED),
     "it failed long ago": Story("VacatePodsUnprepared", {ENDED: "0x5 1x120"}, 60),
     "some complete": Story("VacatePodsUnprepared", {ENDED.replace("failed", "completed"): "0+1x60"}, 20),
+
+    "a fence failed": Story("VacateFencingFailed", {FENCE: "0x5 1x30"}, 10, HELD),
+    "a fence that went well": Story("VacateFencingFailed", {FENCE: "0x5 1x3 0x30"}, 20),
 
     "a deep queue": Story("VacateQueueDeep", {DEPTH: "600x30"}, 15, DEEP),
     "a queue that gets shorter": Story("VacateQueueDeep", {DEPTH: "600x8 400x30"}, 15),

@@ -30,6 +30,7 @@ from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_
 from vacate.api.types import apps, core, policy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.meta import Projection
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.codec import codec_for
@@ -64,6 +65,7 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.EVICTIONREQUESTS: (EvictionRequest,),
     kinds.EVACUATIONS: (Evacuation,),
     kinds.NODEMAINTENANCES: (NodeMaintenance,),
+    kinds.FENCINGPOLICIES: (FencingPolicy,),
 }
 TIMES = (
     *BAD_TIMES,

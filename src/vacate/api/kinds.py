@@ -157,6 +157,10 @@ NODEMAINTENANCES = Kind(
     "vacate.dev", "v1alpha1", "NodeMaintenance", "nodemaintenances", "nodemaintenance", namespaced=False,
     short_names=("nm",), subresources=(_STATUS,), custom=True, gate="NodeMaintenance",
 )  # fmt: skip
+FENCINGPOLICIES = Kind(
+    "vacate.dev", "v1alpha1", "FencingPolicy", "fencingpolicies", "fencingpolicy", namespaced=False,
+    short_names=("fp",), subresources=(_STATUS,), custom=True, gate="Fencing",
+)  # fmt: skip
 PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
     short_names=("pc",),

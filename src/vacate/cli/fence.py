@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import datetime as dt
 import re
 import sys
@@ -22,10 +20,11 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
+from vacate.fenceagents.configured import SECRETS, options_of_secret
 from vacate.fenceagents.fence import Fencing
 from vacate.fencing.agentprotocol import PowerState, check_options, read_options
 from vacate.fencing.limits import FencingLimits
-from vacate.webhook.kinds import SECRETS
+from vacate.fencing.marks import approval_patch, request_patch
 
 _LONGEST_FILE = 65_536
 _SHARE = re.compile(r"[0-9]{1,4}|[0-9]{1,2}%|100%")
@@ -41,7 +40,6 @@ def _share(text: str) -> int | str:
 @click.argument("node", type=node_name, metavar="NODE")
 @click.option(
     "--agent",
-    required=True,
     metavar="PROGRAM",
     help="Fence agent of the ClusterLabs protocol, such as fence_redfish, or its full path.",
 )
@@ -82,10 +80,17 @@ def _share(text: str) -> int | str:
 @click.option(
     "--dry-run", is_flag=True, help="Check the limits and ask the agent for the status; change nothing."
 )
+@click.option(
+    "--approve", is_flag=True, help="Approve the fence that a FencingPolicy waits with, for this outage only."
+)
+@click.option(
+    "--request", metavar="REASON", help="Ask the node's FencingPolicy to fence it, whatever pods it has."
+)
 @cluster_options
 def fence(
-    node: str, agent: str, file: Path | None, secret: str | None, min_healthy: int | str, max_fenced: int,
-    agent_timeout: dt.timedelta, retry: bool, undo: bool, dry_run: bool, reach: Connection,
+    node: str, agent: str | None, file: Path | None, secret: str | None, min_healthy: int | str,
+    max_fenced: int, agent_timeout: dt.timedelta, retry: bool, undo: bool, dry_run: bool,
+    approve: bool, request: str | None, reach: Connection,
 ) -> None:  # fmt: skip
     """Switch an unreachable node off, and release its pods when it is off.
 
@@ -94,8 +99,15 @@ def fence(
     pod GC removes its pods. Whatever fails or is unclear releases nothing. A node that still reports is not
     fenced: drain it.
 
+    Where a FencingPolicy does that by itself, --approve and --request speak to it, and need no agent.
+
     Exit codes: 0 done, 1 refused, failed or unclear, 2 usage.
     """
+    if approve or request is not None:
+        _mark(node, agent, approve, request, reach)
+        return
+    if agent is None:
+        raise click.UsageError("Name the fence agent with --agent, such as fence_redfish.")
     if (file is None) == (secret is None):
         raise click.UsageError("Name the agent's options with --options or --secret, and not with both.")
     program = find_program(agent)
@@ -115,6 +127,26 @@ def fence(
                 terminal.echo(f"node/{node} is on again and takes pods")
             else:
                 await _fence(cluster, fencing, node, retry=retry)
+
+    if run_until_signalled(work):
+        interrupted()
+
+
+def _mark(node: str, agent: str | None, approve: bool, request: str | None, reach: Connection) -> None:
+    if agent is not None or (approve and request is not None):
+        raise click.UsageError(
+            "--approve and --request are for FencingPolicies: give one of them, and no --agent."
+        )
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            found = await cluster.client.get(NODES, node, into=Node)
+            patch, said = approval_patch(found) if approve else request_patch(found, request or "")
+            await cluster.client.patch(NODES, node, patch)
+            user = await cluster_user(cluster) or "a user of vacate fence"
+            reason = "FenceApproved" if approve else "FenceRequested"
+            await _note(cluster, node, reason, f"{user}: {said}", warning=True)
+            terminal.echo(f"node/{node}: {said}")
 
     if run_until_signalled(work):
         interrupted()
@@ -151,13 +183,7 @@ async def _from_secret(cluster: Cluster, secret: str) -> dict[str, str]:
     if not namespace or not name or "/" in name:
         raise ConfigError(f"--secret: {secret[:80]!r} is no Secret; write NAMESPACE/NAME")
     found = await cluster.client.get(SECRETS, name, namespace)
-    try:
-        options = {
-            key: base64.b64decode(str(value), validate=True).decode().rstrip("\n")
-            for key, value in (found.get("data") or {}).items()
-        }
-    except (binascii.Error, UnicodeDecodeError):
-        raise ConfigError(f"--secret: {secret} holds a value that is no text") from None
+    options = options_of_secret(found, secret)
     check_options(options, f"--secret: {secret}")
     return options
 

@@ -8,6 +8,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.declaration import Declaration, PrinterColumn
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
+from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 
 EVICTIONREQUEST = Declaration(
@@ -42,7 +43,7 @@ EVICTIONREQUEST = Declaration(
     name_schema={"type": "string", "description": "The UID of the pod.", "maxLength": 253},
 )
 
-DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, EVACUATION, NODEMAINTENANCE)
+DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, EVACUATION, NODEMAINTENANCE, FENCINGPOLICY)
 """Every kind of Vacate's own. A new one is a folder beside this file and an entry here."""
 
 STRATEGIES: dict[Kind, KindStrategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}

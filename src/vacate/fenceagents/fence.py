@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.api.kinds import LEASES, NODES
-from vacate.api.objects import Obj
-from vacate.api.times import format_time
 from vacate.api.types import Lease, Node
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -18,10 +16,9 @@ from vacate.errors import Conflict, FencingFailed, NotFound
 from vacate.fenceagents.agent import FenceAgent
 from vacate.fencing.agentprotocol import OFF, ON, PowerState
 from vacate.fencing.limits import FencingLimits, refusal
-from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.fencing.marks import BEGUN, FENCED, begun_patch, fenced_patch, unfenced_patch
+from vacate.kube.nodes import readiness
 
-BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
-TAINT_VALUE = "fenced"
 _LEASES = "kube-node-lease"
 _ATTEMPTS = 5
 _NOTHING = "Nothing was released"
@@ -98,14 +95,12 @@ class Fencing:
 
     async def begin(self, node: Node) -> None:
         """Written upon the version that was decided about: of two who fence one loses."""
-        meta = node.metadata
-        mark = f"{self.user[:200]} at {format_time(self.clock.now())}"
-        guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        name = node.metadata.name
         try:
-            await self.client.patch(NODES, meta.name, {"metadata": {**guard, "annotations": {BEGUN: mark}}})
+            await self.client.patch(NODES, name, begun_patch(node, self.user, self.clock.now()))
         except Conflict:
             raise FencingFailed(
-                f"node {meta.name} changed in this moment: it may report again, or another fence has begun. "
+                f"node {name} changed in this moment: it may report again, or another fence has begun. "
                 f"{_NOTHING}"
             ) from None
 
@@ -121,20 +116,9 @@ class Fencing:
                 raise FencingFailed(f"node {name} was replaced by another of its name meanwhile. {_NOTHING}")
             if fenced and readiness(node) == "True":
                 raise FencingFailed(f"node {name} reports again although its machine is off. {_NOTHING}")
-            taints: list[Obj] = [
-                one for one in whole.get("spec", {}).get("taints") or [] if one.get("key") != OUT_OF_SERVICE
-            ]
-            now = format_time(self.clock.now())
-            if fenced:
-                taints.append(
-                    {"key": OUT_OF_SERVICE, "value": TAINT_VALUE, "effect": "NoExecute", "timeAdded": now}
-                )
-            mark = f"{self.user[:200]} at {now}" if fenced else None
-            version = whole["metadata"]["resourceVersion"]
-            annotations = {BEGUN: None, FENCED: mark}
-            meta = {"uid": uid, "resourceVersion": version, "annotations": annotations}
+            patch = fenced_patch(whole, self.user, self.clock.now()) if fenced else unfenced_patch(whole)
             try:
-                await self.client.patch(NODES, name, {"metadata": meta, "spec": {"taints": taints or None}})
+                await self.client.patch(NODES, name, patch)
             except Conflict:
                 continue
             return

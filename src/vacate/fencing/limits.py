@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vacate.api.types import Node, condition
+from vacate.fencing.marks import BEGUN
 from vacate.kube.intorpercent import scaled_value
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 
@@ -23,8 +24,19 @@ def is_out_of_service(node: Node) -> bool:
     return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 
-def refusal(nodes: Sequence[Node], name: str, limits: FencingLimits) -> str:
-    """Why the node may not be fenced now, as a whole sentence; empty where it may."""
+def refusal(
+    nodes: Sequence[Node],
+    name: str,
+    limits: FencingLimits,
+    *,
+    heard: Collection[str] | None = None,
+    under_way: Collection[str] = (),
+) -> str:
+    """Why the node may not be fenced now, as a whole sentence; empty where it may.
+
+    `heard` are the nodes that were just seen to report: with it, being marked ready is not enough, as the
+    marks stay when those who write them are cut off. `under_way` are nodes that policies are fencing.
+    """
     node = next((one for one in nodes if one.metadata.name == name), None)
     if node is None:
         return f"there is no node {name}"
@@ -33,10 +45,16 @@ def refusal(nodes: Sequence[Node], name: str, limits: FencingLimits) -> str:
     if said := _reports(node):
         return said
     others = [one for one in nodes if one.metadata.name != name]
-    healthy = sum(readiness(one) == "True" for one in others)
+    return _too_few_healthy(others, limits, heard) or _too_many_fenced(others, limits, heard, under_way)
+
+
+def _too_few_healthy(others: Sequence[Node], limits: FencingLimits, heard: Collection[str] | None) -> str:
+    ready = [one for one in others if readiness(one) == "True"]
+    healthy = sum(heard is None or one.metadata.name in heard for one in ready)
     if not healthy:
+        seen = "no other node is ready" if not ready else "no other node is seen to report"
         return (
-            "no other node is ready: the control plane is more likely to be cut off than all nodes to be "
+            f"{seen}: the control plane is more likely to be cut off than all nodes to be "
             "down. Nothing is fenced until a node is ready"
         )
     wanted = scaled_value(limits.min_healthy, len(others), round_up=True)
@@ -45,7 +63,19 @@ def refusal(nodes: Sequence[Node], name: str, limits: FencingLimits) -> str:
             f"only {healthy} of the {len(others)} other nodes are ready, and {wanted} must be "
             f"(minimum {limits.min_healthy}): find out first what ails so many"
         )
+    return ""
+
+
+def _too_many_fenced(
+    others: Sequence[Node], limits: FencingLimits, heard: Collection[str] | None, under_way: Collection[str]
+) -> str:
     fenced = sum(map(is_out_of_service, others))
+    if heard is not None:
+        # A policy also counts what is being fenced, by anybody.
+        fenced = sum(
+            is_out_of_service(one) or BEGUN in one.metadata.annotations or one.metadata.name in under_way
+            for one in others
+        )
     if fenced >= limits.max_fenced:
         return (
             f"{fenced} nodes are out of service already, and at most {limits.max_fenced} may be: bring one "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
@@ -20,6 +20,7 @@ from vacate.interceptors.deployment.interceptor import build as deployment_inter
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
 from vacate.interceptors.surge.controller import build as surge
 from vacate.wiring.components import ControllerDescriptor
+from vacate.wiring.fencing import build as fencing
 
 EVENTS = rule("create patch", CORE, "events")
 """What every controller may do: say what happened."""
@@ -90,6 +91,21 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
+            rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
+    ControllerDescriptor(
+        "fencing-controller",
+        fencing,
+        gate="Fencing",
+        kinds=(FENCINGPOLICIES,),
+        rules=(
+            rule(READ, FENCINGPOLICIES.group, FENCINGPOLICIES.plural),
+            rule("patch", FENCINGPOLICIES.group, f"{FENCINGPOLICIES.plural}/status"),
+            rule(f"{READ} patch", CORE, "nodes"),
+            # Which nodes report. Secrets of agents are read where the administrator has allowed it.
+            rule("list", "coordination.k8s.io", "leases"),
+            rule("list watch", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
         ),
     ),

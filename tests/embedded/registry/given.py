@@ -102,6 +102,10 @@ VALID: dict[Kind, Obj] = {
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
     kinds.NODEMAINTENANCES: {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}},
+    kinds.FENCINGPOLICIES: {
+        "metadata": {"name": "rack"},
+        "spec": {"agent": {"command": {"program": "fence_redfish", "options": {"ip": "10.0.0.7"}}}},
+    },
     kinds.EVACUATIONS: {
         "metadata": {"name": f"{POD_UID}-web", "namespace": "shop"},
         "spec": {"podRef": {"name": "web", "uid": POD_UID}, "progressDeadlineSeconds": 1800},

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from vacate.admission.nameformats import label_key
 from vacate.api.objects import Obj
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
 from vacate.crds.declaration import CelRule
+from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
 _SELECTORS = ("spec.nodeSelector", "spec.pods.selector")
-_KEY = (
-    "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    "([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$"
-)
 
 
 def _name_is_short(obj: Obj) -> bool:
@@ -29,21 +23,8 @@ def _some_node_is_named(spec: Obj) -> bool:
     return spec.get("nodes") != []
 
 
-def _selects_something(selector: Obj) -> bool:
-    return bool(selector.get("matchLabels")) or bool(selector.get("matchExpressions"))
-
-
 def _deletes_after_a_deadline(spec: Obj) -> bool:
     return spec.get("onDeadline") != DELETE or "deadlineSeconds" in spec
-
-
-def _keys_are_labels(labels: dict[str, Any]) -> bool:
-    return not any(label_key(key) for key in labels)
-
-
-def _values_fit_operator(requirement: Obj) -> bool:
-    has_values = bool(requirement.get("values"))
-    return has_values == (requirement.get("operator") in ("In", "NotIn"))
 
 
 RULES = (
@@ -77,31 +58,6 @@ RULES = (
         field="deadlineSeconds",
         reason="FieldValueRequired",
     ),
-    CelRule(
-        "spec.nodeSelector",
-        "(has(self.matchLabels) && size(self.matchLabels) > 0)"
-        " || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
-        "an empty selector would drain every node: name at least one label",
-        _selects_something,
-    ),
-    *(
-        rule
-        for selector in _SELECTORS
-        for rule in (
-            CelRule(
-                f"{selector}.matchLabels",
-                f"self.all(key, key.matches('{_KEY}'))",
-                "a label key is a name of at most 63 characters with an optional DNS prefix, as app or "
-                "example.com/app",
-                _keys_are_labels,
-            ),
-            CelRule(
-                f"{selector}.matchExpressions[]",
-                "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])",
-                "In and NotIn need values, Exists and DoesNotExist take none",
-                _values_fit_operator,
-                field="values",
-            ),
-        )
-    ),
+    not_empty_rule("spec.nodeSelector", "an empty selector would drain every node: name at least one label"),
+    *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
 )

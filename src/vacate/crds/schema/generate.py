@@ -11,11 +11,12 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.meta import ObjectMeta
 from vacate.api.types.nodemaintenance import NodeMaintenance
 
@@ -23,6 +24,7 @@ STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {
     EVICTIONREQUESTS: EvictionRequest,
     EVACUATIONS: Evacuation,
     NODEMAINTENANCES: NodeMaintenance,
+    FENCINGPOLICIES: FencingPolicy,
 }
 """The struct of each kind that is served as a custom resource."""
 

@@ -81,6 +81,14 @@ def _process_alerts() -> list[Obj]:
             "Events name them: `kubectl get events -A --field-selector type=Warning`.",
         ),
         _alert(
+            "VacateFencingFailed",
+            "max by (policy) (vacate_fencing_failing_nodes) > 0",
+            "0m",
+            "critical",
+            "A fence of FencingPolicy {{ $labels.policy }} failed or is unclear, and the pods of the node "
+            "are held. `kubectl describe fencingpolicy {{ $labels.policy }}` says why.",
+        ),
+        _alert(
             "VacateQueueDeep",
             f"max(workqueue_depth{{{_QUEUE}}}) > 500",
             "10m",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
@@ -28,6 +28,7 @@ _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status
 _GROUP = EVICTIONREQUESTS.group
 _EVACUATIONS, _EVACUATION_STATUS = EVACUATIONS.plural, f"{EVACUATIONS.plural}/status"
 _MAINTENANCES = NODEMAINTENANCES.plural
+_POLICIES = FENCINGPOLICIES.plural
 _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
 
@@ -63,6 +64,7 @@ def _viewing() -> list[Obj]:
         _rule(_GROUP, [_REQUESTS, _STATUS], _READ),
         _rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
         _rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
+        _rule(FENCINGPOLICIES.group, [_POLICIES, f"{_POLICIES}/status"], _READ),
     ]
 
 

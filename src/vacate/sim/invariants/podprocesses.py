@@ -50,7 +50,7 @@ class PodProcesses:
         for uid, one in list(self._alive.items()):
             if uid in present:
                 continue
-            if not self._machine(one).isolated:
+            if self._machine(one).active:
                 # The node sees that the pod is gone and ends its processes at once.
                 del self._alive[uid]
             elif uid not in self._told:

@@ -45,6 +45,9 @@ COLUMNS = {
         "Name:name Phase Nodes=integer Drained=integer Percent=integer Blockers=integer Expected_Finish "
         "Reason* Age=date"
     ),
+    kinds.FENCINGPOLICIES: (
+        "Name:name Unreachable=integer Fenced=integer Failing Approval Message* Age=date"
+    ),
     kinds.EVACUATIONS: "Name:name Pod Stage Evacuator Expected_Finish Failed_Evictions=integer Age=date",
     kinds.EVICTIONREQUESTS: "Name:name Pod Stage Interceptor Expected_Finish Failed_Evictions=integer Age",
 }

@@ -7,6 +7,7 @@ from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest import columns as evictionrequests
+from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 from vacate.embedded.apiserver.printers import cluster, events, nodes, pods, policy, rbac, workloads
 from vacate.embedded.apiserver.printers.declared import printer_of_declaration
@@ -39,6 +40,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
     kinds.EVICTIONREQUESTS.resource: evictionrequests.EVICTIONREQUESTS,
     kinds.EVACUATIONS.resource: printer_of_declaration(EVACUATION),
+    kinds.FENCINGPOLICIES.resource: printer_of_declaration(FENCINGPOLICY),
     kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
 }
 

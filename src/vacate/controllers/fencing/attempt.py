@@ -1,0 +1,223 @@
+"""Carries one fence on by one step. Each step can be repeated; whatever is unclear releases nothing.
+
+    Fencing ──off, and read back──> Confirming ──all others report, still off──> Fenced (taint, pods released)
+       └───────────── failed, late, contradicted ─────────────┴──> Failed, and tried again from the beginning
+
+Why the others must report before anything is released: an agent that answers for the wrong node has switched
+off another machine, and that one falls silent.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.api.times import after
+from vacate.api.types import Node, condition
+from vacate.api.types.fencingpolicy import CONFIRMING, FENCED, FENCING, FencingPolicy, NodeFencing
+from vacate.controllers.fencing.events import FENCING_ABANDONED, NODE_FENCED
+from vacate.controllers.fencing.reports import Look, Reports, read_reports
+from vacate.controllers.fencing.steps import Step, failed, seconds_held, wait
+from vacate.controllers.fencing.view import fencing_now
+from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.fencing.agentprotocol import PowerState
+from vacate.fencing.agents import Agents, MachineAgent
+from vacate.fencing.decision import limits_of
+from vacate.fencing.limits import is_out_of_service, refusal
+from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch
+from vacate.kube.nodes import readiness
+from vacate.runtime.dependencies import Deps
+
+LOOK_EVERY = 5.0
+CONFIRM_WITHIN = 90.0
+"""Seconds in which all other nodes must have reported once; they do so every ten."""
+
+FRESH = dt.timedelta(seconds=60)
+"""How old the knowledge may be upon which the agent is called."""
+
+SKEW = dt.timedelta(seconds=10)
+"""By how much the clock that dates conditions of nodes may be behind."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Fences that this process carries out. What it remembers is only what it has seen itself."""
+
+    deps: Deps
+    agents: Agents
+    identity: str
+    heard: dict[str, tuple[dt.datetime, frozenset[str]]] = field(default_factory=dict)  # by policy
+    _looks: dict[tuple[str, str], Look] = field(default_factory=dict)  # by policy and node
+
+    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+        """One step of a row that is Fencing or Confirming."""
+        if row.holder != self.identity:
+            return self._leave_or_take(policy, row, now)
+        node = await self._node(row)
+        if node is None:
+            return Step(gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} was deleted.")
+        reports = await read_reports(self.deps.client)
+        if row.phase == FENCING:
+            return await self._fence(policy, row, node, reports, now)
+        return await self._confirm(policy, row, node, reports, now)
+
+    def _leave_or_take(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+        if row.hold_time is not None and row.hold_time > now:
+            return Step(later=row.hold_time)
+        if row.phase == FENCING:
+            why = f"node {row.name}: the controller that fenced it ended, and what the agent did is not known"
+            return failed(row, why, "unknown", now, pause=0.0)
+        held = after(now.replace(microsecond=0), seconds_held(policy))
+        return Step(replace(row, holder=self.identity, hold_time=held))
+
+    # Fencing
+
+    async def _fence(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
+    ) -> Step:
+        mine = node.metadata.annotations.get(BEGUN, "").startswith(_user(policy))
+        if _has_reported(row, node, reports):
+            message = f"Node {row.name} reports again; it is not fenced."
+            return Step(gone=True, reason=FENCING_ABANDONED, message=message)
+        if why := await self._refused(policy, row, now):
+            if mine:
+                return failed(row, f"node {row.name}: {why}", "unknown", now)
+            return Step(gone=True)  # nothing was done yet; it is decided anew
+        if not mine:
+            # Another's mark cannot be there: it would have been a reason to refuse, or the write conflicts.
+            await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now))
+        try:
+            agent = await self.agents.for_node(policy.spec.agent, node)
+        except (FencingFailed, ConfigError) as error:
+            return failed(row, f"node {row.name} cannot be fenced: {error}", row.power, now)
+        return await self._switch_off(policy, row, agent)
+
+    async def _switch_off(self, policy: FencingPolicy, row: NodeFencing, agent: MachineAgent) -> Step:
+        off = await agent.off()
+        # The agent's own word is not enough: read the state back, in a call of its own.
+        status = await agent.status()
+        now = self.deps.clock.now()
+        if not off.ok or status.state is not PowerState.OFF:
+            said = "succeeded" if off.ok else f"failed ({off.said})"
+            why = (
+                f"node {row.name} is not known to be off: the agent's action off {said}, and its status "
+                f"afterwards is {status.state} ({status.said})"
+            )
+            return failed(row, why, str(status.state), now)
+        held = after(now.replace(microsecond=0), seconds_held(policy) + CONFIRM_WITHIN)
+        message = f"node {row.name} is off, says the agent; all other nodes must report before it is believed"
+        return Step(replace(row, phase=CONFIRMING, power="off", hold_time=held, message=message))
+
+    async def _refused(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> str:
+        """Decide once more, upon what the server says now: others may have begun in the same moment."""
+        at, heard = self.heard.get(policy.metadata.name, (None, frozenset[str]()))
+        if at is None or now - at > FRESH:
+            return "it is not known any more which nodes report"
+        nodes = (await self.deps.client.list(NODES, into=Node)).items
+        policies = (await self.deps.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
+        begun = next((one.metadata.annotations.get(BEGUN, "") for one in nodes if _is(one, row)), "")
+        if begun and not begun.startswith(_user(policy)):
+            return f"a fence was begun by {begun}"
+        return refusal(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
+
+    # Confirming
+
+    async def _confirm(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
+    ) -> Step:
+        if is_out_of_service(node):
+            return self._fenced(row)  # written, and the answer was lost
+        if _has_reported(row, node, reports):
+            why = (
+                f"node {row.name} has reported while it was fenced: the agent may have switched off another "
+                "machine, or the network has healed"
+            )
+            return self._failed(policy, row, why, now)
+        look = self._looks.setdefault((policy.metadata.uid, row.name), Look(now, reports))
+        nodes = (await self.deps.client.list(NODES, into=Node)).items
+        silent = silent_nodes(row, nodes, look.heard_by(reports))
+        if not silent:
+            return await self._release(policy, row, node, now)
+        if now - look.at < dt.timedelta(seconds=CONFIRM_WITHIN):
+            return wait(now, LOOK_EVERY)
+        why = (
+            f"node {row.name}: the agent says that it is off, but {_listed(silent)} fell silent at the same "
+            "time: the agent may have switched off the wrong machine. Find out which machine is off; "
+            f"vacate fence {row.name} --retry releases the pods when you know"
+        )
+        return self._failed(policy, row, why, now)
+
+    async def _release(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+        """The last look at the machine comes after the node was read, and the write is upon that version."""
+        whole = await self.deps.client.get(NODES, row.name)
+        if whole["metadata"]["resourceVersion"] != node.metadata.resource_version:
+            return wait(now, 1.0)
+        try:
+            agent = await self.agents.for_node(policy.spec.agent, node)
+        except (FencingFailed, ConfigError) as error:
+            return self._failed(policy, row, f"node {row.name} cannot be confirmed to be off: {error}", now)
+        status = await agent.status()
+        if status.state is not PowerState.OFF:
+            why = f"node {row.name} was off and is {status.state} now ({status.said})"
+            return self._failed(policy, row, why, now, power=str(status.state))
+        await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
+        self._looks.pop((policy.metadata.uid, row.name), None)
+        return self._fenced(row)
+
+    def _fenced(self, row: NodeFencing) -> Step:
+        message = f"node {row.name} is off and out of service: its pods are released"
+        done = replace(
+            row, phase=FENCED, power="off", holder="", hold_time=None, retry_time=None, message=message
+        )
+        return Step(done, reason=NODE_FENCED, message=message)
+
+    def _failed(
+        self, policy: FencingPolicy, row: NodeFencing, why: str, now: dt.datetime, *, power: str = "off"
+    ) -> Step:
+        self._looks.pop((policy.metadata.uid, row.name), None)
+        return failed(row, why, power, now)
+
+    # What the server says now
+
+    async def _node(self, row: NodeFencing) -> Node | None:
+        try:
+            node = await self.deps.client.get(NODES, row.name, into=Node)
+        except NotFound:
+            return None
+        return node if _is(node, row) else None
+
+
+def silent_nodes(row: NodeFencing, nodes: Sequence[Node], heard: frozenset[str]) -> list[str]:
+    """Other nodes that may be the machine that was switched off: not heard since, or lost since the start."""
+    start = row.start_time or row.since
+    found = []
+    for node in nodes:
+        name, ready = node.metadata.name, condition(node.status.conditions, "Ready")
+        if name == row.name or ready is None or name in heard:
+            continue
+        lost = ready.last_transition_time
+        recently = start is None or lost is None or lost >= start - SKEW
+        if ready.status == "True" or (ready.status == "Unknown" and recently):
+            found.append(name)
+    return found
+
+
+def _has_reported(row: NodeFencing, node: Node, reports: Reports) -> bool:
+    return readiness(node) != "Unknown" or reports.get(row.name, "") != row.last_report
+
+
+def _is(node: Node, row: NodeFencing) -> bool:
+    return node.metadata.name == row.name and node.metadata.uid == row.uid
+
+
+def _user(policy: FencingPolicy) -> str:
+    return f"FencingPolicy {policy.metadata.name}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

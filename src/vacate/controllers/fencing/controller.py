@@ -1,0 +1,212 @@
+"""The fencing controller: looks at a policy and its nodes, decides, and carries on what is under way.
+
+What was decided is written into the policy's status before it is done, upon the version that was decided
+about. Of two controllers one loses that write. A controller that starts in the middle finds the record: it
+waits until the other's time is over, and begins that fence anew.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from msgspec.structs import replace
+
+from vacate.api.kinds import FENCINGPOLICIES
+from vacate.api.times import after
+from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCING, FencingPolicy, NodeFencing
+from vacate.controllers.fencing import events
+from vacate.controllers.fencing.attempt import Attempts
+from vacate.controllers.fencing.recovery import Recovery
+from vacate.controllers.fencing.reports import Look, Reports, read_reports
+from vacate.controllers.fencing.steps import Step, seconds_held
+from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
+from vacate.errors import Conflict, NotFound
+from vacate.fencing.agents import Agents
+from vacate.fencing.decision import Decision, Surroundings, decide
+from vacate.fencing.report import LOUD, status_of, status_patch
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUEUE = "fencingpolicies"
+LOOK_FOR = dt.timedelta(seconds=15)
+"""How long it is watched which nodes report, before one of them is fenced; they do so every ten seconds."""
+
+LOOK_AGAIN = dt.timedelta(seconds=30)
+LOOK_IS_OLD = dt.timedelta(seconds=60)
+WORKERS = 4
+
+
+def build(deps: Deps, agents: Agents) -> Controller:
+    """The controller, woken by policies, by nodes, and by the pods of nodes that do not report."""
+    view = View(deps)
+    return Controller(
+        QUEUE,
+        FencingPolicies(deps, view, agents),
+        (
+            Source(view.policies),
+            Source(view.nodes, keys=view.of_node, when=node_matters),
+            Source(view.pods, keys=view.of_pod, when=pod_matters),
+        ),
+        deps,
+        workers=WORKERS,
+        backoff=Backoff(longest=30.0),
+    )
+
+
+class FencingPolicies:
+    """Reconciles a policy with its nodes."""
+
+    def __init__(self, deps: Deps, view: View, agents: Agents) -> None:
+        self._deps = deps
+        self._view = view
+        self._identity = str(deps.entropy.uid())
+        self._attempts = Attempts(deps, agents, self._identity)
+        self._recovery = Recovery(deps, agents, self._identity, view.pods_on)
+        self._looks: dict[str, Look] = {}  # by policy: the first of two looks at who reports
+        self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
+        self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One step: of what is under way, or a decision."""
+        policy = self._view.policy(key.name)
+        if policy is None or policy.metadata.deletion_timestamp is not None:
+            self._forget(key.name)
+            return Done()
+        until: dt.datetime | None = None
+        for row in policy.status.nodes:
+            if not row.under_way:
+                continue
+            step = await self._advance(policy, row)
+            if step.changes:
+                await self._record(policy, row, step)
+                return Done()  # the change wakes us
+            until = _earlier(until, step.later)
+        return await self._decide(policy, until)
+
+    async def _advance(self, policy: FencingPolicy, row: NodeFencing) -> Step:
+        await self._check_current(policy, row)
+        now = self._deps.clock.now()
+        if row.phase in (FENCING, CONFIRMING):
+            return await self._attempts.advance(policy, row, now)
+        return await self._recovery.advance(policy, row, now)
+
+    async def _check_current(self, policy: FencingPolicy, row: NodeFencing) -> None:
+        """The cache may lag behind what this process, or another, has done since."""
+        live = await self._deps.client.get(FENCINGPOLICIES, policy.metadata.name, into=FencingPolicy)
+        if live.metadata.uid != policy.metadata.uid or row not in live.status.nodes:
+            raise Conflict(f"FencingPolicy {policy.metadata.name} has changed since it was read")
+
+    async def _record(self, policy: FencingPolicy, row: NodeFencing, step: Step) -> None:
+        rows = [step.row if one is row else one for one in policy.status.nodes]
+        kept = [one for one in rows if one is not None]
+        if await self._write(policy, kept) and step.reason:
+            for note in events.notes(policy, row, step.reason, step.message):
+                self._deps.recorder.record(note)
+            self._deps.metrics.fences.labels(step.reason).inc()
+
+    # Deciding
+
+    async def _decide(self, policy: FencingPolicy, until: dt.datetime | None) -> Outcome:
+        now, name = self._deps.clock.now(), policy.metadata.name
+        made = decide(policy, self._around(None), now)
+        if made.look:
+            heard = await self._heard(name, now)
+            if heard is not None:
+                made = decide(policy, self._around(heard), now)
+                # Whoever was held then looks again, but not without a pause.
+                self._rest[name] = now + LOOK_AGAIN
+            until = _earlier(until, max(now + LOOK_FOR, self._rest.get(name, now)))
+        else:
+            self._looks.pop(name, None)
+        if made.start is not None:
+            await self._start(policy, made, made.start, now)
+            return Done()
+        await self._write(policy, [*_kept(policy, made), *made.rows])
+        until = _earlier(until, made.until)
+        return Done() if until is None else Later(until)
+
+    def _around(self, heard: frozenset[str] | None) -> Surroundings:
+        view = self._view
+        return Surroundings(
+            view.nodes.reader.list(),
+            view.pods_on,
+            view.budget_spent,
+            fencing_now(view.policies.reader.list()),
+            heard,
+        )
+
+    async def _heard(self, policy: str, now: dt.datetime) -> frozenset[str] | None:
+        """The nodes that reported between two looks; None after the first."""
+        first = self._looks.get(policy)
+        if (first is not None and now - first.at < LOOK_FOR) or now < self._rest.get(policy, now):
+            return None
+        reports = await read_reports(self._deps.client)
+        if first is None or now - first.at > LOOK_IS_OLD:
+            self._looks[policy] = Look(now, reports)
+            return None
+        del self._looks[policy]
+        heard = first.heard_by(reports)
+        self._attempts.heard[policy] = (now, heard)
+        self._reports[policy] = reports
+        return heard
+
+    async def _start(self, policy: FencingPolicy, made: Decision, row: NodeFencing, now: dt.datetime) -> None:
+        """Write down what was decided. Nothing is done before that has been accepted."""
+        before = next((one for one in policy.status.nodes if one.name == row.name), None)
+        first = before.start_time if before is not None and before.phase == FAILED else None
+        moment = now.replace(microsecond=0)
+        reports = self._reports.get(policy.metadata.name, {})
+        begun = replace(
+            row,
+            phase=FENCING,
+            # Of the first attempt: what fell silent since then may be what was switched off instead.
+            start_time=first or moment,
+            last_report=reports.get(row.name, ""),
+            power=before.power if before is not None else "",
+            holder=self._identity,
+            hold_time=after(moment, seconds_held(policy)),
+            message=f"node {row.name} is being fenced",
+        )
+        kept = [one for one in _kept(policy, made) if one.name != row.name]
+        if await self._write(policy, [*kept, *made.rows, begun]):
+            for note in events.notes(policy, begun, events.FENCING_STARTED, _why(begun)):
+                self._deps.recorder.record(note)
+
+    async def _write(self, policy: FencingPolicy, rows: list[NodeFencing]) -> bool:
+        status = status_of(policy, rows, self._deps.clock.now())
+        self._deps.metrics.fencing_failing.labels(policy.metadata.name).set(
+            sum(row.phase in LOUD for row in rows)
+        )
+        patch = status_patch(policy, status)
+        if patch is None:
+            return False
+        try:
+            await self._deps.client.patch(FENCINGPOLICIES, policy.metadata.name, patch, subresource="status")
+        except NotFound:
+            return False  # it was removed meanwhile, and its informer will say so
+        return True
+
+    def _forget(self, name: str) -> None:
+        self._looks.pop(name, None)
+        self._reports.pop(name, None)
+        self._rest.pop(name, None)
+        self._attempts.heard.pop(name, None)
+        self._deps.metrics.fencing_failing.remove(name)
+
+
+def _kept(policy: FencingPolicy, made: Decision) -> list[NodeFencing]:
+    """The rows of nodes of which something is under way. What failed stays failed until it is begun anew."""
+    mine = {row.name for row in policy.status.nodes if row.under_way}
+    made.rows = [row for row in made.rows if row.name not in mine]
+    return [row for row in policy.status.nodes if row.under_way]
+
+
+def _why(row: NodeFencing) -> str:
+    waiting = f"; {row.pods_waiting} pods wait for it" if row.pods_waiting else ""
+    return f"Node {row.name} is unreachable and is switched off{waiting}."
+
+
+def _earlier(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:
+    return min((at for at in (one, other) if at is not None), default=None)

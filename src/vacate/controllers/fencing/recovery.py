@@ -1,0 +1,131 @@
+"""Brings a fenced node back: on again, reporting again, and only then without the taint."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from vacate.api.kinds import NODES
+from vacate.api.times import after
+from vacate.api.types import Node, Pod
+from vacate.api.types.fencingpolicy import (
+    AUTOMATIC,
+    CONTRADICTED,
+    FAILED,
+    FENCED,
+    SWITCHING_ON,
+    FencingPolicy,
+    NodeFencing,
+)
+from vacate.controllers.fencing.events import CONTRADICTION, FENCING_ABANDONED, NODE_UNFENCED
+from vacate.controllers.fencing.steps import FIRST_RETRY, Step, seconds_held, wait
+from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.fencing.agentprotocol import PowerState
+from vacate.fencing.agents import Agents, Answer
+from vacate.fencing.limits import is_out_of_service
+from vacate.fencing.marks import BEGUN, unfenced_patch
+from vacate.fencing.marks import FENCED as FENCED_MARK
+from vacate.kube.nodes import readiness
+from vacate.runtime.dependencies import Deps
+
+ASK_AGAIN = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What follows when a node is fenced, or reports again."""
+
+    deps: Deps
+    agents: Agents
+    identity: str
+    pods_on: Callable[[str], Sequence[Pod]]
+
+    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+        """One step of a row that is Failed, Fenced, SwitchingOn or Contradicted."""
+        try:
+            node = await self.deps.client.get(NODES, row.name, into=Node)
+        except NotFound:
+            node = None
+        if node is None or node.metadata.uid != row.uid:
+            return Step(gone=True)
+        if row.phase == FAILED:
+            return await self._after_failure(policy, row, node)
+        if FENCED_MARK not in node.metadata.annotations:
+            # By a person, or by us, and the write that followed was lost.
+            message = f"Node {row.name} is not fenced any more; the taint is removed."
+            return Step(gone=True, reason=NODE_UNFENCED, message=message)
+        if row.phase == CONTRADICTED:
+            return Step()
+        if readiness(node) == "True":
+            return await self._back(policy, row, node, now)
+        if row.phase == SWITCHING_ON:
+            return await self._switch_on(policy, row, node, now)
+        return self._keep(policy, row, now)
+
+    async def _after_failure(self, policy: FencingPolicy, row: NodeFencing, node: Node) -> Step:
+        if is_out_of_service(node) and FENCED_MARK in node.metadata.annotations:
+            # Fenced by a person, who knew more.
+            message = f"node {row.name} was fenced by {node.metadata.annotations[FENCED_MARK]}"
+            return Step(replace(row, phase=FENCED, retry_time=None, message=message[:1024]))
+        if readiness(node) == "Unknown":
+            return Step()  # tried again when its time has come, by the decision
+        if node.metadata.annotations.get(BEGUN, "").startswith(f"FencingPolicy {policy.metadata.name}"):
+            await self._clear(row.name)
+        return Step(
+            gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} reports again; it is not fenced."
+        )
+
+    def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+        if policy.spec.power_on != AUTOMATIC or row.power == "on":
+            return Step()
+        if row.retry_time is not None and row.retry_time > now:
+            return Step(later=row.retry_time)
+        if any(pod.terminating for pod in self.pods_on(row.name)):
+            return wait(now, ASK_AGAIN)
+        held = after(now.replace(microsecond=0), seconds_held(policy))
+        message = f"node {row.name}: its pods are released, and it is switched on"
+        return Step(replace(row, phase=SWITCHING_ON, holder=self.identity, hold_time=held, message=message))
+
+    async def _switch_on(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+        if row.holder != self.identity and row.hold_time is not None and row.hold_time > now:
+            return Step(later=row.hold_time)
+        on = await self._ask(policy, node, switch_on=True)
+        status = await self._ask(policy, node)
+        free = replace(row, phase=FENCED, holder="", hold_time=None, power=str(status.state))
+        if status.state is PowerState.ON:
+            return Step(replace(free, message=f"node {row.name} is on, and has not reported yet"))
+        again = after(self.deps.clock.now().replace(microsecond=0), FIRST_RETRY)
+        message = f"node {row.name} was not switched on: {on.said}; its status is {status.state}"
+        return Step(replace(free, retry_time=again, message=message[:1024]))
+
+    async def _back(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+        """The node reports. If its machine is said to be off all the same, the agent was never right."""
+        status = await self._ask(policy, node)
+        if status.state is PowerState.OFF:
+            message = (
+                f"node {row.name} reports although the agent says that its machine is off: the agent speaks "
+                "of another machine, and the node's pods may have run twice. This policy fences nothing "
+                f"until a person has looked: correct the agent, then vacate fence {row.name} --undo"
+            )
+            changed = replace(row, phase=CONTRADICTED, holder="", hold_time=None, message=message)
+            return Step(changed, reason=CONTRADICTION, message=message)
+        if status.state is PowerState.UNKNOWN:
+            return wait(now, ASK_AGAIN)
+        await self._clear(row.name)
+        message = f"Node {row.name} is on and reports; the taint is removed and it takes pods again."
+        return Step(gone=True, reason=NODE_UNFENCED, message=message)
+
+    async def _ask(self, policy: FencingPolicy, node: Node, *, switch_on: bool = False) -> Answer:
+        try:
+            agent = await self.agents.for_node(policy.spec.agent, node)
+        except (FencingFailed, ConfigError) as error:
+            return Answer(False, PowerState.UNKNOWN, str(error))
+        return await (agent.on() if switch_on else agent.status())
+
+    async def _clear(self, name: str) -> None:
+        """Take the taint and the marks away; a Conflict is raised, and all is looked at again."""
+        whole = await self.deps.client.get(NODES, name)
+        await self.deps.client.patch(NODES, name, unfenced_patch(whole))

@@ -1,0 +1,46 @@
+"""Which nodes report: the renewals of their Leases, read from the server and never from a cache.
+
+A cache that hangs shows nodes that were ready once. A renewal that changes between two reads is a sign of
+life, whatever clock the node has.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vacate.api.kinds import LEASES
+from vacate.api.objects import dig
+from vacate.client.client import Client
+
+NAMESPACE = "kube-node-lease"
+_PAGE = 500
+
+Reports = Mapping[str, str]
+"""By the name of the node, when its Lease was renewed, as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The reports of one moment."""
+
+    at: dt.datetime
+    reports: Reports
+
+    def heard_by(self, later: Reports) -> frozenset[str]:
+        """The nodes that have reported since."""
+        return frozenset(name for name, renewed in later.items() if self.reports.get(name) != renewed)
+
+
+async def read_reports(client: Client) -> dict[str, str]:
+    """All renewals, as the server has them now."""
+    found: dict[str, str] = {}
+    token = ""
+    while True:
+        page = await client.list(LEASES, NAMESPACE, limit=_PAGE, continue_token=token)
+        for lease in page.items:
+            found[str(dig(lease, "metadata", "name"))] = str(dig(lease, "spec", "renewTime") or "")
+        token = page.continue_token
+        if not token:
+            return found

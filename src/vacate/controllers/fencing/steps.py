@@ -1,0 +1,60 @@
+"""What the steps of a fence have in common: their result, and the words for it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from vacate.api.times import after
+from vacate.api.types.fencingpolicy import FAILED, MAX_MESSAGE, FencingPolicy, NodeFencing
+
+FIRST_RETRY, LONGEST_RETRY = 30.0, 900.0
+SLACK = 60.0
+NOTHING = "Nothing was released"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step came to: another row, the end of the row, or a time to look again."""
+
+    row: NodeFencing | None = None
+    gone: bool = False  # the row is dropped
+    later: dt.datetime | None = None
+    reason: str = ""  # of an Event; none where it is empty
+    message: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the status must be written."""
+        return self.gone or self.row is not None
+
+
+def wait(now: dt.datetime, seconds: float) -> Step:
+    """Look again later."""
+    return Step(later=after(now, seconds))
+
+
+def seconds_held(policy: FencingPolicy) -> float:
+    """For how long others leave a step alone: the calls of its agent are bounded, and the rest is quick."""
+    return 3.0 * policy.spec.agent.timeout_seconds + SLACK
+
+
+def failed(row: NodeFencing, why: str, power: str, now: dt.datetime, *, pause: float | None = None) -> Step:
+    """Nothing is released; the fence is tried again after a pause that grows."""
+    attempts = row.attempts + 1
+    if pause is None:
+        pause = min(FIRST_RETRY * 2.0 ** min(attempts - 1, 10), LONGEST_RETRY)
+    message = f"{why}. {NOTHING}"[:MAX_MESSAGE]
+    changed = replace(
+        row,
+        phase=FAILED,
+        attempts=attempts,
+        power=power,
+        retry_time=after(now.replace(microsecond=0), pause),
+        holder="",
+        hold_time=None,
+        message=message,
+    )
+    return Step(changed, reason="FencingFailed", message=message)

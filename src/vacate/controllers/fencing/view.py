@@ -1,0 +1,93 @@
+"""What the controller sees: its informers, and which change concerns a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import FENCINGPOLICIES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.selectors.labels import selector_of
+from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.fencingpolicy import FAILED, FencingPolicy
+from vacate.cache.indexes import NODE, PLACED
+from vacate.kube.nodes import readiness
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Key
+
+
+class View:
+    """The caches, as the controller asks them."""
+
+    def __init__(self, deps: Deps) -> None:
+        informers = deps.informers
+        self.policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
+        self.nodes = informers.informer(NODES, Node)
+        self.pods = informers.informer(PODS, Pod, indexes=PLACED)
+        self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+
+    def policy(self, name: str) -> FencingPolicy | None:
+        """A policy."""
+        return self.policies.reader.get("", name)
+
+    def node(self, name: str) -> Node | None:
+        """A node."""
+        return self.nodes.reader.get("", name)
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node."""
+        return self.pods.reader.by_index(NODE, node)
+
+    def budget_spent(self, pod: Pod) -> bool:
+        """Whether a disruption budget of the pod allows no further disruption."""
+        return any(
+            budget.status.disruptions_allowed <= 0
+            and selector_of(budget.spec.selector).matches(pod.metadata.labels)
+            for budget in self.budgets.reader.list(pod.metadata.namespace)
+        )
+
+    # Which policies a change concerns
+
+    def of_node(self, _: Node) -> Iterable[Key]:
+        """All: how many nodes are healthy matters to each of them."""
+        return self._all()
+
+    def of_pod(self, pod: Pod) -> Iterable[Key]:
+        """None while the pod's node reports."""
+        node = self.node(pod.spec.node_name) if pod.spec.node_name else None
+        return self._all() if node is not None and readiness(node) != "True" else ()
+
+    def _all(self) -> list[Key]:
+        return [Key("", one.metadata.name) for one in self.policies.reader.list()]
+
+
+def fencing_now(policies: Iterable[FencingPolicy]) -> frozenset[str]:
+    """The nodes that any policy fences or has fenced; one that failed and is on does not count."""
+    return frozenset(
+        row.name
+        for policy in policies
+        for row in policy.status.nodes
+        if row.under_way and not (row.phase == FAILED and row.power in ("", "on"))
+    )
+
+
+def node_matters(old: Node | None, new: Node | None) -> bool:
+    """Whether a change of a node could change a decision: most are heartbeats."""
+    if old is None or new is None:
+        return True
+    return (
+        old.metadata.uid != new.metadata.uid
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations != new.metadata.annotations
+        or old.spec.taints != new.spec.taints
+        or readiness(old) != readiness(new)
+    )
+
+
+def pod_matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether a change of a pod could change a decision."""
+    if old is None or new is None:
+        return True
+    return (
+        old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.terminal != new.terminal
+        or old.spec.node_name != new.spec.node_name
+    )

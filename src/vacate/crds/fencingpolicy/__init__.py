@@ -1,0 +1,35 @@
+"""PURE. FencingPolicy: which unreachable nodes are switched off, when, and by what."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import FENCINGPOLICIES
+from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.fencingpolicy.rules import RULES
+from vacate.crds.strategy import DeclaredStrategy
+
+_COLUMNS = (
+    PrinterColumn("Unreachable", "Nodes that do not report.", ".status.nodesUnreachable", "integer"),
+    PrinterColumn("Fenced", "Nodes that are fenced.", ".status.nodesFenced", "integer"),
+    PrinterColumn(
+        "Failing", "Whether a fence failed or is unclear.", '.status.conditions[?(@.type=="Failing")].status'
+    ),
+    PrinterColumn("Approval", "Whether people approve each fence.", ".spec.approval"),
+    PrinterColumn("Message", "The state in a sentence.", ".status.message", priority=1),
+    PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
+)
+
+
+class FencingPolicyStrategy(DeclaredStrategy):
+    """Admits FencingPolicies."""
+
+    cel_rules = RULES
+
+
+FENCINGPOLICY = Declaration(
+    kind=FENCINGPOLICIES,
+    struct=FencingPolicy,
+    columns=_COLUMNS,
+    strategy=FencingPolicyStrategy,
+    rules=RULES,
+)

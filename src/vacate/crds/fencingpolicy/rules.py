@@ -1,0 +1,70 @@
+"""What the schema of FencingPolicy cannot say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.api.objects import Obj
+from vacate.crds.declaration import CelRule
+from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
+
+_OPTION = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+
+
+def _names_one_agent(agent: Obj) -> bool:
+    return ("command" in agent) != ("http" in agent)
+
+
+def _are_options(options: dict[str, Any]) -> bool:
+    return all(_is_option(name) for name in options)
+
+
+def _is_option(name: str) -> bool:
+    plain = name.replace("_", "a").replace("-", "a")
+    return (
+        0 < len(name) <= 64
+        and plain.isascii()
+        and plain.isalnum()
+        and name[0] not in "_-"
+        and name not in ("action", "option")
+    )
+
+
+def _are_single_lines(options: dict[str, Any]) -> bool:
+    return not any("\n" in str(value) or "\r" in str(value) for value in options.values())
+
+
+def _are_no_secrets(options: dict[str, Any]) -> bool:
+    return not any(name.startswith("passw") for name in options)
+
+
+RULES = (
+    CelRule(
+        "spec.agent",
+        "has(self.command) != has(self.http)",
+        "name one agent: either command or http",
+        _names_one_agent,
+        field="command",
+    ),
+    CelRule(
+        "spec.agent.command.options",
+        f"self.all(key, key.matches('{_OPTION}') && key != 'action' && key != 'option')",
+        "an option is a name of letters, digits, _ and -; leave action out, it is set for each call",
+        _are_options,
+    ),
+    CelRule(
+        "spec.agent.command.options",
+        "self.all(key, !self[key].contains('\\n') && !self[key].contains('\\r'))",
+        "the value of an option must be one line",
+        _are_single_lines,
+    ),
+    CelRule(
+        "spec.agent.command.options",
+        "self.all(key, !key.startsWith('passw'))",
+        "a policy can be read by many: put passwords into the Secret that secretRef names",
+        _are_no_secrets,
+    ),
+    not_empty_rule("spec.nodeSelector", "an empty selector is ambiguous: leave it out to mean all nodes"),
+    keys_rule("spec.nodeSelector"),
+    values_rule("spec.nodeSelector"),
+)

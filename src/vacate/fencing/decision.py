@@ -1,0 +1,204 @@
+"""Which node a policy fences now, and why the others have to wait. In doubt nothing is fenced."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
+
+from vacate.api.selectors.labels import EVERYTHING, Selector, selector_of
+from vacate.api.times import after, format_time
+from vacate.api.types import Node, Pod, condition
+from vacate.api.types.fencingpolicy import (
+    AWAITING_APPROVAL,
+    CONTRADICTED,
+    FAILED,
+    HELD,
+    MANUAL,
+    PODS_WAIT,
+    UNREACHABLE,
+    FencingPolicy,
+    NodeFencing,
+)
+from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
+from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
+from vacate.fencing.marks import BEGUN, REQUESTED, approves
+from vacate.kube.nodes import readiness
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a decision looks at besides the policy."""
+
+    nodes: Sequence[Node]
+    pods_on: Callable[[str], Sequence[Pod]]
+    budget_spent: Callable[[Pod], bool]
+    under_way: Collection[str] = ()  # nodes that any policy is fencing
+    heard: Collection[str] | None = None  # nodes that were seen to report just now; None: nobody looked yet
+
+
+@dataclass(slots=True)
+class Decision:
+    """What the status says about nodes of which nothing is under way, and what comes next."""
+
+    rows: list[NodeFencing] = field(default_factory=list)
+    start: NodeFencing | None = None  # the node to fence now
+    look: bool = False  # a fence is due, but it must be seen first who reports
+    until: dt.datetime | None = None  # when to decide again
+
+    def wake(self, at: dt.datetime) -> None:
+        """Decide again at that time, unless sooner."""
+        self.until = at if self.until is None else min(self.until, at)
+
+
+def decide(policy: FencingPolicy, around: Surroundings, now: dt.datetime) -> Decision:
+    """At most one node is started at a time: each start changes what the next may do."""
+    made = Decision()
+    known = {row.name: row for row in policy.status.nodes}
+    due: list[tuple[tuple[int, dt.datetime, str], Node, NodeFencing]] = []
+    for node in sorted(_meant(policy, around.nodes), key=lambda one: one.metadata.name):
+        before = known.get(node.metadata.name)
+        if before is not None and before.under_way and not _again(before, now, made):
+            continue
+        if readiness(node) != "Unknown" or is_out_of_service(node):
+            continue
+        pods = waiting_pods(policy, around.pods_on(node.metadata.name))
+        row = _look_at(policy, node, before, pods, around, now, made)
+        if row.phase == HELD:
+            priority = max((pod.spec.priority or 0 for pod in pods), default=0)
+            due.append(((-priority, row.since or now, row.name), node, row))
+        else:
+            made.rows.append(row)
+    _choose(policy, [(node, row) for _, node, row in sorted(due, key=lambda one: one[0])], around, made)
+    made.rows.sort(key=lambda row: row.name)
+    return made
+
+
+def waiting_pods(policy: FencingPolicy, pods: Sequence[Pod]) -> list[Pod]:
+    """The pods that are a reason to fence their node."""
+    spec = policy.spec
+    return [pod for pod in pods if _counts(pod, spec.min_pod_priority, only_deleted=spec.when == PODS_WAIT)]
+
+
+def limits_of(policy: FencingPolicy) -> FencingLimits:
+    """What the policy allows."""
+    return FencingLimits(policy.spec.min_healthy, policy.spec.max_fenced)
+
+
+def _meant(policy: FencingPolicy, nodes: Sequence[Node]) -> list[Node]:
+    selector = _selector(policy)
+    return [node for node in nodes if selector.matches(node.metadata.labels)]
+
+
+def _selector(policy: FencingPolicy) -> Selector:
+    wanted = policy.spec.node_selector
+    return EVERYTHING if wanted is None else selector_of(msgspec.to_builtins(wanted))
+
+
+def _counts(pod: Pod, least: int | None, *, only_deleted: bool) -> bool:
+    owner = pod.metadata.controller
+    if pod.terminal or MIRROR in pod.metadata.annotations or (owner is not None and owner.kind == DAEMON_SET):
+        return False
+    if least is not None and (pod.spec.priority or 0) < least:
+        return False
+    return pod.terminating or not only_deleted
+
+
+def _again(before: NodeFencing, now: dt.datetime, made: Decision) -> bool:
+    """Whether a fence that failed is tried again now."""
+    if before.phase != FAILED:
+        return False
+    if before.retry_time is not None and before.retry_time > now:
+        made.wake(before.retry_time)
+        return False
+    return True
+
+
+def _look_at(
+    policy: FencingPolicy,
+    node: Node,
+    before: NodeFencing | None,
+    pods: Sequence[Pod],
+    around: Surroundings,
+    now: dt.datetime,
+    made: Decision,
+) -> NodeFencing:
+    """The row of an unreachable node; Held means that it is due, and that the limits decide."""
+    ready = condition(node.status.conditions, "Ready")
+    since = (ready.last_transition_time if ready else None) or now
+    attempts = before.attempts if before is not None and before.phase == FAILED else 0
+    name = node.metadata.name
+
+    def row(phase: str, message: str) -> NodeFencing:
+        return NodeFencing(
+            name=name, uid=node.metadata.uid, phase=phase, since=since, pods_waiting=len(pods),
+            attempts=attempts, message=message,
+        )  # fmt: skip
+
+    if not attempts and REQUESTED not in node.metadata.annotations:
+        if not pods:
+            return row(UNREACHABLE, f"node {name} is unreachable; no pod waits for it to be fenced")
+        at = after(since, _patience(policy, pods, around))
+        if at > now:
+            made.wake(at)
+            return row(UNREACHABLE, f"node {name} is unreachable, and is fenced at {format_time(at)}")
+    if policy.spec.approval == MANUAL and not approves(node, since):
+        return row(
+            AWAITING_APPROVAL,
+            f"node {name} is unreachable; a person must approve the fence: vacate fence {name} --approve",
+        )
+    return row(HELD, "")
+
+
+def _patience(policy: FencingPolicy, pods: Sequence[Pod], around: Surroundings) -> float:
+    shorter, usual = policy.spec.budget_spent_seconds, policy.spec.unreachable_seconds
+    if shorter is not None and any(map(around.budget_spent, pods)):
+        return float(min(shorter, usual))
+    return float(usual)
+
+
+def _choose(
+    policy: FencingPolicy, due: Sequence[tuple[Node, NodeFencing]], around: Surroundings, made: Decision
+) -> None:
+    """Start the first that may; the others say what holds them."""
+    for node, row in due:
+        why = _held(policy, node, around)
+        if not why and around.heard is None:
+            made.look = True
+            known = next((one for one in policy.status.nodes if one.name == row.name), row)
+            if known.phase == HELD:
+                made.rows.append(replace(row, message=known.message))  # what the last look came to
+                continue
+            why = "it is being checked which nodes report"
+        elif not why and made.start is None:
+            made.start = row
+            continue
+        made.rows.append(_with_message(row, why or "another node is fenced first"))
+
+
+def _held(policy: FencingPolicy, node: Node, around: Surroundings) -> str:
+    contradicted = next((one for one in policy.status.nodes if one.phase == CONTRADICTED), None)
+    if contradicted is not None:
+        return (
+            f"the agent of this policy was wrong about node {contradicted.name}; nothing is fenced until a "
+            f"person has looked: vacate fence {contradicted.name} --undo"
+        )
+    name = node.metadata.name
+    mine = any(row.name == name and row.phase == FAILED for row in policy.status.nodes)
+    begun = node.metadata.annotations.get(BEGUN, "")
+    if begun and not mine:
+        return (
+            f"a fence of node {name} was begun by {begun} and its end is not known: make sure that it is "
+            f"not under way any more, and repeat it with vacate fence {name} --retry"
+        )
+    if around.heard is not None and name in around.heard:
+        return f"node {name} has just reported"
+    heard = frozenset(one.metadata.name for one in around.nodes) if around.heard is None else around.heard
+    return refusal(around.nodes, name, limits_of(policy), heard=heard, under_way=around.under_way)
+
+
+def _with_message(row: NodeFencing, message: str) -> NodeFencing:
+    return replace(row, message=f"held: {message}"[:1024])

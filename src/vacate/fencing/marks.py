@@ -1,0 +1,88 @@
+"""What a fence leaves on the Node: who began it, who finished it, and the taint that releases its pods."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types import Node, condition
+from vacate.errors import FencingFailed
+from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+
+BEGUN, FENCED = "vacate.dev/fencing-begun", "vacate.dev/fenced"
+REQUESTED, APPROVED = "vacate.dev/fence-requested", "vacate.dev/fencing-approved"
+"""A person asks for a fence, with the reason; a person approves one, naming since when the node is lost."""
+
+TAINT_VALUE = "fenced"
+_MAX_USER, _MAX_REASON = 200, 1024
+
+
+def mark(user: str, now: dt.datetime) -> str:
+    """Who and when, for those who look later."""
+    return f"{user[:_MAX_USER]} at {format_time(now)}"
+
+
+def begun_patch(node: Node, user: str, now: dt.datetime) -> Obj:
+    """Written upon the version that was decided about: of two who fence one loses."""
+    meta = node.metadata
+    return {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": {BEGUN: mark(user, now)},
+        }
+    }
+
+
+def fenced_patch(whole: Obj, user: str, now: dt.datetime) -> Obj:
+    """The out-of-service taint beside all others, and the marks; upon the version that was read."""
+    taints = [
+        *_other_taints(whole),
+        {"key": OUT_OF_SERVICE, "value": TAINT_VALUE, "effect": "NoExecute", "timeAdded": format_time(now)},
+    ]
+    done = {BEGUN: None, FENCED: mark(user, now), REQUESTED: None, APPROVED: None}
+    return {"metadata": _guard(whole, done), "spec": {"taints": taints}}
+
+
+def unfenced_patch(whole: Obj) -> Obj:
+    """Everything that a fence left is taken away, upon the version that was read."""
+    gone = dict.fromkeys((BEGUN, FENCED, REQUESTED, APPROVED))
+    return {"metadata": _guard(whole, gone), "spec": {"taints": _other_taints(whole) or None}}
+
+
+def approves(node: Node, since: dt.datetime | None) -> bool:
+    """Whether a person has approved the fence of this very outage: an approval is good for one only."""
+    return since is not None and node.metadata.annotations.get(APPROVED) == format_time(since)
+
+
+def approval_patch(node: Node) -> tuple[Obj, str]:
+    """What approves the fence of the present outage, and what to say; FencingFailed where there is none."""
+    name, ready = node.metadata.name, condition(node.status.conditions, "Ready")
+    if ready is None or ready.status != "Unknown" or ready.last_transition_time is None:
+        raise FencingFailed(
+            f"node {name} is not unreachable: there is nothing to approve. Nothing was changed"
+        )
+    since = format_time(ready.last_transition_time)
+    return _annotate(node, APPROVED, since), f"the fence is approved (unreachable since {since})"
+
+
+def request_patch(node: Node, reason: str) -> tuple[Obj, str]:
+    """What requests a fence, and what to say."""
+    if readiness(node) != "Unknown":
+        raise FencingFailed(f"node {node.metadata.name} still reports: drain it instead. Nothing was changed")
+    return _annotate(node, REQUESTED, reason[:_MAX_REASON] or "requested"), "a fence is requested"
+
+
+def _annotate(node: Node, key: str, value: str) -> Obj:
+    meta = node.metadata
+    return {"metadata": {"uid": meta.uid, "annotations": {key: value}}}
+
+
+def _guard(whole: Obj, annotations: dict[str, str | None]) -> Obj:
+    meta = whole["metadata"]
+    return {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "annotations": annotations}
+
+
+def _other_taints(whole: Obj) -> list[Obj]:
+    return [one for one in whole.get("spec", {}).get("taints") or [] if one.get("key") != OUT_OF_SERVICE]

@@ -1,0 +1,91 @@
+"""What a FencingPolicy's status says: rows, counts and conditions, as one guarded patch."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import msgspec
+
+from vacate.api.objects import Obj
+from vacate.api.types import condition
+from vacate.api.types.evictionrequest import RequestCondition
+from vacate.api.types.fencingpolicy import (
+    CONFIRMING,
+    CONTRADICTED,
+    FAILED,
+    FENCED,
+    FENCING,
+    HELD,
+    MAX_MESSAGE,
+    MAX_ROWS,
+    SWITCHING_ON,
+    FencingPolicy,
+    FencingPolicyStatus,
+    NodeFencing,
+)
+
+ACTIVE, FAILING = "Fencing", "Failing"
+CONDITIONS = (ACTIVE, FAILING)
+_NOTHING = {ACTIVE: "no node is being fenced", FAILING: "no fence has failed"}
+LOUD = (FAILED, CONTRADICTED)
+"""Phases that a person must look at."""
+
+_ORDER = (CONTRADICTED, FAILED, FENCING, CONFIRMING, SWITCHING_ON, FENCED, HELD)
+
+
+def status_of(policy: FencingPolicy, rows: Sequence[NodeFencing], now: dt.datetime) -> FencingPolicyStatus:
+    """The status with these rows: what is under way first, should there be too many."""
+    kept = sorted(rows, key=lambda row: (not row.under_way, row.name))[:MAX_ROWS]
+    kept.sort(key=lambda row: row.name)
+    return FencingPolicyStatus(
+        observed_generation=policy.metadata.generation,
+        nodes_unreachable=len(rows),
+        nodes_fenced=sum(row.phase in (FENCED, SWITCHING_ON) for row in rows),
+        message=_message(rows),
+        nodes=kept,
+        conditions=_conditions(policy, rows, now),
+    )
+
+
+def status_patch(policy: FencingPolicy, new: FencingPolicyStatus) -> Obj | None:
+    """The guarded difference, with explicit nulls; None where nothing differs."""
+    before, after = msgspec.to_builtins(policy.status), msgspec.to_builtins(new)
+    change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
+    change |= {key: None for key in before if key not in after}
+    if not change:
+        return None
+    guard = {"uid": policy.metadata.uid, "resourceVersion": policy.metadata.resource_version}
+    return {"metadata": guard, "status": change}
+
+
+def _message(rows: Sequence[NodeFencing]) -> str:
+    if not rows:
+        return "all nodes of the policy report"
+    first = min(rows, key=lambda row: (_ORDER.index(row.phase) if row.phase in _ORDER else 99, row.name))
+    more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
+    return f"{first.message[: MAX_MESSAGE - 40]}{more}"
+
+
+def _conditions(
+    policy: FencingPolicy, rows: Sequence[NodeFencing], now: dt.datetime
+) -> list[RequestCondition]:
+    """Ours after those of others, which stay as they are."""
+    before = policy.status.conditions
+    loud = [row for row in rows if row.phase in LOUD]
+    busy = [row for row in rows if row.phase in (FENCING, CONFIRMING, SWITCHING_ON)]
+    made = []
+    for type_, found in ((ACTIVE, busy), (FAILING, loud)):
+        status, old = "True" if found else "False", condition(before, type_)
+        since = old.last_transition_time if old is not None and old.status == status else None
+        made.append(
+            RequestCondition(
+                type=type_,
+                status=status,
+                observed_generation=policy.metadata.generation,
+                last_transition_time=since or now.replace(microsecond=0),
+                reason=found[0].phase if found else "None",
+                message=found[0].message if found else _NOTHING[type_],
+            )
+        )
+    return [*(one for one in before if one.type not in CONDITIONS), *made]

@@ -1,0 +1,13 @@
+"""The fencing controller with the agents that its policies describe."""
+
+from __future__ import annotations
+
+from vacate.controllers.fencing.controller import build as build_controller
+from vacate.fenceagents.configured import ConfiguredAgents
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps
+
+
+def build(deps: Deps) -> Controller:
+    """The controller: agents run beside it, with credentials that are read from Secrets."""
+    return build_controller(deps, ConfiguredAgents(deps.client))
