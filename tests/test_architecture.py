@@ -45,6 +45,7 @@ TIME_READERS = {
     "clock.py",
     "entropy.py",
     "nodeagent/runtime/supervisor/loop.py",  # a program of its own, which must stay small: no asyncio in it
+    "nodeagent/shutdownagent/parent.py",  # likewise
 }
 TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"
@@ -58,6 +59,7 @@ PRODUCT_ENTRY_POINTS = (
     "vacate.nodeagent",
     "vacate.cli.manager",
     "vacate.cli.webhook",
+    "vacate.cli.shutdown_agent",
     "vacate.cli.install.command",
     "vacate.cli.evict.command",
     "vacate.cli.status.command",

@@ -18,13 +18,23 @@ from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifests
 from vacate.install.objects import parts
-from vacate.install.settings import DEFAULT_IMAGE, Certificates, FailurePolicy, Monitoring, Settings
+from vacate.install.settings import (
+    DEFAULT_IMAGE,
+    DEFAULT_SHUTDOWN_CONFIG,
+    Certificates,
+    FailurePolicy,
+    Monitoring,
+    Settings,
+    ShutdownAgent,
+    ShutdownAgentMode,
+)
 
 _MANAGERS, _WEBHOOKS = 770001, 770002
 _ALLOWED, _SECRET, _RULES, _GATES = "mark-allowed", "mark-pull-secret", "mark-rules", "mark-gates"
 _CLIENT_CA, _CLIENT_NAME = "mark-client-ca", "mark-client-name"
 _MANAGER_USER = "mark-manager-user"
 _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
+_SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _SOURCES = {
     "mark-webhook-from": "networkPolicySources.webhook",
@@ -34,6 +44,7 @@ _VALUES = {
     "mark-image": ".Values.image",
     "mark-pull-policy": ".Values.imagePullPolicy",
     "mark-namespace": ".Release.Namespace",
+    _SHUTDOWN_NAMESPACE: ".Values.shutdownAgent.namespace",
     "mark-of-requests": ".Values.failurePolicies.requests",
     "mark-of-status": ".Values.failurePolicies.status",
     "mark-of-pods": ".Values.failurePolicies.pods",
@@ -75,6 +86,15 @@ def _changed(fields: Mapping[str, Any], given: Settings) -> Settings:
     return replace(given, **fields)
 
 
+_AGENT = ShutdownAgent(config=f"{_SHUTDOWN_CONFIG}\n", namespace=_SHUTDOWN_NAMESPACE)
+
+
+def _agent(given: Settings, **fields: Any) -> Settings:
+    """Only where there is an agent: what is chosen about it makes none."""
+    agent = given.shutdown_agent
+    return given if agent is None else replace(given, shutdown_agent=replace(agent, **fields))
+
+
 SWITCHES = (
     Switch(".Values.definitions", lambda given: replace(given, definitions=True)),
     Switch(
@@ -96,6 +116,13 @@ SWITCHES = (
     ),
     Switch(".Values.interceptorAccounts", partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}})),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
+    Switch(
+        'eq .Values.shutdownAgent.mode "beside-kubelet"',
+        lambda given: _agent(given, mode=ShutdownAgentMode.BESIDE_KUBELET),
+    ),
+    Switch(
+        ".Values.shutdownAgent.kubeletInsecureTLS", lambda given: _agent(given, kubelet_insecure_tls=True)
+    ),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
     *(
         Switch(f".Values.{value}", partial(_changed, {f"{value.rpartition('.')[2]}_sources": (mark,)}))
@@ -110,6 +137,8 @@ SWITCHES = (
     Switch(".Values.monitoring.serviceMonitors", _monitoring("service_monitors")),
     Switch(".Values.monitoring.alerts", _monitoring("alerts")),
     Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
+    # The last one is the outermost, within which the agent is there to be changed by the others.
+    Switch(".Values.shutdownAgent.enabled", partial(_changed, {"shutdown_agent": _AGENT})),
 )
 _ALL_OFF = replace(_MARKED, pod_webhooks=False, network_policy=False, monitoring=Monitoring())
 
@@ -221,6 +250,9 @@ def _repeated(text: str) -> str:
             lines.append(each % ("allowedInterceptors", line.replace(_ALLOWED, "{{ . }}")))
         elif line.endswith(f"name: {_SECRET}"):
             lines.append(each % ("imagePullSecrets", line.replace(_SECRET, "{{ . | quote }}")))
+        elif line.strip() == _SHUTDOWN_CONFIG:
+            indent = len(line) - len(line.lstrip())
+            lines.append(f'{{{{ .Values.shutdownAgent.config | trimSuffix "\\n" | indent {indent} }}}}')
         elif line.strip() == _RULES:
             indent = len(line) - len(line.lstrip())
             lines.append(f'{{{{ .Values.podRules | trimSuffix "\\n" | indent {indent} }}}}')
@@ -260,6 +292,10 @@ version: {__version__}
 appVersion: {__version__}
 kubeVersion: ">=1.33.0-0"
 """
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
 
 
 VALUES = f"""\
@@ -325,6 +361,19 @@ evictionBridge: false
 # pods, which an admission policy narrows to that annotation.
 terminationReasons: false
 
+# A pod on each node that ends its pods in order when the machine goes down.
+shutdownAgent:
+  enabled: false
+  # alone: the agent ends all pods, and the kubelets' own graceful shutdown is off. beside-kubelet: the
+  # kubelet ends them by priority, and waits for the agent in a lowest bucket, until interceptors are done.
+  mode: alone
+  # Its pods mount paths of the host, which needs a namespace of its own.
+  namespace: vacate-shutdown-agent
+  # Accept certificates of kubelets that the cluster's CA has not signed. For beside-kubelet only.
+  kubeletInsecureTLS: false
+  # A KubeletConfiguration: the buckets, for alone.
+  config: |
+{_indented(DEFAULT_SHUTDOWN_CONFIG)}
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.
 networkPolicySources:

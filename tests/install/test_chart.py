@@ -14,9 +14,10 @@ from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import FailurePolicy
+from vacate.install.settings import FailurePolicy, ShutdownAgent, ShutdownAgentMode
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
+BUCKETS = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nshutdownGracePeriod: 9s\n"
 CASES: dict[str, tuple[Values, Settings]] = {
     "defaults": ({}, Settings()),
     "another namespace": ({}, Settings(namespace="elsewhere")),
@@ -94,6 +95,27 @@ CASES: dict[str, tuple[Values, Settings]] = {
     "rules and cert-manager": (
         {"podRules": RULES, "certificates": "cert-manager", "podWebhooks": False},
         Settings(pod_rules=RULES, certificates=Certificates.CERT_MANAGER, pod_webhooks=False),
+    ),
+    "shutdown agent": ({"shutdownAgent": {"enabled": True}}, Settings(shutdown_agent=ShutdownAgent())),
+    "shutdown agent beside kubelets": (
+        {
+            "shutdownAgent": {
+                "enabled": True,
+                "mode": "beside-kubelet",
+                "namespace": "nodes",
+                "kubeletInsecureTLS": True,
+                "config": BUCKETS,
+            },
+            "featureGates": "EvictionRequestAPI=false",
+            "imagePullSecrets": ["a"],
+            "networkPolicySources": {"metrics": ["10.1.0.0/16"]},
+        },
+        Settings(
+            shutdown_agent=ShutdownAgent(ShutdownAgentMode.BESIDE_KUBELET, BUCKETS, "nodes", True),
+            feature_gates="EvictionRequestAPI=false",
+            pull_secrets=("a",),
+            metrics_sources=("10.1.0.0/16",),
+        ),
     ),
     "gates": (
         {"featureGates": "EvictionRequestAPI=false"},

@@ -13,8 +13,11 @@ from support.kubectl import kubectl_or_reason
 from vacate.api.objects import Obj
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.objectkinds import path_of
+from vacate.install.settings import ShutdownAgent
 
 MONITORED = replace(Settings(), monitoring=Monitoring.everything())
+WITH_AGENT = Settings(shutdown_agent=ShutdownAgent())
+FOLDERS = [("base", Settings()), ("monitoring", MONITORED), ("shutdown-agent", WITH_AGENT)]
 
 
 @pytest.mark.unit
@@ -23,7 +26,7 @@ def test_the_committed_files_are_current() -> None:
 
 
 @pytest.mark.kubectl
-@pytest.mark.parametrize(("folder", "settings"), [("base", Settings()), ("monitoring", MONITORED)])
+@pytest.mark.parametrize(("folder", "settings"), FOLDERS)
 def test_kustomize_renders_the_objects_of_the_settings(folder: str, settings: Settings) -> None:
     kubectl, reason = kubectl_or_reason()
     if kubectl is None:

@@ -14,7 +14,14 @@ import click
 import pytest
 
 from support.certificates import Authority
-from vacate.api.objectnames import CERTIFICATES, INTERCEPTOR, INTERCEPTOR_DELETES, MANAGER, WEBHOOK
+from vacate.api.objectnames import (
+    CERTIFICATES,
+    INTERCEPTOR,
+    INTERCEPTOR_DELETES,
+    MANAGER,
+    SHUTDOWN_AGENT,
+    WEBHOOK,
+)
 from vacate.api.objects import Obj
 from vacate.cli.main import cli
 from vacate.crds.definition import definition
@@ -23,12 +30,16 @@ from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
-from vacate.install.settings import FailurePolicy
+from vacate.install.settings import FailurePolicy, ShutdownAgent
 
 pytestmark = pytest.mark.unit
 
 RULES = "rules: []"
-EVERYTHING = Settings(pod_rules=RULES, monitoring=Monitoring.everything())
+EVERYTHING = Settings(
+    pod_rules=RULES,
+    monitoring=Monitoring.everything(),
+    shutdown_agent=ShutdownAgent(kubelet_insecure_tls=True),
+)
 VARIANTS = {
     "defaults": Settings(),
     "everything": EVERYTHING,
@@ -275,7 +286,8 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
         aggregated[role["metadata"]["name"]] = [mark.rpartition("-")[2] for mark in marks]
     assert aggregated == {
         "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
-        "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [],
+        "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [], "vacate-shutdown-requester": [],
+        "vacate-shutdown-agent": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip
 
@@ -298,7 +310,8 @@ def test_sources_are_named_where_they_are_known() -> None:
         "from": [{"ipBlock": {"cidr": "10.1.0.0/16"}}, {"ipBlock": {"cidr": "fd00::/64"}}],
     }
     reviews = {"ports": [{"port": 9443, "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}
-    assert found == {MANAGER: [metrics], WEBHOOK: [reviews, metrics], CERTIFICATES: []}
+    agents = {SHUTDOWN_AGENT: [metrics]}
+    assert found == {MANAGER: [metrics], WEBHOOK: [reviews, metrics], CERTIFICATES: [], **agents}
     assert all("from" not in rule for one in of_kind("NetworkPolicy") for rule in one["spec"]["ingress"])
 
 

@@ -124,6 +124,12 @@ class ShutdownNode(NodeProcess):
         done = {"status": {"activeInterceptorCompleted": True}}
         self.cluster.https().patch(f"{REQUESTS}/{self.uids[name]}/status", done)
 
+    def status(self) -> str:
+        """What `vacate status` prints."""
+        command = (sys.executable, "-m", "vacate", "status", "--kubeconfig", str(self.cluster.kubeconfig))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout + done.stderr
+
     def node_ready(self) -> tuple[str, str, str]:
         conditions = self.cluster.https().call("GET", f"/api/v1/nodes/{NODE}").ok()["status"]["conditions"]
         (ready,) = [one for one in conditions if one["type"] == "Ready"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from vacate.clock import Clock
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.machine import EndPod
-from vacate.nodeagent.shutdown.protocol import LogindUnavailable
+from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 from vacate.nodeagent.shutdown.record import ShutdownRecord, decode_record, encode_record
 
 
@@ -29,6 +29,7 @@ class SimLogind:
         self.taken = 0
         self.away = False  # the bus is down
         self.refusals = 0  # of the next connections
+        self.others: list[Inhibitor] = []  # locks of other programs, which only ListInhibitors shows
         self.off_at: float | None = None  # when the machine went down
         self.sessions: list[SimSession] = []
         self._delay: asyncio.Task[None] | None = None
@@ -101,6 +102,10 @@ class SimSession:
         await self._answer()
         if self.logind.raisable:
             self.logind.limit = max(self.logind.limit, seconds)
+
+    async def inhibitors(self) -> list[Inhibitor]:
+        await self._answer()
+        return list(self.logind.others)
 
     async def inhibit(self, why: str) -> int:
         await self._answer()

@@ -33,6 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.",
     ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
+    "shutdown-agent": (
+        "vacate.cli.shutdown_agent:shutdown_agent",
+        "End the pods of a stock kubelet's node in order when its machine goes down.",
+    ),
     "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "drain": (
         "vacate.cli.drain:drain",

@@ -10,6 +10,7 @@ from vacate.api.kinds import (
     LEASES,
     NAMESPACES,
     PODDISRUPTIONBUDGETS,
+    PRIORITYCLASSES,
     ROLEBINDINGS,
     ROLES,
     SERVICEACCOUNTS,
@@ -38,6 +39,7 @@ POLICIES = _kind(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpo
 POLICY_BINDINGS = _kind(
     _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
 )
+DAEMONSETS = _kind("apps", "DaemonSet", "daemonsets")
 SERVICES = _kind("", "Service", "services")
 SECRETS = _kind("", "Secret", "secrets")
 NETWORK_POLICIES = _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies")
@@ -54,7 +56,7 @@ _KINDS = {
     for kind in (
         NAMESPACES, SERVICEACCOUNTS, CONFIGMAPS, SERVICES, SECRETS, LEASES, DEPLOYMENTS, PODDISRUPTIONBUDGETS,
         CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, NETWORK_POLICIES, DEFINITIONS,
-        MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICIES, POLICY_BINDINGS,
+        DAEMONSETS, PRIORITYCLASSES, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, POLICIES, POLICY_BINDINGS,
         SERVICE_MONITORS, PROMETHEUS_RULES, ISSUERS, CERTIFICATES,
     )
 }  # fmt: skip

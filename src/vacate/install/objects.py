@@ -8,9 +8,10 @@ from vacate.install.manifests import deployments, monitoring, network
 from vacate.install.manifests import grafana as dashboard
 from vacate.install.manifests.policies import policies
 from vacate.install.manifests.roles import former_roles, roles
+from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.webhooks import webhook_configurations
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import Certificates, Monitoring, Settings
+from vacate.install.settings import Certificates, Monitoring, Settings, ShutdownAgent
 
 
 def objects(settings: Settings | None = None) -> list[Obj]:
@@ -28,6 +29,7 @@ def everything(namespace: str) -> list[Obj]:
             pod_rules="rules: []",
             client_ca="PEM",
             termination_reasons=True,
+            shutdown_agent=ShutdownAgent(),
             monitoring=Monitoring.everything(),
         )
     )
@@ -47,6 +49,7 @@ def parts(settings: Settings) -> dict[str, list[Obj]]:
         "webhook": deployments.webhook(settings) if settings.deploys_webhook else [],
         "network-policies": network.network_policies(settings) if settings.network_policy else [],
         **_monitoring(settings),
+        "shutdown-agent": shutdown_agent(settings),
         "admission-policies": policies(settings),
         "webhook-configurations": webhook_configurations(settings),
     }

@@ -19,6 +19,13 @@ class Certificates(enum.StrEnum):
     CERT_MANAGER = "cert-manager"
 
 
+class ShutdownAgentMode(enum.StrEnum):
+    """Who ends the pods of a node that goes down."""
+
+    ALONE = "alone"  # the agent; the kubelets' own graceful shutdown is off
+    BESIDE_KUBELET = "beside-kubelet"  # the kubelet, which waits for the agent and its interceptors first
+
+
 class FailurePolicy(enum.StrEnum):
     """What the API server does with a write when the webhook does not answer."""
 
@@ -40,6 +47,30 @@ class Monitoring:
     def everything(cls) -> Monitoring:
         """All of it that names no pods."""
         return cls(service_monitors=True, alerts=True, dashboard=True)
+
+
+DEFAULT_SHUTDOWN_CONFIG = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+shutdownGracePeriodByPodPriority:
+  - priority: 0
+    shutdownGracePeriodSeconds: 120
+  - priority: 2000000000
+    shutdownGracePeriodSeconds: 30
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownAgent:
+    """A DaemonSet that ends the pods of each node in order when its machine goes down."""
+
+    mode: ShutdownAgentMode = ShutdownAgentMode.ALONE
+    # A KubeletConfiguration, YAML: the buckets, where the agent is alone.
+    config: str = DEFAULT_SHUTDOWN_CONFIG
+    # Its pods need paths of the host, which Vacate's own namespace allows to none.
+    namespace: str = "vacate-shutdown-agent"
+    # Accept certificates of kubelets that the cluster's CA has not signed.
+    kubelet_insecure_tls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +128,7 @@ class Settings:
     client_ca: str = ""
     client_names: tuple[str, ...] = ()
     definitions: bool = True
+    shutdown_agent: ShutdownAgent | None = None
     monitoring: Monitoring = field(default_factory=Monitoring)
 
     @property

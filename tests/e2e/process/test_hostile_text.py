@@ -56,7 +56,7 @@ EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name 
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
 NAME_NO_PODS = {"version", "interceptors"}
-LOGS_ONLY = {"webhook"}  # through the same formatter as the manager
+LOGS_ONLY = {"webhook", "shutdown-agent"}  # through the same formatter as the manager
 
 
 @pytest.fixture(scope="module")

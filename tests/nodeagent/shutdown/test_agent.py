@@ -14,14 +14,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from support.agents import NODE, Place, agent_place, ready
 from support.containers import clean, opened, spec
-from support.shutdown_sim import SimLogind, SimSession
+from support.shutdown_agents import PipeLogind
 from vacate.api.kinds import NODES, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
-from vacate.clock import SystemClock
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.protocol import LogindSession
 from vacate.nodeagent.shutdown.storage import FILE, FileStorage
 
 pytestmark = pytest.mark.process
@@ -29,34 +27,6 @@ pytestmark = pytest.mark.process
 POLITE = "trap 'echo asked; sleep 0.3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 SLOW = "trap 'echo asked; sleep 3; exit 0' TERM; echo on; while :; do sleep 0.02; done"
 RUDE = "trap 'echo asked' TERM; echo on; while :; do sleep 0.02; done"
-
-
-class PipeLogind(SimLogind):
-    """Its locks are real descriptors: one end of a pipe, of which it sees whether the other is still open."""
-
-    def __init__(self) -> None:
-        super().__init__(SystemClock(), limit=100.0)
-        self.readers: list[int] = []
-
-    async def connect(self) -> LogindSession:  # type: ignore[override]
-        await super().connect()
-        session = self.sessions[-1] = PipeSession(self)
-        return session
-
-    def held(self) -> list[bool]:
-        return [not select.select([one], [], [], 0)[0] for one in self.readers]
-
-    def close_all(self) -> None:
-        for one in self.readers:
-            os.close(one)
-
-
-class PipeSession(SimSession):
-    async def inhibit(self, why: str) -> int:
-        assert isinstance(self.logind, PipeLogind)
-        reader, writer = os.pipe()
-        self.logind.readers.append(reader)
-        return writer
 
 
 @pytest.fixture

@@ -62,10 +62,12 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
 
 def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 20, 1000: 5}) as node:
-        node.run_pod("low", 0, takes=8.0)
+        node.run_pod("low", 0, takes=10.0)
         node.run_pod("high", 1000)
         node.machine.power_off()
         until(lambda: "term" in node.said("low"))
+        until(lambda: node.node_ready()[0] == "False")
+        assert "node/laptop is shutting down: its pods end by priority" in node.status()
         node.machine.run("systemctl", "restart", "systemd-logind")
         until(lambda: "the shutdown was cancelled" in node.agent_log)
         until(lambda: node.node_ready()[0] == "True")

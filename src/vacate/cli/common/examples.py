@@ -40,6 +40,9 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("node shutdown laptop --dry-run --config kubelet.yaml", "show that order"),
         ("node reboot laptop --force", "drain this machine's node, then reboot"),
     ),
+    "shutdown-agent": (
+        ("shutdown-agent --node-name node-1 --config kubelet.yaml", "as root, on the node itself"),
+    ),
     "demo": (("demo", "watch a node being drained, for about half a minute"),),
     "drain": (
         ("drain node-1 --ignore-daemonsets", "drain a node, and follow it"),

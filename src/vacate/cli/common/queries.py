@@ -6,7 +6,7 @@ import datetime as dt
 import shlex
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objectidentity import identity_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -15,7 +15,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import not_found_in
 from vacate.client.codec import codec_for
-from vacate.errors import Forbidden, NotFound, UnreadableObject
+from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -116,6 +116,14 @@ async def list_pods(
         token = page.continue_token
         if not token:
             return found
+
+
+async def list_nodes(cluster: Cluster) -> list[Obj]:
+    """The nodes; none where they cannot be listed: they are not what was asked for."""
+    try:
+        return list((await cluster.client.list(NODES)).items)
+    except (ApiError, TransportError):
+        return []
 
 
 async def list_budgets(cluster: Cluster, namespace: str) -> list[PodDisruptionBudget] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
@@ -28,7 +29,10 @@ from vacate.install.settings import (
     FailurePolicy,
     Monitoring,
     Settings,
+    ShutdownAgent,
+    ShutdownAgentMode,
 )
+from vacate.nodeagent.shutdown.config import read_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -164,6 +168,15 @@ _OPTIONS = (
                  help="Run the manager in the cluster."),
     click.option("--crds/--no-crds", "definitions", default=True, show_default=True,
                  help="Install the definitions of EvictionRequests, Evacuations and NodeMaintenances."),
+    click.option("--shutdown-agent", type=click.Choice([one.value for one in ShutdownAgentMode]),
+                 is_flag=False, flag_value=ShutdownAgentMode.ALONE.value,
+                 help="A pod on each node that ends its pods in order when the machine goes down: alone, or "
+                      "before a kubelet that does that itself. alone where none is given."),
+    click.option("--shutdown-config", type=_FILE, metavar="FILE",
+                 help="KubeletConfiguration with the buckets of the shutdown agent."),
+    click.option("--kubelet-insecure-tls", is_flag=True,
+                 help="Let the shutdown agent accept certificates of kubelets that the cluster's CA has not "
+                      "signed."),
     click.option("--monitoring", is_flag=True,
                  help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
 )  # fmt: skip
@@ -202,6 +215,9 @@ def settings_of(
     per_request: bool,
     deploy_manager: bool,
     definitions: bool,
+    shutdown_agent: str | None,
+    shutdown_config: Path | None,
+    kubelet_insecure_tls: bool,
     monitoring: bool,
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
@@ -251,8 +267,30 @@ def settings_of(
         client_ca=_authority(client_ca, "--webhook-client-ca").decode(),
         client_names=client_names,
         definitions=definitions,
+        shutdown_agent=_shutdown_agent(shutdown_agent, shutdown_config, insecure=kubelet_insecure_tls),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
+
+
+def _shutdown_agent(mode: str | None, file: Path | None, *, insecure: bool) -> ShutdownAgent | None:
+    if mode is None:
+        if file is not None or insecure:
+            raise click.UsageError(
+                "--shutdown-config and --kubelet-insecure-tls configure the shutdown agent; "
+                "give --shutdown-agent as well"
+            )
+        return None
+    made = ShutdownAgent(ShutdownAgentMode(mode), kubelet_insecure_tls=insecure)
+    if file is None:
+        return made
+    try:
+        text = _bytes(file).decode()
+        found = read_config(yaml.safe_load(text), source=f"--shutdown-config: {file}")
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"--shutdown-config: {file} is no YAML: {error}") from None
+    if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
+        raise ConfigError(f"--shutdown-config: {file} ends no pods in order, since {found.disabled_because}")
+    return replace(made, config=text)
 
 
 def _authority(file: Path | None, option: str) -> bytes:

@@ -18,7 +18,7 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
-from vacate.cli.common.queries import list_budgets, list_requests, named_pod
+from vacate.cli.common.queries import list_budgets, list_nodes, list_requests, named_pod
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.status.layout import layout
@@ -28,6 +28,7 @@ from vacate.cli.status.view import View
 from vacate.client.codec import codec_for
 from vacate.errors import UnreadableObject
 from vacate.eviction.dialects.base import Dialect
+from vacate.views.nodeshutdowns import shutdown_lines
 from vacate.views.statusrows import row_of, unreadable_row
 
 
@@ -53,7 +54,8 @@ def status(
     """Show eviction requests and their progress.
 
     With -w it continues until Ctrl-C, or until the requests for all named pods are complete or the pods
-    are gone. Into a pipe each change is a line with its time; with -o json a watch event,
+    are gone. Without -w, nodes that go down are named as well. Into a pipe each change is a line with its
+    time; with -o json a watch event,
     {"type": …, "object": …}.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
@@ -100,6 +102,8 @@ async def _show(cluster: Cluster, view: View) -> None:
         terminal.echo(f"No eviction request for pod {missing}{view.where}.", err=True)
     if not found and not pods:
         terminal.echo(f"No eviction requests{view.where}.", err=True)
+    for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):
+        terminal.echo(line, err=True)
 
 
 def _say_unreadable(count: int) -> None:

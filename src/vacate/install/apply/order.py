@@ -22,7 +22,7 @@ _LAST = (DEFINITIONS, NAMESPACES)
 def in_order_of_removal(objects: Sequence[Obj]) -> list[Obj]:
     """The same objects; those in the middle go in the reverse order of their coming."""
     middle = [obj for obj in objects if kind_of(obj) not in (*_FIRST, *_LAST)]
-    first, last = (
-        [obj for kind in order for obj in objects if kind_of(obj) == kind] for order in (_FIRST, _LAST)
-    )
+    first = [obj for kind in _FIRST for obj in objects if kind_of(obj) == kind]
+    # The namespace that came first has the notes and the lock of the installation: it goes last.
+    last = [obj for kind in _LAST for obj in reversed(objects) if kind_of(obj) == kind]
     return [*first, *reversed(middle), *last]

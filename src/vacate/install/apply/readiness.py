@@ -26,6 +26,22 @@ def rollout_left(deployment: Obj | None) -> str:
     return "" if available >= updated else f"{available} of {updated} copies are available"
 
 
+def daemons_left(daemon_set: Obj | None) -> str:
+    """What a DaemonSet still has to do until each of its nodes has a copy of its newest form that answers."""
+    if daemon_set is None:
+        return "is not there"
+    status = daemon_set.get("status") or {}
+    if int(status.get("observedGeneration") or 0) < int(daemon_set["metadata"].get("generation") or 0):
+        return "the change has not been seen by its controller yet"
+    wanted, updated, available = (
+        int(status.get(key) or 0)
+        for key in ("desiredNumberScheduled", "updatedNumberScheduled", "numberAvailable")
+    )
+    if updated < wanted:
+        return f"{updated} of {wanted} copies are of the newest form"
+    return "" if available >= wanted else f"{available} of {wanted} copies are available"
+
+
 def authority_left(configuration: Obj | None) -> str:
     """Whether API servers know whom to trust: every webhook of a configuration needs an authority."""
     if configuration is None:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 from vacate.api.kinds import DEPLOYMENTS, EVENTS, PODS, Kind
 from vacate.api.objectnames import PART_OF
-from vacate.api.objects import Obj, name_of
+from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, TransportError
-from vacate.install.apply.readiness import authority_left, reason_of, rollout_left
-from vacate.install.objectkinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, kind_of, shown
+from vacate.install.apply.readiness import authority_left, daemons_left, reason_of, rollout_left
+from vacate.install.objectkinds import DAEMONSETS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, kind_of, shown
 from vacate.install.objects import objects
 from vacate.install.settings import Settings
 
@@ -24,7 +24,7 @@ _EVENTS_SECONDS = 5.0
 
 
 class Rollout:
-    """Deployments with all their copies, and webhook configurations with their authority."""
+    """Deployments and DaemonSets with all their copies, and webhook configurations with their authority."""
 
     def __init__(
         self, client: Client, clock: Clock, entropy: Entropy, settings: Settings, tell: Callable[[str], None]
@@ -38,6 +38,8 @@ class Rollout:
         self._changed = asyncio.Event()
         ours = ",".join(f"{key}={value}" for key, value in PART_OF.items())
         self._deployments = self._follow(DEPLOYMENTS, settings.namespace, label_selector=ours)
+        agent = settings.shutdown_agent
+        self._daemons = self._follow(DAEMONSETS, agent.namespace, label_selector=ours) if agent else None
         self._pods = self._follow(PODS, settings.namespace, label_selector=ours)
         self._configurations = {
             name_of(obj): self._follow(kind_of(obj), "", field_selector=f"metadata.name={name_of(obj)}")
@@ -63,7 +65,8 @@ class Rollout:
 
     @property
     def _followed(self) -> list[Informer[Obj]]:
-        return [self._deployments, self._pods, *self._configurations.values()]
+        daemons = [self._daemons] if self._daemons is not None else []
+        return [self._deployments, self._pods, *daemons, *self._configurations.values()]
 
     async def _until_ready(self, following: asyncio.Future[list[None]]) -> None:
         while not following.done():
@@ -83,6 +86,9 @@ class Rollout:
     def _left(self, obj: Obj) -> str:
         if kind_of(obj) == DEPLOYMENTS:
             return rollout_left(self._deployment(obj))
+        if kind_of(obj) == DAEMONSETS:
+            assert self._daemons is not None
+            return daemons_left(self._daemons.reader.get(namespace_of(obj), name_of(obj)))
         return authority_left(self._configurations[name_of(obj)].reader.get("", name_of(obj)))
 
     def _deployment(self, obj: Obj) -> Obj | None:
@@ -123,5 +129,6 @@ class Rollout:
 def awaited(settings: Settings) -> list[Obj]:
     """What has to become ready; a webhook outside of the cluster is its operator's affair."""
     given = bool(settings.webhook_url or settings.ca_bundle)
-    kinds = (DEPLOYMENTS,) if given else (DEPLOYMENTS, *_CONFIGURATIONS)
+    processes = (DEPLOYMENTS, DAEMONSETS)
+    kinds = processes if given else (*processes, *_CONFIGURATIONS)
     return [obj for obj in objects(settings) if kind_of(obj) in kinds]

@@ -13,6 +13,7 @@ from vacate.api.objectnames import (
     MUTATING,
     NODE_MAINTAINER,
     REQUESTER,
+    SHUTDOWN_REQUESTER,
     TLS_SECRET,
     VALIDATING,
     VIEWER,
@@ -20,6 +21,7 @@ from vacate.api.objectnames import (
     labels,
 )
 from vacate.api.objects import Obj
+from vacate.install.manifests.shutdownagent import REQUEST_VERBS
 from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules
 
@@ -55,6 +57,8 @@ def user_roles() -> list[Obj]:
         # Part of no other role: a NodeMaintenance has pods of every namespace evicted, also where its author
         # may delete none.
         _cluster_role(NODE_MAINTAINER, _maintaining()),
+        # For the identities of `vacate node`: a node that goes down requests evictions of its pods.
+        _cluster_role(SHUTDOWN_REQUESTER, [_rule(_GROUP, [_REQUESTS], REQUEST_VERBS)]),
         _cluster_role(VIEWER, _viewing(), aggregate_to="view"),
     ]
 

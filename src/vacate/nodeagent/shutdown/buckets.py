@@ -88,3 +88,16 @@ def fit(buckets: Sequence[Bucket], limit: float) -> tuple[Bucket, ...]:
         return tuple(buckets)
     share = max(limit, 0.0) / wanted
     return tuple(replace(one, seconds=one.seconds * share) for one in buckets)
+
+
+def spread(groups: Sequence[Group], seconds: float) -> tuple[Group, ...]:
+    """The same groups with so much time in all: those with pods share it, the others have none."""
+    filled = [one for one in groups if one.pods]
+    wanted = total_seconds(one.bucket for one in filled)
+
+    def share(group: Group) -> float:
+        if not group.pods:
+            return 0.0
+        return seconds * group.bucket.seconds / wanted if wanted > 0 else seconds / len(filled)
+
+    return tuple(replace(one, bucket=replace(one.bucket, seconds=share(one))) for one in groups)

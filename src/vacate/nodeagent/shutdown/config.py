@@ -31,6 +31,7 @@ class ShutdownConfig:
 
     buckets: tuple[Bucket, ...] = ()
     disabled_because: str = f"neither {TOTAL} nor {BY_PRIORITY} is set"
+    spread_over: float = 0.0  # if not 0: so much time in all, shared by the buckets that have pods
 
     @property
     def enabled(self) -> bool:
@@ -40,7 +41,7 @@ class ShutdownConfig:
     @property
     def total_seconds(self) -> float:
         """The longest that a shutdown can take."""
-        return total_seconds(self.buckets)
+        return self.spread_over or total_seconds(self.buckets)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.nodeagent.shutdown import dropin
-from vacate.nodeagent.shutdown.protocol import LogindUnavailable
+from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,11 @@ class DBusSession:
         log.info("wrote %s: logind may delay a shutdown by %g s", path, seconds)
         body = ["systemd-logind.service", "all", int(signal.SIGHUP)]
         await self._call(SYSTEMD, SYSTEMD_PATH, f"{SYSTEMD}.Manager", "KillUnit", "ssi", body)
+
+    async def inhibitors(self) -> list[Inhibitor]:
+        """`ListInhibitors`."""
+        reply = await self._call(LOGIND, LOGIND_PATH, MANAGER, "ListInhibitors", "", [])
+        return [Inhibitor(*one) for one in reply.body[0]]
 
     async def inhibit(self, why: str) -> int:
         """A delay lock against shutdown."""

@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 
 from vacate.clock import Clock
 from vacate.errors import VacateError
-from vacate.nodeagent.shutdown.buckets import fit, group_pods
+from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import take_lock, usable
 from vacate.nodeagent.shutdown.machine import EndPod, Shutdown, advance, resume
 from vacate.nodeagent.shutdown.protocol import (
+    Arrange,
     LockKeeper,
     Logind,
     LogindSession,
     NodePods,
     RecordStorage,
+    ShutdownRefused,
 )
 from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
 
@@ -46,6 +48,7 @@ class ManagerState:
     problem: str = (
         "logind was not asked yet"  # why the feature is unavailable or falls short; empty if neither
     )
+    refused: bool = False  # something else would act on the same shutdown, so that nothing is done here
 
 
 class ShutdownManager:
@@ -63,6 +66,7 @@ class ShutdownManager:
         clock: Clock,
         boot: str,
         changed: Callable[[ManagerState], None] = lambda _: None,
+        arrange: Arrange | None = None,
     ) -> None:
         self._config = config
         self._logind = logind
@@ -72,6 +76,7 @@ class ShutdownManager:
         self._clock = clock
         self._boot = boot
         self._changed = changed
+        self._arrange = arrange
         self._granted = config.total_seconds
         self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
         self._wake = asyncio.Event()
@@ -119,6 +124,10 @@ class ShutdownManager:
                 finally:
                     pause = FIRST_RETRY
                     await session.aclose()
+            except ShutdownRefused as error:
+                self._report(f"graceful node shutdown is refused: {error}", refused=True)
+                await self._release(leaving=True)
+                pause = MAX_RETRY
             except (VacateError, OSError) as error:
                 self._report(f"graceful node shutdown is unavailable: {error}")
             await self._clock.sleep(pause)
@@ -129,6 +138,8 @@ class ShutdownManager:
         self._show(replace(self.state, locked=await self._keeper.holds()))
         while True:
             preparing = await session.preparing()
+            if self._arrange is not None and not self.state.active:
+                self._config = await self._arrange(session, preparing)
             self._see(preparing=preparing)
             if not preparing and (self._stale or not self.state.locked):
                 await self._take(session)
@@ -143,10 +154,10 @@ class ShutdownManager:
             self._show(replace(self.state, locked=True))
         self._report(grant.missing)
 
-    def _report(self, problem: str) -> None:
+    def _report(self, problem: str, *, refused: bool = False) -> None:
         if problem and problem != self.state.problem:
             log.warning("%s", problem)
-        self._show(replace(self.state, problem=problem))
+        self._show(replace(self.state, problem=problem, refused=refused))
 
     def _see(self, *, preparing: bool) -> None:
         if preparing and not self.state.active:
@@ -164,11 +175,14 @@ class ShutdownManager:
             self._show(replace(self.state, active=True, finished=True))
             return
         buckets = fit(self._config.buckets, self._granted)
-        shutdown = Shutdown(group_pods(buckets, self._pods.running()), now)
+        groups = group_pods(buckets, self._pods.running())
+        if over := self._config.spread_over:
+            groups = spread(groups, min(over, self._granted))
+        shutdown = Shutdown(groups, now)
         log.warning(
             "the machine goes down: %d pods have %s to end%s",
             len(shutdown.pods),
-            format_duration(sum(one.seconds for one in buckets)),
+            format_duration(sum(one.bucket.seconds for one in groups)),
             "" if self.state.locked else "; no lock is held, so it may be sooner",
         )
         self._save(ShutdownRecord(self._clock.now(), None, self._boot, shutdown))

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from vacate.errors import VacateError
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import EndPod
 from vacate.nodeagent.shutdown.record import ShutdownRecord
 
 
 class LogindUnavailable(VacateError):
     """Logind cannot be reached or refuses; says why."""
+
+
+class ShutdownRefused(VacateError):
+    """Something else on this machine acts on the same signal; says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inhibitor:
+    """A lock of logind as `ListInhibitors` shows it."""
+
+    what: str
+    who: str
+    why: str
+    mode: str
+    uid: int = 0
+    pid: int = 0
 
 
 class LogindSession(Protocol):
@@ -28,6 +46,10 @@ class LogindSession(Protocol):
 
     async def raise_delay_limit(self, seconds: float) -> None:
         """Configure a longer limit; it may be in effect a little later, or never."""
+        ...
+
+    async def inhibitors(self) -> list[Inhibitor]:
+        """Every lock that is held, by anyone."""
         ...
 
     async def inhibit(self, why: str) -> int:
@@ -49,6 +71,13 @@ class Logind(Protocol):
     async def connect(self) -> LogindSession:
         """A new connection, or LogindUnavailable."""
         ...
+
+
+Arrange = Callable[[LogindSession, bool], Awaitable[ShutdownConfig]]
+"""Says what to do in the next shutdown, from what else holds a lock; the flag: it has begun already.
+
+Raises ShutdownRefused where nothing may be done, LogindUnavailable where that cannot be told.
+"""
 
 
 class LockKeeper(Protocol):

@@ -1,0 +1,170 @@
+"""`vacate shutdown-agent`: ends the pods of a stock kubelet's node in order when the machine goes down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from vacate.cli.common import terminal
+from vacate.cli.common.parameters import subdomain
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
+from vacate.cli.node_shutdown import read_config_file
+from vacate.client.config import ClusterConfig
+from vacate.client.http import HttpTransport
+from vacate.client.incluster import load_config
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.errors import ConfigError
+from vacate.features import FeatureGates
+from vacate.httpserver.healthserver import HealthServer
+from vacate.metrics import Metrics
+from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
+from vacate.nodeagent.shutdown.logind import DBusLogind
+from vacate.nodeagent.shutdown.storage import FileStorage, boot_id
+from vacate.nodeagent.shutdownagent import parent
+from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
+from vacate.nodeagent.shutdownagent.heldlock import ParentLock
+from vacate.wiring.components import Environment
+from vacate.wiring.shutdownagent import build_shutdown_agent
+
+DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
+
+
+@click.command("shutdown-agent")
+@click.option(
+    "--node-name",
+    required=True,
+    type=subdomain,
+    envvar="NODE_NAME",
+    metavar="NAME",
+    help="The node of this machine; NODE_NAME by default.",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="A KubeletConfiguration, of which the fields of graceful node shutdown are read.",
+)
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(DEFAULT_FOLDER),
+    show_default=True,
+    help="Where the record of the last shutdown lies; it must outlive a reboot.",
+)
+@click.option(
+    "--logind-drop-ins",
+    "drop_ins",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DROP_INS,
+    show_default=True,
+    help="Where logind reads drop-ins; written only where logind allows too short delays.",
+)
+@click.option(
+    "--kubelet-url",
+    default="",
+    envvar="KUBELET_URL",
+    metavar="URL",
+    help="Where the kubelet of the node answers; https://HOST_IP:10250 by default.",
+)
+@click.option(
+    "--kubelet-insecure-tls", is_flag=True, help="Accept any certificate of the kubelet, such as its own."
+)
+@click.option("--pod-uid", default="", envvar="POD_UID", metavar="UID", help="Of the agent's own pod.")
+@kubeconfig_options
+@health_options(8085)
+@gates_option
+@click.option("--verbose", "-v", is_flag=True, help="Log what the agent does.")
+def shutdown_agent(
+    node_name: str,
+    config_file: Path,
+    folder: Path,
+    drop_ins: Path,
+    kubelet_url: str,
+    kubelet_insecure_tls: bool,
+    pod_uid: str,
+    kubeconfig: str,
+    context: str,
+    metrics_port: int,
+    metrics_address: str,
+    gates: FeatureGates,
+    verbose: bool,
+) -> None:
+    """End the pods of a stock kubelet's node in order when its machine goes down.
+
+    Runs as a pod on every node; `vacate install --shutdown-agent` makes the DaemonSet. Needs the socket of
+    the system bus, and refuses to work beside a kubelet that would end the same pods at the same time.
+    """
+    config = read_config_file(config_file, gates)
+    cluster = load_config(kubeconfig, context)
+    if parent.SOCKET not in os.environ:
+        # The process that people start becomes the parent, which holds the lock; the agent is its child.
+        command = [sys.executable, "-m", "vacate", *sys.argv[1:]]
+        os.execv(sys.executable, [sys.executable, "-m", parent.__name__, *command])  # noqa: S606
+    log_to_stderr(verbose=verbose)
+    logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
+    settings = ShutdownAgentSettings(node_name, config, pod_uid, boot_id())
+    kubelet = _kubelet(cluster, kubelet_url, insecure=kubelet_insecure_tls)
+    _make(folder)
+
+    async def work() -> None:
+        clock = SystemClock()
+        around = Environment(clock, system_entropy(), Metrics(), gates)
+        transport, node = HttpTransport(cluster, clock), HttpTransport(kubelet, clock)
+        keeper = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
+        logind, storage = DBusLogind(drop_ins=drop_ins), FileStorage(folder)
+        agent = build_shutdown_agent(transport, node, settings, logind, keeper, storage, around)
+        health = HealthServer(around.metrics, agent.manager.not_ready, "shutdown agent")
+        stop = asyncio.Event()
+        # A shutdown that is under way is finished first: the kubelet of the node may be waiting for that.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        if parent.STOPPING in os.environ:
+            stop.set()
+        try:
+            await health.start(metrics_address, metrics_port)
+            terminal.echo(
+                f"vacate shutdown-agent: health and metrics on http://{metrics_address}:{health.port}"
+            )
+            await agent.run(stop)
+        finally:
+            await health.stop()
+            await transport.aclose()
+            await node.aclose()
+
+    run_until_signalled(work)
+
+
+def _kubelet(cluster: ClusterConfig, url: str, *, insecure: bool) -> ClusterConfig:
+    """The kubelet takes the same credentials as the API server."""
+    host = os.environ.get("HOST_IP", "127.0.0.1")
+    server = url or (f"https://[{host}]:10250" if ":" in host else f"https://{host}:10250")
+    if not server.startswith("https://"):
+        raise ConfigError(f"--kubelet-url: {server!r} is not https://HOST:PORT")
+    return ClusterConfig(
+        server,
+        b"" if insecure else cluster.ca_data,
+        insecure,
+        client_certificate=cluster.client_certificate,
+        client_key=cluster.client_key,
+        token=cluster.token,
+        token_file=cluster.token_file,
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    except OSError as error:
+        raise ConfigError(
+            f"--dir: {folder} cannot be used: {error.strerror}; choose another folder"
+        ) from error

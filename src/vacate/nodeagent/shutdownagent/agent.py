@@ -1,0 +1,163 @@
+"""The agent as a whole: the shutdown manager over the API's pods, and what it says on the Node."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.kinds import PODS
+from vacate.client.client import Client
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.protocol import (
+    LockKeeper,
+    Logind,
+    LogindSession,
+    LogindUnavailable,
+    RecordStorage,
+    ShutdownRefused,
+)
+from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.shutdownagent.apipods import ApiPods
+from vacate.nodeagent.shutdownagent.configz import read_kubelet
+from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet, holds_lock
+from vacate.nodeagent.shutdownagent.nodemarks import NodeMarks, marks_of
+from vacate.nodeagent.view import AgentPod
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.manager import Manager, Runnable
+
+log = logging.getLogger(__name__)
+
+SYNC_SECONDS = 10.0
+"""How long an agent that comes up in the middle of a shutdown waits for the list of its pods."""
+RESTART_SECONDS = 5.0
+SIGNAL_SECONDS = 3.0
+"""How long logind's signal may come after the kubelet's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownAgentSettings:
+    """One agent of one node."""
+
+    node: str
+    config: ShutdownConfig
+    pod_uid: str = ""  # of the agent itself, which it must not end
+    boot: str = ""
+
+
+class ShutdownAgent:
+    """One node with a stock kubelet. The informers of `deps` must be its own."""
+
+    def __init__(
+        self,
+        deps: Deps,
+        settings: ShutdownAgentSettings,
+        logind: Logind,
+        keeper: LockKeeper,
+        storage: RecordStorage,
+        kubelet: Client,
+        runnables: Sequence[Runnable] = (),
+    ) -> None:
+        self._deps = deps
+        self._settings = settings
+        self._logind = logind
+        self._kubelet = kubelet
+        pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
+        self._requests = ShutdownRequests(deps.client, deps.clock, settings.node)
+        self.pods = ApiPods(deps.client, deps.clock, pods, self._requests, settings.pod_uid)
+        self._marks = NodeMarks(deps.client, deps.clock, settings.node)
+        self._moved = asyncio.Event()
+        self.shutdown = ShutdownManager(
+            settings.config,
+            logind,
+            self.pods,
+            keeper,
+            storage,
+            deps.clock,
+            settings.boot,
+            self._shutdown_changed,
+            self._arrange,
+        )
+        self.manager = Manager(deps.informers, [], runnables=[*runnables, self._marks])
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; in the middle of a shutdown until that is over."""
+        async with asyncio.TaskGroup() as group:
+            parts = [
+                group.create_task(self.manager.run(), name="informers"),
+                group.create_task(self._run_shutdown(), name="shutdown"),
+            ]
+            await stop.wait()
+            await self._finish_shutdown()
+            for one in reversed(parts):
+                one.cancel()
+                await asyncio.wait([one])
+        await self.pods.aclose()
+        await self._requests.aclose()
+
+    async def _run_shutdown(self) -> None:
+        while True:
+            try:
+                await self.shutdown.run()
+            except Exception:  # the next shutdown must find an agent
+                log.exception("graceful node shutdown failed and starts anew")
+            await self._deps.clock.sleep(RESTART_SECONDS)
+
+    async def _finish_shutdown(self) -> None:
+        """A kubelet that shuts down ends this agent first, maybe before logind's own signal is here."""
+        if not self.shutdown.state.active and await self._is_preparing():
+            try:
+                async with asyncio.timeout(SIGNAL_SECONDS):
+                    while not self.shutdown.state.active:
+                        await self._moved.wait()
+                        self._moved.clear()
+            except TimeoutError:
+                return
+        while self.shutdown.state.active and not self.shutdown.state.finished:
+            await self._moved.wait()
+            self._moved.clear()
+
+    async def _is_preparing(self) -> bool:
+        try:
+            session = await self._logind.connect()
+        except LogindUnavailable:
+            return False
+        try:
+            return await session.preparing()
+        except LogindUnavailable:
+            return False
+        finally:
+            await session.aclose()
+
+    async def _arrange(self, session: LogindSession, preparing: bool) -> ShutdownConfig:
+        """What to do in the next shutdown, from what the kubelet would do in it."""
+        await self._pods_known(preparing=preparing)
+        if not holds_lock(await session.inhibitors()):
+            self.pods.beside = None
+            if not self._settings.config.enabled:
+                raise ShutdownRefused(self._settings.config.disabled_because)
+            return self._settings.config
+        if self.pods.beside is not None and preparing:
+            return self.pods.beside  # as it was read before
+        limits = self.pods.own_limits()
+        self.pods.beside = beside_kubelet(await read_kubelet(self._kubelet), limits)
+        return self.pods.beside
+
+    async def _pods_known(self, *, preparing: bool) -> None:
+        """No lock is taken for pods that nobody has listed."""
+        if self.pods.are_known():
+            return
+        if not preparing:
+            raise LogindUnavailable("the API server has not listed the pods of this node yet")
+        log.warning("the machine goes down, and the API server has not listed the pods of this node yet")
+        end = self._deps.clock.monotonic() + SYNC_SECONDS
+        while not self.pods.are_known() and self._deps.clock.monotonic() < end:
+            await self._deps.clock.sleep(0.1)
+
+    def _shutdown_changed(self, state: ManagerState) -> None:
+        self._moved.set()
+        if not state.active and state.problem == ManagerState().problem:
+            return  # nobody knows yet: an earlier agent's marks stay
+        self._marks.want(marks_of(state, beside_kubelet=self.pods.beside is not None))

@@ -1,0 +1,221 @@
+"""The pods of a stock kubelet's node: ended by deleting them, so that the kubelet ends their containers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field, replace
+
+from vacate.api.kinds import PODS
+from vacate.cache.informer import Informer
+from vacate.client.client import Client
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.clock import Clock
+from vacate.errors import Conflict, NotFound, VacateError
+from vacate.nodeagent.conditions import disruption_target
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.machine import EndPod
+from vacate.nodeagent.shutdown.nodepods import has_interceptors
+from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
+from vacate.nodeagent.view import AgentPod
+
+log = logging.getLogger(__name__)
+
+REASON = "NodeShutdown"
+CALL_SECONDS = 5.0
+RETRY_SECONDS = 0.5
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+@dataclass(slots=True)
+class _Ending:
+    """A pod that is to be deleted at `start` and gone at `end`, on the monotonic clock."""
+
+    pod: ShutdownPod
+    start: float
+    end: float
+    asked: float = math.inf  # the end that the API server knows of
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class ApiPods:
+    """Deletes with the time that the shutdown grants, never by force: what runs must be seen to end."""
+
+    def __init__(
+        self, client: Client, clock: Clock, pods: Informer[AgentPod], requests: ShutdownRequests, own_uid: str
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._reader = pods.reader
+        self._requests = requests
+        self._own_uid = own_uid
+        self._endings: dict[str, _Ending] = {}
+        self._prepared: set[str] = set()
+        self._changed: Callable[[], None] = lambda: None
+        self.beside: ShutdownConfig | None = None  # the kubelet ends pods itself: they are only prepared here
+        pods.subscribe(lambda _old, _new: self._changed())
+
+    def are_known(self) -> bool:
+        """Whether the API server has listed the pods of the node."""
+        return self._reader.synced
+
+    def own_limits(self) -> AgentPodLimits:
+        """What the pod of this agent says; the defaults where it is not among the pods of the node."""
+        for pod in self._reader.list():
+            if pod.metadata.uid == self._own_uid:
+                return AgentPodLimits(pod.spec.priority or 0, pod.grace_seconds)
+        return AgentPodLimits()
+
+    def running(self) -> list[ShutdownPod]:
+        """All but the agent's own, those that have ended, and static ones, which only the kubelet can end."""
+        found = []
+        for pod in self._reader.list():
+            if pod.terminal or pod.metadata.uid == self._own_uid:
+                continue
+            if _MIRROR in pod.metadata.annotations:
+                log.info("pod %s is static: it ends with the machine", _described(pod).key)
+                continue
+            described = _described(pod)
+            if self.beside is None:
+                found.append(described)
+            elif described.interceptors and shares_bucket(described, self.beside):
+                log.warning(
+                    "pod %s ends without its interceptors: its priority %d puts it in the agent's own bucket",
+                    described.key, described.priority,
+                )  # fmt: skip
+            elif described.interceptors:
+                found.append(replace(described, grace_seconds=0.0))  # all the time is for preparation
+        return found
+
+    def end(self, order: EndPod) -> None:
+        """Begin to end it; interceptors are asked first, where they have time."""
+        pod = order.pod
+        if self.beside is not None:
+            if order.prepare > 0:
+                done = self._mark_prepared(pod.uid)
+                self._requests.request(pod, order.seconds, done, done)
+            return
+        now = self._clock.monotonic()
+        self._schedule(pod, now + order.prepare, now + order.seconds)
+        if order.prepare > 0:
+            self._requests.request(pod, order.seconds, lambda: self._hurry(pod))
+
+    def cancel(self) -> None:
+        """Spare what the API server was not asked to delete yet, and withdraw the requests."""
+        for uid, ending in list(self._endings.items()):
+            if ending.asked == math.inf and ending.task is not None:
+                ending.task.cancel()
+                del self._endings[uid]
+        self._prepared.clear()
+        self._requests.withdraw_all()
+
+    def gone(self, uids: Iterable[str]) -> set[str]:
+        """Those that the API server has no more, or shows as ended. Without a list of its pods none is."""
+        if not self._reader.synced:
+            return set()
+        running = {one.metadata.uid for one in self._reader.list() if not one.terminal}
+        return {uid for uid in uids if uid not in running or uid in self._prepared}
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Be told of every change of a pod."""
+        self._changed = callback
+
+    async def flush(self) -> None:
+        """Nothing is left to write: the kubelet does that."""
+
+    async def aclose(self) -> None:
+        """Stop what is under way."""
+        tasks = [one.task for one in self._endings.values() if one.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _mark_prepared(self, uid: str) -> Callable[[], None]:
+        def mark() -> None:
+            self._prepared.add(uid)
+            self._changed()
+
+        return mark
+
+    def _hurry(self, pod: ShutdownPod) -> None:
+        """No interceptor comes: its own time begins now."""
+        now = self._clock.monotonic()
+        self._schedule(pod, now, now + pod.grace_seconds)
+
+    def _schedule(self, pod: ShutdownPod, start: float, end: float) -> None:
+        known = self._endings.get(pod.uid)
+        if known is None:
+            known = self._endings[pod.uid] = _Ending(pod, start, end)
+            known.task = self._spawn(self._end(known))
+            return
+        known.start, known.end = min(known.start, start), min(known.end, end)
+        known.changed.set()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    async def _end(self, ending: _Ending) -> None:
+        while (left := ending.start - self._clock.monotonic()) > 0:
+            await self._wait(ending, left)
+        await self._mark_disrupted(ending.pod)
+        while True:
+            ending.changed.clear()
+            if ending.end < ending.asked:
+                try:
+                    await self._delete(ending)
+                except (NotFound, Conflict):
+                    return  # gone, or another pod has the name
+                except (VacateError, OSError, TimeoutError) as error:
+                    why = str(error) or type(error).__name__
+                    log.warning("pod %s cannot be deleted yet: %s", ending.pod.key, why)
+                    await self._wait(ending, RETRY_SECONDS)
+                    continue
+            await ending.changed.wait()
+
+    async def _wait(self, ending: _Ending, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await ending.changed.wait()
+        except TimeoutError:
+            return
+        ending.changed.clear()
+
+    async def _delete(self, ending: _Ending) -> None:
+        pod, end = ending.pod, ending.end
+        left = min(end - self._clock.monotonic(), pod.grace_seconds)
+        grace = max(math.floor(left), 1)  # 0 would remove the object while its containers run
+        async with asyncio.timeout(CALL_SECONDS):
+            await self._client.delete(
+                PODS, pod.name, pod.namespace, grace_period_seconds=grace, uid=pod.uid, reason=REASON
+            )
+        ending.asked = end
+
+    async def _mark_disrupted(self, pod: ShutdownPod) -> None:
+        """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
+        found = self._reader.get(pod.namespace, pod.name)
+        if found is None or found.metadata.uid != pod.uid or found.terminal:
+            return
+        target = disruption_target(found, self._clock.now())
+        change = {"metadata": {"uid": pod.uid}, "status": {"conditions": [target]}}
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._client.patch(
+                    PODS, pod.name, change, pod.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
+                )
+        except (VacateError, OSError, TimeoutError) as error:
+            log.info(
+                "pod %s has no condition DisruptionTarget: %s", pod.key, str(error) or type(error).__name__
+            )
+
+
+def _described(pod: AgentPod) -> ShutdownPod:
+    meta, priority = pod.metadata, pod.spec.priority or 0
+    return ShutdownPod(
+        meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, has_interceptors(pod)
+    )

@@ -1,0 +1,36 @@
+"""The configuration with which the kubelet of this node runs, from the kubelet itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import orjson
+
+from vacate.client.client import Client
+from vacate.errors import ConfigError, Forbidden, TransportError, Unauthorized, VacateError
+from vacate.nodeagent.shutdown.config import API_VERSION, KIND, ShutdownConfig, read_config
+from vacate.nodeagent.shutdown.protocol import ShutdownRefused
+from vacate.wire.message import Request
+
+READ_SECONDS = 5.0
+
+
+async def read_kubelet(client: Client) -> ShutdownConfig:
+    """What its /configz says about shutdown; ShutdownRefused where that cannot be known."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            document = orjson.loads(await client.send(Request("GET", "/configz")))
+        found = document["kubeletconfig"]
+        return read_config({**found, "kind": KIND, "apiVersion": API_VERSION}, source="the kubelet's configz")
+    except TimeoutError:
+        why = f"no answer within {READ_SECONDS:g} s"
+    except TransportError as error:
+        why = f"{error}; where its certificate is not of the cluster's CA, use --kubelet-insecure-tls"
+    except (Forbidden, Unauthorized) as error:
+        why = f"{error}; the agent needs the right to get nodes/configz"
+    except (VacateError, ConfigError, ValueError, KeyError, TypeError) as error:
+        why = str(error) or type(error).__name__
+    raise ShutdownRefused(
+        "the kubelet ends pods itself, since it holds a shutdown lock, and its configuration cannot be "
+        f"read to see whether the agent would race with it: {why}"
+    )

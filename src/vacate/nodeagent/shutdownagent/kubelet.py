@@ -1,0 +1,79 @@
+"""PURE. What the agent may do beside the kubelet of its node, which can act on the same signal.
+
+Two ways work. The kubelet's graceful shutdown is off, and the agent ends all pods. Or it is on, by priority,
+and the agent's pod is alone in the lowest bucket: the kubelet ends the agent first and waits for it, and the
+agent does not end before interceptors have prepared their pods. Anything else would be a race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
+from vacate.nodeagent.shutdown.config import BY_PRIORITY, CRITICAL, TOTAL, ShutdownConfig
+from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.nodeagent.shutdown.protocol import Inhibitor, ShutdownRefused
+
+LOWEST_PRIORITY = -1_000_000_000
+"""Of the agent's PriorityClass for clusters whose kubelets shut down by themselves."""
+EXIT_SECONDS = 2.0
+"""Of the agent's bucket: what it needs itself, from its last request to the end of its process."""
+
+_OFF = f"switch the kubelet's feature off ({TOTAL}, {CRITICAL} and {BY_PRIORITY} unset)"
+_OWN_BUCKET = (
+    f"give the agent a bucket of its own: {{priority: {LOWEST_PRIORITY}, shutdownGracePeriodSeconds: 300}} "
+    f"in the kubelet's {BY_PRIORITY}, and vacate install --shutdown-agent=beside-kubelet"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPodLimits:
+    """What the agent's own pod says about itself."""
+
+    priority: int = 0
+    grace_seconds: float = 30.0
+
+
+def holds_lock(inhibitors: Iterable[Inhibitor]) -> bool:
+    """Whether the kubelet delays shutdowns: its feature is on, and works."""
+    return any(
+        one.who == "kubelet" and one.mode == "delay" and "shutdown" in one.what.split(":") and one.uid == 0
+        for one in inhibitors
+    )
+
+
+def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConfig:
+    """How interceptors share the time for which the agent holds the kubelet back, or ShutdownRefused."""
+    if not kubelet.enabled:
+        raise ShutdownRefused(
+            "the kubelet holds a shutdown lock although its configuration has no periods: restart the kubelet"
+        )
+    first, *others = sorted(kubelet.buckets, key=lambda one: one.priority)
+    if not others or others[0].priority > 0 or first.priority >= 0:
+        raise ShutdownRefused(
+            f"the kubelet ends pods itself, in the buckets {_listed(kubelet.buckets)}, and none is below "
+            f"priority 0: it would end pods while the agent does. Either {_OFF}, or {_OWN_BUCKET}"
+        )
+    if own.priority >= others[0].priority:
+        raise ShutdownRefused(
+            f"the agent's priority {own.priority} is not in the kubelet's lowest bucket, so that the kubelet "
+            "does not wait for it: use the PriorityClass of vacate install --shutdown-agent=beside-kubelet"
+        )
+    seconds = min(first.seconds, own.grace_seconds) - EXIT_SECONDS
+    if seconds <= 0:
+        raise ShutdownRefused(
+            f"the kubelet waits {format_duration(seconds + EXIT_SECONDS)} for the agent, which "
+            f"is too short: set shutdownGracePeriodSeconds of priority {first.priority} and the agent's "
+            "terminationGracePeriodSeconds to some minutes"
+        )
+    return ShutdownConfig(tuple(others), "", seconds)
+
+
+def shares_bucket(pod: ShutdownPod, config: ShutdownConfig) -> bool:
+    """Beside a kubelet: whether that ends the pod together with the agent, before anyone can prepare it."""
+    return pod.priority < config.buckets[0].priority
+
+
+def _listed(buckets: Iterable[Bucket]) -> str:
+    return ", ".join(f"{one.priority}: {format_duration(one.seconds)}" for one in buckets)

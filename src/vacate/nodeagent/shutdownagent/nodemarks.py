@@ -1,0 +1,140 @@
+"""What the Node says while it goes down: a taint that keeps new pods away, and conditions."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from dataclasses import dataclass
+
+from vacate.api.kinds import NODES
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
+from vacate.api.objects import Obj, dig
+from vacate.api.times import format_time
+from vacate.client.client import Client
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.clock import Clock
+from vacate.errors import Conflict, VacateError
+from vacate.nodeagent.shutdown.manager import ManagerState
+
+log = logging.getLogger(__name__)
+
+CALL_SECONDS = 5.0
+RETRY_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the Node should say. The kubelet's own Ready condition stays the kubelet's."""
+
+    going_down: bool = False
+    orderly: bool = False
+    reason: str = ""
+    message: str = ""
+
+
+def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
+    """From what the manager shows."""
+    if state.refused:
+        return Marks(state.active, False, "WouldRace", state.problem)
+    if not state.locked and state.problem:
+        return Marks(state.active, False, "Unavailable", state.problem)
+    if state.problem:
+        return Marks(state.active, True, "ShortDelay", state.problem)
+    if beside_kubelet:
+        return Marks(
+            state.active,
+            True,
+            "BesideKubelet",
+            "the kubelet ends the pods, after interceptors had their turns",
+        )
+    return Marks(state.active, True, "Agent", "the shutdown agent ends the pods in order")
+
+
+class NodeMarks:
+    """Writes what differs, and tries again until the Node says it."""
+
+    name = "node marks"
+
+    def __init__(self, client: Client, clock: Clock, node: str) -> None:
+        self._client = client
+        self._clock = clock
+        self._node = node
+        self._wanted: Marks | None = None
+        self._changed = asyncio.Event()
+
+    def want(self, marks: Marks) -> None:
+        """Write these in the background."""
+        if marks != self._wanted:
+            self._wanted = marks
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            wanted = self._wanted
+            if wanted is None:
+                continue
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    await self._write(wanted)
+            except (VacateError, OSError, TimeoutError) as error:
+                if not isinstance(error, Conflict):
+                    log.warning(
+                        "node %s cannot be marked yet: %s", self._node, str(error) or "no answer in time"
+                    )
+                self._changed.set()
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _write(self, wanted: Marks) -> None:
+        node = await self._client.get(NODES, self._node)
+        if (taints := changed_taints(node, wanted)) is not None:
+            version = {"resourceVersion": node["metadata"]["resourceVersion"]}
+            await self._client.patch(NODES, self._node, {"metadata": version, "spec": {"taints": taints}})
+        if conditions := changed_conditions(node, wanted, self._clock.now()):
+            change = {"status": {"conditions": conditions}}
+            await self._client.patch(
+                NODES, self._node, change, patch_type=STRATEGIC_PATCH, subresource="status"
+            )
+
+
+def changed_taints(node: Obj, wanted: Marks) -> list[Obj] | None:
+    """The list with or without ours; None where it is right already. Those of others stay as they are."""
+    present = list(dig(node, "spec", "taints") or [])
+    others = [one for one in present if one.get("key") != SHUTDOWN_TAINT]
+    ours = [{"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}] if wanted.going_down else []
+    return None if len(present) == len(others) + len(ours) else [*others, *ours]
+
+
+def changed_conditions(node: Obj, wanted: Marks, now: dt.datetime) -> list[Obj]:
+    """Our conditions that the Node has not, or not so."""
+    present = {
+        one.get("type"): one for one in dig(node, "status", "conditions") or [] if isinstance(one, dict)
+    }
+    made = [(GRACEFUL_SHUTDOWN, wanted.orderly, wanted.reason, wanted.message)]
+    if wanted.going_down:
+        made.append(
+            (SHUTDOWN_IN_PROGRESS, True, "NodeShutdown", "the shutdown agent ends the pods of the node")
+        )
+    elif SHUTDOWN_IN_PROGRESS in present:
+        made.append((SHUTDOWN_IN_PROGRESS, False, "NodeRunning", "no shutdown is under way"))
+    at = format_time(now)
+    changed = []
+    for type_, holds, reason, message in made:
+        status, old = "True" if holds else "False", present.get(type_) or {}
+        if (old.get("status"), old.get("reason"), old.get("message")) == (status, reason, message):
+            continue
+        since = old.get("lastTransitionTime") if old.get("status") == status else at
+        changed.append(
+            {
+                "type": type_,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": at,
+                "lastTransitionTime": since or at,
+            }
+        )
+    return changed

@@ -1,0 +1,244 @@
+"""The shutdown agent beside a node that ends its pods when they are deleted: real processes, real order."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.agents import NODE, Place, agent_place, ready
+from support.shutdown_agents import KUBELET_LOCK, AgentPlace, PipeLogind, eventually
+from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.client.client import Client
+from vacate.clock import SystemClock
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.bootstrap.identities import controller, node
+from vacate.nodeagent.shutdown.buckets import Bucket
+from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.testing import pod
+
+pytestmark = pytest.mark.process
+
+POLITE = "trap 'echo asked; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+SLOW = "trap 'echo asked; sleep 1; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_backup.example.com"
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[AgentPlace]:
+    logind = PipeLogind()
+    config = ShutdownConfig((Bucket(0, 8.0), Bucket(1000, 4.0)), "")
+    async with agent_place(tmp_path / "node") as place:
+        yield AgentPlace(place, logind, config)
+        for one in (await place.client.list(PODS, "default")).items:
+            await place.client.delete(PODS, one["metadata"]["name"], "default", grace_period_seconds=1)
+            await place.gone(one["metadata"]["name"])
+    await logind.stop()
+    logind.close_all()
+
+
+async def run_pod(place: Place, name: str, script: str, priority: int = 0, **more: object) -> Obj:
+    if priority:
+        made = {"metadata": {"name": f"value-{name}"}, "value": priority}
+        await place.client.create(PRIORITYCLASSES, made)
+        more["priorityClassName"] = f"value-{name}"
+    obj = await place.create(name, script, **more)
+    await place.logged(obj, "on")
+    await place.until(name, ready)
+    return obj
+
+
+async def intercepted(place: Place, name: str, script: str, **more: object) -> Obj:
+    more["evictionInterceptors"] = [{"name": "backup.example.com"}]
+    return await run_pod(place, name, script, 0, **more)
+
+
+def is_deleted(pod: Obj) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+async def request_of(place: Place, pod: Obj) -> Obj | None:
+    found = (await place.client.list(EVICTIONREQUESTS, "default")).items
+    return next((one for one in found if one["metadata"]["name"] == pod["metadata"]["uid"]), None)
+
+
+async def test_pods_are_deleted_in_order_and_the_node_says_so(here: AgentPlace) -> None:
+    place = here.place
+    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    high = await run_pod(place, "high", POLITE, 1000, terminationGracePeriodSeconds=60)
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="Agent")
+        here.logind.power_off()
+        ending = await place.until("low", is_deleted)
+        assert 1 <= ending["metadata"]["deletionGracePeriodSeconds"] <= 8
+        (target,) = [one for one in ending["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+        assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
+        await place.logged(low, "asked")
+        assert "asked" not in await place.logged(high, "on")
+        await here.until_condition(SHUTDOWN_IN_PROGRESS, status="True", reason="NodeShutdown")
+        assert SHUTDOWN_TAINT in [one["key"] for one in (await here.node())["spec"]["taints"]]
+        await place.gone("low")
+        await place.gone("high")
+        await eventually(lambda: here.logind.held() == [False])
+
+
+async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: AgentPlace) -> None:
+    place = here.place
+    low = await run_pod(place, "low", SLOW)
+    high = await run_pod(place, "high", POLITE, 1000)
+    foreign = {"spec": {"taints": [{"key": "example.com/mine", "effect": "NoSchedule"}]}}
+    await place.client.patch(NODES, NODE, foreign)
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        here.logind.power_off()
+        await place.logged(low, "asked")
+        await here.until_condition(SHUTDOWN_IN_PROGRESS, status="True")
+        here.logind.cancel()
+        await here.until_condition(SHUTDOWN_IN_PROGRESS, status="False")
+        await eventually(lambda: here.logind.held() == [False, True])
+        await place.gone("low")
+        assert "asked" not in await place.logged(high, "on")
+        assert [one["key"] for one in (await here.node())["spec"]["taints"]] == ["example.com/mine"]
+        found = await place.get("high")
+        assert found is not None
+        assert not is_deleted(found)
+
+
+async def test_an_agent_that_is_killed_goes_on_with_the_order(here: AgentPlace) -> None:
+    place = here.place
+    low = await run_pod(place, "low", SLOW)
+    await run_pod(place, "high", POLITE, 1000)
+    run = here.start()
+    await eventually(lambda: here.logind.held() == [True])
+    here.logind.power_off()
+    await place.logged(low, "asked")
+    await run.kill()
+    assert here.logind.held() == [True]
+    async with here.running():
+        await place.gone("high")
+        await eventually(lambda: here.logind.held() == [False])
+
+
+async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(here: AgentPlace) -> None:
+    place = here.place
+    database = await intercepted(place, "db", POLITE, terminationGracePeriodSeconds=60)
+    here.config = ShutdownConfig((Bucket(0, 3.0),), "")
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        assert await request_of(place, database) is None
+        here.logind.power_off()
+
+        async def with_deadline() -> bool:
+            found = await request_of(place, database)
+            return found is not None and "vacate.dev/shutdown-deadline" in found["metadata"]["annotations"]
+
+        await eventually(with_deadline)
+        found = await place.get("db")
+        assert found is not None
+        assert not is_deleted(found)
+        await place.gone("db")
+        await eventually(lambda: here.logind.held() == [False])
+
+
+async def test_the_agent_itself_and_static_pods_are_left_alone(here: AgentPlace) -> None:
+    place = here.place
+    own = await run_pod(place, "agent", POLITE)
+    mirror = pod("static", spec={"nodeName": NODE})
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    static = await Client(InProcessTransport(place.server, node(NODE))).create(PODS, mirror)
+    await run_pod(place, "web", POLITE)
+    here.pod_uid = own["metadata"]["uid"]
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        here.logind.power_off()
+        await eventually(lambda: here.logind.held() == [False])
+        await place.gone("web")
+        for one in (own, static):
+            found = await place.get(one["metadata"]["name"])
+            assert found is not None
+            assert not is_deleted(found)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"}, "0: 20s, 2000000000: 10s"),
+        ({"shutdownGracePeriodByPodPriority": [
+            {"priority": -1000000000, "shutdownGracePeriodSeconds": 300},
+            {"priority": 0, "shutdownGracePeriodSeconds": 30},
+        ]}, "the agent's priority 0 is not in the kubelet's lowest bucket"),
+    ],
+)  # fmt: skip
+async def test_beside_a_kubelet_that_would_race_it_refuses(here: AgentPlace, config: Obj, words: str) -> None:
+    await run_pod(here.place, "web", POLITE)
+    here.logind.others.append(KUBELET_LOCK)
+    here.kubelet.config = config
+    async with here.running() as run:
+        said = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="WouldRace")
+        assert words in said["message"]
+        assert here.logind.held() == []
+        here.logind.power_off()
+        await eventually(lambda: here.logind.off_at is not None)
+        assert not run.agent.shutdown.state.active
+        found = await here.place.get("web")
+        assert found is not None
+        assert not is_deleted(found)
+
+
+async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(here: AgentPlace) -> None:
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        here.logind.others.append(KUBELET_LOCK)
+        here.kubelet.config = {"shutdownGracePeriod": "30s"}
+        here.logind.signal()
+        await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="WouldRace")
+        await eventually(lambda: here.logind.held() == [False])
+
+
+async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: AgentPlace) -> None:
+    place = here.place
+    own = await run_pod(place, "agent", POLITE, -1_000_000_000, terminationGracePeriodSeconds=3600)
+    web = await run_pod(place, "web", POLITE)
+    database = await intercepted(place, "db", POLITE)
+    here.pod_uid = own["metadata"]["uid"]
+    here.logind.others.append(KUBELET_LOCK)
+    here.kubelet.config = {
+        "shutdownGracePeriodByPodPriority": [
+            {"priority": -1_000_000_000, "shutdownGracePeriodSeconds": 300},
+            {"priority": 0, "shutdownGracePeriodSeconds": 30},
+        ]
+    }
+    run = here.start()
+    await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="BesideKubelet")
+    here.logind.power_off()
+    run.stop.set()  # the kubelet ends the pods of its lowest bucket: this agent
+    request = await eventually(lambda: request_of(place, database))
+    assert [one["name"] for one in request["spec"]["requesters"]] == [f"{NODE}.shutdown.vacate.dev"]
+    assert not run.task.done()
+    name = request["metadata"]["name"]
+    interceptors = request["spec"]["interceptors"]
+    now = format_time(SystemClock().now())
+    turn = {"activeInterceptorName": interceptors[0]["name"], "heartbeatTime": now}
+    controllers = Client(InProcessTransport(place.server, controller("evictionrequest-controller")))
+    for client, status in ((controllers, turn), (place.client, {"activeInterceptorCompleted": True})):
+        change = {"status": status}
+        await client.patch(EVICTIONREQUESTS, name, change, "default", subresource="status")
+    await eventually(run.task.done)
+    run.task.result()
+    for one in (web, database):
+        found = await place.get(one["metadata"]["name"])
+        assert found is not None
+        assert not is_deleted(found)  # the kubelet ends them now, in its own order
+
+
+async def test_an_agent_whose_pod_ends_without_a_shutdown_ends_at_once(here: AgentPlace) -> None:
+    run = here.start()
+    await eventually(lambda: here.logind.held() == [True])
+    run.stop.set()
+    await eventually(run.task.done)
+    assert here.logind.held() == [False]

@@ -1,0 +1,135 @@
+"""The parent of the agent: real processes, and a pipe in place of a lock, of which the other end is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.waiting import until
+from vacate.nodeagent.shutdownagent import parent
+from vacate.nodeagent.shutdownagent.heldlock import ParentLock, ParentLost
+
+pytestmark = pytest.mark.process
+
+# An agent of a few lines: it hands a lock over where none is held, and says what the parent holds.
+AGENT = f"""
+import asyncio, os, signal, socket, sys
+from vacate.nodeagent.shutdownagent.heldlock import ParentLock
+
+async def main():
+    keeper = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
+    held = await keeper.holds()
+    if not held and "never" not in sys.argv:
+        await keeper.hold(os.open(sys.argv[1], os.O_WRONLY), float(sys.argv[2]))
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    print("held" if held else "took", os.getpid(), os.environ.get("{parent.STOPPING}", ""), flush=True)
+    if "crash" in sys.argv:
+        os._exit(3)
+    if "release" in sys.argv:
+        await keeper.release()
+    while True:
+        signal.pause()
+
+asyncio.run(main())
+"""
+
+
+class Run:
+    def __init__(self, folder: Path, *more: str) -> None:
+        lock, self._said = folder / "lock", folder / "said"
+        os.mkfifo(lock)
+        self.reader = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
+        command = [sys.executable, "-c", AGENT, str(lock), *more]
+        with self._said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", parent.__name__, *command], stdout=said, stderr=said
+            )
+
+    @property
+    def said(self) -> list[str]:
+        return self._said.read_text().splitlines()
+
+    def held(self) -> bool:
+        return not select.select([self.reader], [], [], 0)[0]
+
+    def agent(self) -> int:
+        return int(self.said[-1].split()[1])
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[list[Run]]:
+    made: list[Run] = []
+    yield made
+    for one in made:
+        one.process.kill()
+        one.process.wait()
+        if one.said and one.said[-1].split()[0] in ("held", "took"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one.agent(), signal.SIGKILL)
+        os.close(one.reader)
+
+
+def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
+    tmp_path: Path, started: list[Run]
+) -> None:
+    run = Run(tmp_path, "60")
+    started.append(run)
+    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    first = run.agent()
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(run.said) == 3)
+    assert run.held()
+    assert "ended with -9 and is started again" in run.said[1]
+    assert run.said[2].startswith("held")
+    assert run.agent() != first
+
+
+def test_a_lock_that_no_agent_comes_for_is_released(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "0.1", "crash")
+    started.append(run)
+    until(lambda: any("no agent comes up" in one for one in run.said))
+    until(lambda: not run.held())
+
+
+def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "60")
+    started.append(run)
+    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(20) == 0
+    assert not run.held()
+
+
+def test_an_agent_that_crashes_while_its_pod_ends_is_told_so(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "60")
+    started.append(run)
+    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    os.kill(run.agent(), signal.SIGSTOP)
+    run.process.send_signal(signal.SIGTERM)
+    os.kill(run.agent(), signal.SIGKILL)
+    until(lambda: len(run.said) >= 3)
+    assert run.said[2].split()[0::2] == ["held", "1"]
+
+
+def test_a_released_lock_is_closed(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "60", "release")
+    started.append(run)
+    until(lambda: run.said and not run.held())
+
+
+async def test_a_parent_that_is_gone_is_told_apart(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        keeper = ParentLock(theirs)
+        ours.close()
+        with pytest.raises(ParentLost):
+            await keeper.holds()
