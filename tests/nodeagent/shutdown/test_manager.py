@@ -127,6 +127,21 @@ def test_a_first_failure_is_retried_and_says_what_is_wrong() -> None:
     simulate(main)
 
 
+def test_a_bus_that_is_back_is_no_problem_any_more() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, TWO, [])
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.drop_bus()
+        await place.until(lambda: "unavailable" in place.state.problem)
+        place.logind.away = False
+        await place.until(lambda: not place.state.problem)
+        assert place.logind.taken == 1  # the lock outlived it
+        await place.stop()
+
+    simulate(main)
+
+
 def test_with_less_delay_than_wanted_every_bucket_has_its_share() -> None:
     async def main(sim: Sim) -> None:
         place = machine(sim, TWO, [pod("a"), pod("b", 1000)], a=99.0, b=99.0)

@@ -216,8 +216,11 @@ async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: Ag
     run = here.start()
     await here.until_condition(GRACEFUL_SHUTDOWN, status="True", reason="BesideKubelet")
     here.logind.power_off()
-    run.stop.set()  # the kubelet ends the pods of its lowest bucket: this agent
     request = await eventually(lambda: request_of(place, database))
+    await run.kill()
+    run = here.start()  # an agent that has crashed must not end what the kubelet ends
+    await eventually(lambda: run.agent.shutdown.state.active)
+    run.stop.set()  # the kubelet ends the pods of its lowest bucket: this agent
     assert [one["name"] for one in request["spec"]["requesters"]] == [f"{NODE}.shutdown.vacate.dev"]
     assert not run.task.done()
     name = request["metadata"]["name"]

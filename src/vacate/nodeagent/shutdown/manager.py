@@ -79,6 +79,7 @@ class ShutdownManager:
         self._arrange = arrange
         self._granted = config.total_seconds
         self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
+        self._shortfall = ""  # why pods have less time than configured
         self._wake = asyncio.Event()
         self._keeping = asyncio.Lock()  # so that an old lock's release never meets the new lock
         self.state = ManagerState()
@@ -126,7 +127,7 @@ class ShutdownManager:
                     await session.aclose()
             except ShutdownRefused as error:
                 self._report(f"graceful node shutdown is refused: {error}", refused=True)
-                await self._release(leaving=True)
+                await self._release(stopping=True)
                 pause = MAX_RETRY
             except (VacateError, OSError) as error:
                 self._report(f"graceful node shutdown is unavailable: {error}")
@@ -136,6 +137,8 @@ class ShutdownManager:
     async def _attend(self, session: LogindSession) -> None:
         self._granted = usable(await session.delay_limit())
         self._show(replace(self.state, locked=await self._keeper.holds()))
+        if self.state.locked and not self._stale:
+            self._report(self._shortfall)  # what was in the way meanwhile is over
         while True:
             preparing = await session.preparing()
             if self._arrange is not None and not self.state.active:
@@ -149,7 +152,7 @@ class ShutdownManager:
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
             grant = await take_lock(session, self._keeper, self._clock, self._config.total_seconds)
-            self._stale = False
+            self._stale, self._shortfall = False, grant.missing
             self._granted = grant.seconds
             self._show(replace(self.state, locked=True))
         self._report(grant.missing)

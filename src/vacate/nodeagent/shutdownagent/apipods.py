@@ -89,13 +89,14 @@ class ApiPods:
                     described.key, described.priority,
                 )  # fmt: skip
             elif described.interceptors:
-                found.append(replace(described, grace_seconds=0.0))  # all the time is for preparation
+                # All the time is for preparation.
+                found.append(replace(described, grace_seconds=0.0, prepare_only=True))
         return found
 
     def end(self, order: EndPod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod = order.pod
-        if self.beside is not None:
+        if pod.prepare_only:
             if order.prepare > 0:
                 done = self._mark_prepared(pod.uid)
                 self._requests.request(pod, order.seconds, done, done)
