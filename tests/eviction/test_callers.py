@@ -90,8 +90,11 @@ def test_what_is_written_is_read_again() -> None:
     callers = {ALICE: Caller(NOW, by_uid=True, grace=5), BOB: Caller(NOW, answered=True)}
     assert callers_of({CALLERS: written_callers(callers) or ""}) == callers
     assert written_callers({}) is None
-    odd = '{"a":{"until":"soon"},"b":1,"c":{"until":"2026-03-01T12:00:00Z","gracePeriodSeconds":-1}}'
-    assert callers_of({CALLERS: odd}) == {"c": Caller(NOW)}
+    one = {"until": "2026-03-01T12:00:00Z", "gracePeriodSeconds": -1}
+    odd = {"a.bridge.vacate.dev": {"until": "soon"}, "b.bridge.vacate.dev": 1, "c.bridge.vacate.dev": one}
+    foreign = {"drain.example.com": one}  # a requester that is no caller of the bridge's
+    read = callers_of({CALLERS: msgspec.json.encode({**odd, **foreign}).decode()})
+    assert read == {"c.bridge.vacate.dev": Caller(NOW)}
 
 
 def test_an_attempt_is_written_once_for_each_tenth_of_the_time() -> None:

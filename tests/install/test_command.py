@@ -141,6 +141,14 @@ def test_bad_files_are_one_clear_error(option: str, content: bytes, said: str, t
     assert said in str(error)
 
 
+@pytest.mark.parametrize(("source", "warned"), [((), True), (("--webhook-from", "10.0.0.0/28"), False)])
+def test_who_installs_the_bridge_hears_who_could_use_it(source: tuple[str, ...], warned: bool) -> None:
+    result = run("--eviction-bridge", *source)
+    assert result.exit_code == 0
+    assert ("Warning: --eviction-bridge: any pod that reaches the webhook" in result.stderr) == warned
+    assert list(yaml.safe_load_all(result.stdout))
+
+
 def test_gates_are_written_without_the_space_around_them() -> None:
     wanted = objects(Settings(feature_gates="EvictionRequestAPI=true"))
     assert printed("--feature-gates", " EvictionRequestAPI=true ,\n") == wanted

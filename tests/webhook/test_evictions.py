@@ -82,6 +82,20 @@ async def test_a_pod_created_again_is_404(server: Embedded, hook: Hook) -> None:
     assert (await evict(hook, options={"preconditions": {"uid": "uid-2"}})).refusal["code"] == 429
 
 
+async def test_the_record_of_a_request_on_its_way_out_makes_no_pod_gone(server: Embedded, hook: Hook) -> None:
+    """Admission leaves requests that are being deleted to whoever holds their finalizers."""
+    await evict(hook)
+    path = EVICTIONREQUESTS.object_path("uid-p", "d")
+    held = {"metadata": {"finalizers": ["mallory.example.com/hold"]}}
+    assert (await server.ask("PATCH", path, held, content_type="application/merge-patch+json")).code == 200
+    assert (await server.ask("DELETE", path)).code == 200
+    await server.ask("DELETE", PODS.object_path("p", "d"), {"gracePeriodSeconds": 0})
+    await server.seed(
+        PODS, a_pod(meta={**TURNS, "uid": "uid-2", "creationTimestamp": "2026-03-01T11:59:58Z"})
+    )
+    assert (await evict(hook)).refusal["code"] == 429
+
+
 async def test_two_replicas_share_what_is_recorded(server: Embedded, hook: Hook) -> None:
     other = Hook.beside(server, hook.terms)
     answers = await asyncio.gather(*(evict(one) for one in (hook, other) * 5))

@@ -37,6 +37,14 @@ class StatusAuthority:
     controllers: tuple[str, ...] = (EVICTION_CONTROLLER, INSTALLED_CONTROLLER)
     # Interceptors that are bound to accounts; names that are missing are open to every writer of statuses.
     interceptors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Who records callers of the eviction API in requests beside the controllers; None where it is not known.
+    recorders: tuple[str, ...] | None = ()
+
+    def may_record_callers(self, user: User) -> bool:
+        """Whether the user is the eviction bridge, a controller, or an administrator of everything."""
+        if self.recorders is None or self.is_controller(user):
+            return True
+        return user.name in self.recorders or MASTERS in user.groups
 
     def is_controller(self, user: User) -> bool:
         """Whether the user is the eviction request controller."""

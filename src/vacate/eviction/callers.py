@@ -68,7 +68,8 @@ def callers_of(annotations: Mapping[str, str]) -> dict[str, Caller]:
         return {}
     if not isinstance(found, dict):
         return {}
-    read = {name: _caller(value) for name, value in list(found.items())[:_MAX_CALLERS]}
+    ours = [(name, value) for name, value in found.items() if name.endswith(f".{SUFFIX}")]
+    read = {name: _caller(value) for name, value in ours[:_MAX_CALLERS]}
     return {name: one for name, one in read.items() if one is not None}
 
 

@@ -6,13 +6,15 @@ import asyncio
 import datetime as dt
 import errno
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vacate.api.identity import StatusAuthority
+from vacate.api.kinds import SELFSUBJECTREVIEWS
+from vacate.api.objects import dig
 from vacate.client.client import Client
 from vacate.client.transport import Transport
-from vacate.errors import ConfigError
+from vacate.errors import ApiError, ConfigError, TransportError
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.eviction.model import Limits as RequestLimits
 from vacate.features import FeatureGates
@@ -100,6 +102,7 @@ class WebhookParts:
         )
         self._edge = HttpListener(service.handle, self._served.context, limits)
         self._listening = asyncio.Event()
+        self._authority = settings.authority
 
     @property
     def port(self) -> int:
@@ -136,6 +139,8 @@ class WebhookParts:
 
     async def _serve(self) -> None:
         await self._served.there()
+        if self._bridges:
+            await self._learn_own_name()
         await self._start()
         self._listening.set()
         try:
@@ -145,6 +150,29 @@ class WebhookParts:
             self._edge.let_go()
             await self._around.clock.sleep(self._settings.delay_seconds)
             await self._edge.stop()
+
+    @property
+    def _bridges(self) -> bool:
+        return self._settings.bridge or self._settings.gates.enabled(BRIDGE_GATE)
+
+    async def _learn_own_name(self) -> None:
+        """Who the cluster takes us for: of the records of callers only ours count."""
+        while True:
+            try:
+                found = await self._client.create(SELFSUBJECTREVIEWS, {})
+            except TransportError:
+                await self._around.clock.sleep(1.0)
+                continue
+            except ApiError as error:
+                if error.code not in (403, 404):
+                    await self._around.clock.sleep(1.0)
+                    continue
+                log.warning("records of callers are not protected, our own user name is not known: %s", error)
+                self._authority = replace(self._authority, recorders=None)
+                return
+            name = str(dig(found, "status", "userInfo", "username") or "")
+            self._authority = replace(self._authority, recorders=(name,) if name else None)
+            return
 
     async def _start(self) -> None:
         address, port = self._settings.address, self._settings.port
@@ -161,8 +189,8 @@ class WebhookParts:
             chosen.gates,
             chosen.allowed_interceptors,
             self._rules.rules,
-            chosen.authority,
-            chosen.bridge or chosen.gates.enabled(BRIDGE_GATE),
+            self._authority,
+            self._bridges,
             chosen.bridge_wait,
             chosen.reasons,
             chosen.limits,

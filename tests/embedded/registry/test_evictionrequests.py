@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -13,6 +14,7 @@ from embedded.registry.given import (
     NOW,
     POD_UID,
     RUNNING,
+    VALID,
     changed,
     context,
     errors_of,
@@ -22,7 +24,7 @@ from embedded.registry.given import (
     stored,
 )
 from vacate.admission.context import Context
-from vacate.api.identity import Access, User
+from vacate.api.identity import EVICTION_CONTROLLER, Access, StatusAuthority, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
@@ -30,6 +32,7 @@ from vacate.api.types.evictionrequest import IGNORED_REGISTRATION
 from vacate.crds.schema import structural_schema
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import Forbidden
+from vacate.eviction.callers import CALLERS
 from vacate.features import FeatureGates
 
 pytestmark = pytest.mark.unit
@@ -233,6 +236,39 @@ def test_a_stamp_is_not_forged() -> None:
     new["metadata"]["annotations"] = {"vacate.dev/admitted": "true"}
     STRATEGY.prepare_update(new, old, context())
     assert "annotations" not in new["metadata"]
+
+
+BRIDGE_RECORD = '{"jane.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'
+
+
+@pytest.mark.parametrize(
+    ("user", "counts"),
+    [
+        (User("mallory", ("system:authenticated",)), False),
+        (User("system:serviceaccount:shop:app", ("system:serviceaccounts",)), False),
+        (User(EVICTION_CONTROLLER), True),
+        (User("webhook"), True),
+        (User("root", ("system:masters",)), True),
+    ],
+    ids=lambda one: one.name if isinstance(one, User) else "",
+)
+def test_a_record_of_callers_is_not_forged(user: User, counts: bool) -> None:
+    """By it the eviction bridge tells a drain that a pod is gone, and withdraws requesters."""
+    bridge = StatusAuthority(recorders=("webhook",))
+    ctx = dataclasses.replace(context(), user=user, authority=bridge)
+    old = stored(KIND)
+    new = copy.deepcopy(old)
+    new["metadata"].setdefault("annotations", {})[CALLERS] = BRIDGE_RECORD
+    STRATEGY.prepare_update(new, old, ctx)
+    assert (CALLERS in new["metadata"].get("annotations", {})) == counts
+    removed = copy.deepcopy(old)
+    old["metadata"].setdefault("annotations", {})[CALLERS] = BRIDGE_RECORD
+    STRATEGY.prepare_update(removed, old, ctx)
+    assert (CALLERS in removed["metadata"].get("annotations", {})) != counts
+    new_one = copy.deepcopy(VALID[KIND])
+    new_one["metadata"]["annotations"] = {CALLERS: BRIDGE_RECORD}
+    STRATEGY.prepare_create(new_one, ctx)
+    assert (CALLERS in new_one["metadata"].get("annotations", {})) == counts
 
 
 def test_times_are_compared_as_instants_and_kept_as_written() -> None:

@@ -42,6 +42,7 @@ SHOWN_ELSEWHERE = {
     "EvictionRequest/refused/forbid",
     "EvictionRequest/spec.interceptors[].name/forbidden",
     "EvictionRequest/metadata.annotations[vacate.dev/ignored-registration]/set",
+    "EvictionRequest/metadata.annotations[bridge.vacate.dev/callers]/kept",
     "Pod/metadata.annotations/set",  # tests/webhook/test_pods.py: by the webhook and by the server
 }
 # Faults that rules find in places beside the one that they are listed under ("pod affinity too").

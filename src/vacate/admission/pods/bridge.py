@@ -234,6 +234,9 @@ def _earlier(
         ref = request.spec.target.pod_ref
         if ref is None or ref.name != review.name or ref.uid == uid:
             continue
+        # Of one that is being deleted the record may be anybody's: admission leaves it to its finalizers.
+        if request.metadata.deletion_timestamp is not None:
+            continue
         caller = callers_of(request.metadata.annotations).get(review.requester)
         if caller is not None and not caller.by_uid and not caller.answered and caller.until > now:
             return request

@@ -70,6 +70,8 @@ def install(
     if ((dry_run or print_only) and wait is not None) or (dry_run and print_only):
         raise click.UsageError("--print, --dry-run and --wait: give one of them")
     settings = settings_of(**chosen)
+    if settings.eviction_bridge and not (settings.client_ca or settings.webhook_sources):
+        terminal.echo(_BRIDGE_IS_OPEN, err=True)
     if print_only:
         terminal.echo_document(manifests(objects(settings)))
         return
@@ -117,6 +119,13 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
             await uninstaller.uninstall(namespace, definitions=crds)
 
     _run(work)
+
+
+_BRIDGE_IS_OPEN = (
+    "Warning: --eviction-bridge: any pod that reaches the webhook can send it a review, and so request "
+    "evictions of pods that have interceptors. Name the API servers' addresses with --webhook-from, or let them "
+    "authenticate with --webhook-client-ca."
+)
 
 
 def _run(work: Work) -> None:

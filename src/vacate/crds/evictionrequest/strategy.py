@@ -21,6 +21,7 @@ from vacate.crds.evictionrequest.target import (
     require_right_to_delete,
 )
 from vacate.crds.schema import structure
+from vacate.eviction.callers import CALLERS, POD_LABEL
 from vacate.eviction.registration import Registration
 
 _LONGEST_REASON = 4096
@@ -41,6 +42,11 @@ RULES = table(
         "metadata.annotations[vacate.dev/ignored-registration]",
         Effect.SET,
         "on create, why a malformed registration of the pod counts as none",
+    ),
+    (
+        "metadata.annotations[bridge.vacate.dev/callers]",
+        Effect.KEPT,
+        "the eviction bridge, controllers and administrators write it",
     ),
     ("metadata.generation", Effect.SET, "one more where spec changes"),
     ("status", Effect.SET, "an empty message and the policy Allow, and nothing else, on create"),
@@ -75,6 +81,7 @@ class EvictionRequestStrategy(KindStrategy):
         self._refuse_given_interceptors(obj, ctx)
         take_labels(obj, live_pod(obj, ctx))
         set_annotation(obj, ADMITTED_STAMP, "true")
+        keep_callers(obj, {}, ctx)
         found = registration_of(obj, ctx)
         set_annotation(obj, IGNORED_REGISTRATION, ignored_registration(found))
         if found.interceptors:
@@ -86,6 +93,7 @@ class EvictionRequestStrategy(KindStrategy):
         keep(new, old, "status")
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
+        keep_callers(new, old, ctx)
         if not status.is_complete(old) and named_pod(new) == named_pod(old):
             take_labels(new, live_pod(new, ctx))
         count_generation(new, old, not same(new.get("spec"), old.get("spec")))
@@ -137,9 +145,17 @@ class EvictionRequestStrategy(KindStrategy):
 
 def take_labels(obj: Obj, pod: Obj | None) -> None:
     """Merge the labels of the pod into those of its request; the pod's win."""
-    theirs = mapping(dig(pod, "metadata", "labels"))
+    theirs = dict(mapping(dig(pod, "metadata", "labels")))
+    theirs.pop(POD_LABEL, None)  # the eviction bridge finds requests by it
     if theirs:
         metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
+
+
+def keep_callers(new: Obj, old: Obj, ctx: Context) -> None:
+    """The record of callers is the eviction bridge's: by it drains are told that a pod is gone."""
+    if ctx.authority.may_record_callers(ctx.user):
+        return
+    set_annotation(new, CALLERS, dig(old, "metadata", "annotations", CALLERS))
 
 
 def ignored_registration(found: Registration) -> str | None:
