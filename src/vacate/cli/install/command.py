@@ -123,8 +123,8 @@ def uninstall(namespace: str, crds: bool, kubeconfig: str, context: str) -> None
 
 _BRIDGE_IS_OPEN = (
     "Warning: --eviction-bridge: any pod that reaches the webhook can send it a review, and so request "
-    "evictions of pods that have interceptors. Name the API servers' addresses with --webhook-from, or let them "
-    "authenticate with --webhook-client-ca."
+    "evictions of pods that have interceptors. Name the API servers' addresses with --webhook-from, or let "
+    "them authenticate with --webhook-client-ca."
 )
 
 
