@@ -45,8 +45,10 @@ test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
 
-sim: $(STAMP) ## Simulate evictions under faults in virtual time (SEEDS=n); failing seeds are kept
+# A tenth as many histories of pod safety: each is a whole cluster with fencing.
+sim: $(STAMP) ## Simulate evictions and pod safety under faults in virtual time (SEEDS=n); failing seeds are told
 	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --seeds $(SEEDS)
+	@PYTHONPATH=tests $(BIN)/python -m support.safety_run --seeds $$(( ($(SEEDS) + 9) / 10 ))
 
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)
 	@$(BIN)/python -m hack.rules.check --workers 2

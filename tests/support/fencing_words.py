@@ -117,7 +117,7 @@ def _member(name: str, node: str = "") -> Obj:
     return pod(name, spec=spec)
 
 
-async def _stateful_set(made: Fenced) -> None:
+async def stateful_set(made: Fenced) -> None:
     """What a StatefulSet relies on: a pod is replaced as soon as its object is gone, and not before."""
     client = made.world.client_of("stateful")
     while True:
@@ -128,10 +128,11 @@ async def _stateful_set(made: Fenced) -> None:
         await made.world.sim.clock.sleep(1)
 
 
-async def _judge(made: Fenced) -> None:
-    judge = PodProcesses(made.pool.machines)
+async def judge(made: Fenced) -> None:
+    """Look after each commit."""
+    judging = PodProcesses(made.pool.machines)
     while True:
-        made.breaches += judge.look(made.world.objects(PODS), made.world.sim.clock.now())
+        made.breaches += judging.look(made.world.objects(PODS), made.world.sim.clock.now())
         await made.world.server.changed()
 
 
@@ -154,12 +155,12 @@ def fenced(
         async with World(sim, settings) as world:
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))
             managers = [
-                await world.start(f"fencing-{number}", _builder(agents, around), EVICTION_CONTROLLER)
+                await world.start(f"fencing-{number}", builder(agents, around), EVICTION_CONTROLLER)
                 for number in range(controllers)
             ]
             made = Fenced(world, agents, managers)
             found.append(made)
-            async with _beside(_judge(made), _stateful_set(made)):
+            async with beside(judge(made), stateful_set(made)):
                 await body(made)
 
     run_sim(main, seed, limit=7 * 86400.0)
@@ -167,7 +168,8 @@ def fenced(
     return found[0]
 
 
-def _builder(agents: SimulatedAgents, around: Callable[[Transport], Transport] | None) -> Any:
+def builder(agents: SimulatedAgents, around: Callable[[Transport], Transport] | None = None) -> Any:
+    """What one life of a fencing controller is made by."""
     row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
     mine = replace(row, build=partial(build, agents=agents))
 
@@ -179,7 +181,7 @@ def _builder(agents: SimulatedAgents, around: Callable[[Transport], Transport] |
 
 
 @contextlib.asynccontextmanager
-async def _beside(*work: Any) -> AsyncIterator[None]:
+async def beside(*work: Any) -> AsyncIterator[None]:
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         yield

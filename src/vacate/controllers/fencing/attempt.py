@@ -25,7 +25,7 @@ from vacate.controllers.fencing.steps import Step, failed, seconds_held, wait
 from vacate.controllers.fencing.view import fencing_now
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
-from vacate.fencing.agents import Agents, MachineAgent
+from vacate.fencing.agents import Agents, Answer, MachineAgent
 from vacate.fencing.decision import limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
 from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch
@@ -101,7 +101,7 @@ class Attempts:
         # The agent's own word is not enough: read the state back, in a call of its own.
         status = await agent.status()
         now = self.deps.clock.now()
-        if not off.ok or status.state is not PowerState.OFF:
+        if not (off.ok and is_confirmed_off(status)):
             said = "succeeded" if off.ok else f"failed ({off.said})"
             why = (
                 f"node {row.name} is not known to be off: the agent's action off {said}, and its status "
@@ -161,7 +161,7 @@ class Attempts:
         except (FencingFailed, ConfigError) as error:
             return self._failed(policy, row, f"node {row.name} cannot be confirmed to be off: {error}", now)
         status = await agent.status()
-        if status.state is not PowerState.OFF:
+        if not is_confirmed_off(status):
             why = f"node {row.name} was off and is {status.state} now ({status.said})"
             return self._failed(policy, row, why, now, power=str(status.state))
         await self.deps.client.patch(NODES, row.name, fenced_patch(whole, _user(policy), now))
@@ -189,6 +189,11 @@ class Attempts:
         except NotFound:
             return None
         return node if _is(node, row) else None
+
+
+def is_confirmed_off(status: Answer) -> bool:
+    """Only what was read back counts: that an agent has switched off is no proof."""
+    return status.ok and status.state is PowerState.OFF
 
 
 def silent_nodes(row: NodeFencing, nodes: Sequence[Node], heard: frozenset[str]) -> list[str]:

@@ -32,4 +32,5 @@ FENCINGPOLICY = Declaration(
     columns=_COLUMNS,
     strategy=FencingPolicyStrategy,
     rules=RULES,
+    name_schema={"type": "string", "description": "The name of the policy.", "maxLength": 253},
 )

@@ -1,0 +1,61 @@
+"""The definition of FencingPolicies on a real API server: taken, and refusing the same fields as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crds.fencing_samples import REFUSED, VALID
+from support.arms import Obj
+from support.arms_kube import KUBECONFIG, KubeArm
+from support.definitions import DEFINITIONS, until
+from vacate.api.kinds import FENCINGPOLICIES as KIND
+from vacate.crds.definition import definition_for
+
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+
+_NOT_CHECKED = "<nil>"
+
+
+@contextlib.asynccontextmanager
+async def served() -> AsyncIterator[KubeArm]:
+    arm = KubeArm(Path(os.environ[KUBECONFIG]))
+    here = f"{DEFINITIONS}/{KIND.resource}"
+
+    async def ready() -> bool:
+        return (await arm.call("GET", KIND.collection_path())).code == 200
+
+    async def away() -> bool:
+        return (await arm.call("GET", here)).code == 404
+
+    try:
+        (await arm.call("POST", DEFINITIONS, body=definition_for(KIND))).ok(201)
+        await until(ready)
+        yield arm
+    finally:
+        await arm.call("DELETE", here)
+        await until(away)
+        await arm.aclose()
+
+
+def policy(spec: Any, name: str = "rack") -> Obj:
+    return {
+        "apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {"name": name}, "spec": spec,
+    }  # fmt: skip
+
+
+async def test_the_real_server_takes_and_refuses_what_ours_does() -> None:
+    async with served() as arm:
+        for case, spec in VALID.items():
+            made = (await arm.call("POST", KIND.collection_path(), body=policy(spec, case))).ok(201)
+            assert made["spec"]["maxFenced"] == spec.get("maxFenced", 1)
+        for case, (spec, fields) in REFUSED.items():
+            answer = await arm.call("POST", KIND.collection_path(), body=policy(spec))
+            assert answer.code == 422, (case, answer)
+            found = {one["field"] for one in (answer.details or {})["causes"]} - {_NOT_CHECKED}
+            assert found == fields, case
