@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kube", "client", "pki"),
     ("eviction", "httpserver", "cache", "queue"),
     ("admission", "views", "runtime"),
-    ("crds", "maintenance", "fencing", "sdk"),
+    ("crds", "maintenance", "descheduling", "fencing", "sdk"),
     ("controllers", "interceptors", "nodeagent", "fenceagents"),
     ("webhook", "dashboard"),
     ("wiring",),
@@ -38,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """Lowest first. Packages of one layer do not import each other; ARCHITECTURE.md says what each is."""
 
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
-PURE = ("kube", "eviction", "admission", "views", "crds", "maintenance", "fencing")
+PURE = ("kube", "eviction", "admission", "views", "crds", "maintenance", "descheduling", "fencing")
 IMPURE_MODULES = {"time", "random", "os", "asyncio", "logging", "uuid", "secrets", "socket", "threading"}
 # The two readers of time and randomness, and those that must speak to real time beside them.
 TIME_READERS = {

@@ -16,6 +16,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "NodeMaintenance": True,
     # The FencingPolicy API and its controller, which switches unreachable nodes off; no policy, no fence.
     "Fencing": True,
+    # The DeschedulingPolicy API and its controller, which evicts misplaced pods by EvictionRequests.
+    "Descheduling": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.
     "PodTerminationReason": True,
     # Evictions by the manager write the reason as an annotation of the pod first, for API servers without the

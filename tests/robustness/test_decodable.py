@@ -28,6 +28,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
 from vacate.api.types import apps, core, policy
+from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -66,6 +67,7 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.EVACUATIONS: (Evacuation,),
     kinds.NODEMAINTENANCES: (NodeMaintenance,),
     kinds.FENCINGPOLICIES: (FencingPolicy,),
+    kinds.DESCHEDULINGPOLICIES: (DeschedulingPolicy,),
 }
 TIMES = (
     *BAD_TIMES,

@@ -161,6 +161,10 @@ FENCINGPOLICIES = Kind(
     "vacate.dev", "v1alpha1", "FencingPolicy", "fencingpolicies", "fencingpolicy", namespaced=False,
     short_names=("fp",), subresources=(_STATUS,), custom=True, gate="Fencing",
 )  # fmt: skip
+DESCHEDULINGPOLICIES = Kind(
+    "vacate.dev", "v1alpha1", "DeschedulingPolicy", "deschedulingpolicies", "deschedulingpolicy",
+    namespaced=False, short_names=("dsp",), subresources=(_STATUS,), custom=True, gate="Descheduling",
+)  # fmt: skip
 PRIORITYCLASSES = Kind(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", namespaced=False,
     short_names=("pc",),

@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Drain nodes: cordon them, and evict their pods through interceptors.",
     ),
     "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
+    "deschedule": (
+        "vacate.cli.deschedule:deschedule",
+        "Show pods that stand where they should not, and evict them where that is wanted.",
+    ),
     "fence": (
         "vacate.cli.fence:fence",
         "Switch an unreachable node off, and release its pods when it is off.",

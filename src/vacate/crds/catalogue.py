@@ -6,6 +6,7 @@ from vacate.admission.strategy import KindStrategy
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.deschedulingpolicy import DESCHEDULINGPOLICY
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.fencingpolicy import FENCINGPOLICY
@@ -43,7 +44,13 @@ EVICTIONREQUEST = Declaration(
     name_schema={"type": "string", "description": "The UID of the pod.", "maxLength": 253},
 )
 
-DECLARATIONS: tuple[Declaration, ...] = (EVICTIONREQUEST, EVACUATION, NODEMAINTENANCE, FENCINGPOLICY)
+DECLARATIONS: tuple[Declaration, ...] = (
+    EVICTIONREQUEST,
+    EVACUATION,
+    NODEMAINTENANCE,
+    DESCHEDULINGPOLICY,
+    FENCINGPOLICY,
+)
 """Every kind of Vacate's own. A new one is a folder beside this file and an entry here."""
 
 STRATEGIES: dict[Kind, KindStrategy] = {one.kind: one.strategy(one.kind) for one in DECLARATIONS}

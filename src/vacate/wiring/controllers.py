@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES
+from vacate.api.kinds import (
+    DESCHEDULINGPOLICIES,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    NODEMAINTENANCES,
+)
 from vacate.api.policyrules import CORE, READ, Rule, rule
+from vacate.controllers.descheduling.controller import build as descheduling
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
@@ -107,6 +114,20 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list", "coordination.k8s.io", "leases"),
             rule("list watch", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
+    ControllerDescriptor(
+        "descheduling-controller",
+        descheduling,
+        gate="Descheduling",
+        kinds=(DESCHEDULINGPOLICIES, EVICTIONREQUESTS),
+        rules=(
+            rule("list watch", DESCHEDULINGPOLICIES.group, DESCHEDULINGPOLICIES.plural),
+            rule("patch", DESCHEDULINGPOLICIES.group, f"{DESCHEDULINGPOLICIES.plural}/status"),
+            rule("list watch", CORE, "nodes"),
+            rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            # Whoever requests an eviction needs the right to delete the pod.
+            rule(f"{READ} delete", CORE, "pods"),
         ),
     ),
     ControllerDescriptor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,14 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with running_cluster(tmp_path_factory.mktemp("evict") / "dir", "--nodes", "2", *FAST_PODS) as running:
         yield Town(running)
+
+
+NUMBERS = itertools.count(1)
+
+
+def fresh(name: str) -> str:
+    """A name that no other test has."""
+    return f"{name}-{next(NUMBERS)}"
 
 
 def deployment(town: Town, name: str, replicas: int, **spec: Any) -> set[str]:
@@ -55,41 +64,44 @@ def requested(town: Town) -> set[str]:
 
 
 def test_the_pods_of_a_deployment_and_no_others_with_its_labels(town: Town) -> None:
-    own = deployment(town, "web", 2)
-    town.pod("stranger", labels={"app": "other"})
+    web = fresh("web")
+    own = deployment(town, web, 2)
+    town.pod(fresh("stranger"), labels={"app": web})
     before = requested(town)
-    tried = town.vacate("evict", "deploy/web", "--dry-run")
+    tried = town.vacate("evict", f"deploy/{web}", "--dry-run")
     assert (tried.code, tried.err) == (0, "")
     wanted = [f"pod/{pod} eviction would be requested (dry run); interceptors: {BACKUP}" for pod in own]
     assert sorted(tried.out.splitlines()) == sorted(wanted)
     assert requested(town) == before
-    done = town.vacate("evict", "deployment/web")
+    done = town.vacate("evict", f"deployment/{web}")
     assert (done.code, done.err) == (0, "")
     assert requested(town) - before == own
-    again = town.vacate("evict", "deployment/web", "--dry-run")
+    again = town.vacate("evict", f"deployment/{web}", "--dry-run")
     assert all("has an eviction request, which would be joined" in line for line in again.out.splitlines())
 
 
 def test_the_dry_run_tells_what_a_budget_would_refuse(town: Town) -> None:
-    (pod,) = deployment(town, "single", 1, evictionInterceptors=[])
-    town.budget("single", 1)
+    single = fresh("single")
+    (pod,) = deployment(town, single, 1, evictionInterceptors=[])
+    town.budget(single, 1)
     tried = town.vacate("evict", pod, "--dry-run")
     assert tried.code == 0
     assert tried.out.splitlines()[0] == f"pod/{pod} eviction would be requested (dry run)"
     assert "would be refused now" in tried.out
-    assert "disruption budget single needs 1 healthy pods" in tried.out
+    assert f"disruption budget {single} needs 1 healthy pods" in tried.out
 
 
 def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(town: Town) -> None:
-    own = deployment(town, "wide", WIDE + 1, nodeName="node-2")
+    wide = fresh("wide")
+    own = deployment(town, wide, WIDE + 1, nodeName="node-2")
     config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
     question = f"This requests the eviction of {WIDE + 1} pods"
-    refused = town.vacate("evict", "--node", "node-2", "-l", "app=wide")
+    refused = town.vacate("evict", "--node", "node-2", "-l", f"app={wide}")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == (
         f"error: {question}. Nothing was changed: pass --yes to do it without being asked\n"
     )
-    arguments = ("evict", "--node", "node-2", "-l", "app=wide")
+    arguments = ("evict", "--node", "node-2", "-l", f"app={wide}")
     no = run(*arguments, variables=config, terminal=(80, 24), typed=("[y/N]", "\n"))
     assert (no.code, f"{question}. Continue?" in no.plain) == (1, True), no.plain
     assert "Nothing was changed." in no.plain
@@ -105,11 +117,12 @@ def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(town
 
 
 def test_a_node_names_those_that_cannot_be_evicted(town: Town) -> None:
-    town.pod("static", nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
+    static = fresh("static")
+    town.pod(static, nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
     tried = town.vacate("evict", "--node", "node-1", "--dry-run", "-n", "default")
     assert tried.code == 0
-    assert "pod/static skipped: only its node can end a static pod" in tried.err
-    assert "pod/static" not in tried.out
+    assert f"pod/{static} skipped: only its node can end a static pod" in tried.err
+    assert f"pod/{static}" not in tried.out
 
 
 @pytest.mark.parametrize(

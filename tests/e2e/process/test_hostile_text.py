@@ -53,6 +53,7 @@ EVERYWHERE = {
     "manager": ("manager", "--metrics-port", "0"),
 }
 EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name in COMMANDS}
+EVERYWHERE["deschedule"] = ("deschedule",)
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
 NAME_NO_PODS = {"version", "interceptors"}

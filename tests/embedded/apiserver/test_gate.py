@@ -21,7 +21,9 @@ from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
 
-CLOSED = parse_feature_gates("EvictionRequestAPI=false,NodeMaintenance=false,Fencing=false")
+CLOSED = parse_feature_gates(
+    "EvictionRequestAPI=false,NodeMaintenance=false,Descheduling=false,Fencing=false"
+)
 GROUP = EVICTIONREQUESTS.group
 ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_a"
 

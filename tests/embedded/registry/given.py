@@ -101,6 +101,7 @@ VALID: dict[Kind, Obj] = {
         "roleRef": {"kind": "ClusterRole", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}],
     },
+    kinds.DESCHEDULINGPOLICIES: {"metadata": {"name": "tidy"}, "spec": {"rules": ["NodeTaints"]}},
     kinds.NODEMAINTENANCES: {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}},
     kinds.FENCINGPOLICIES: {
         "metadata": {"name": "rack"},

@@ -52,6 +52,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("drain --cancel drain-node-1", "cancel it, and undo what it did"),
     ),
     "uncordon": (("uncordon node-1", "make the node schedulable again"),),
+    "deschedule": (
+        ("deschedule", "pods that stand where they should not, and which would be evicted"),
+        ("deschedule --rule taints --evict", "evict those that do not tolerate their node's taints"),
+    ),
     "fence": (
         ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --dry-run", "check the agent"),
         ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-of-node-1", "fence the node"),

@@ -27,14 +27,19 @@ def _deletes_after_a_deadline(spec: Obj) -> bool:
     return spec.get("onDeadline") != DELETE or "deadlineSeconds" in spec
 
 
-RULES = (
-    CelRule(
+def name_rule() -> CelRule:
+    """The name leaves room for the suffix of a requester's name."""
+    return CelRule(
         "",
         f"size(self.metadata.name) <= {MAX_NAME}",
         f"must be no more than {MAX_NAME} characters: it is part of the requester's name",
         _name_is_short,
         field="metadata.name",
-    ),
+    )
+
+
+RULES = (
+    name_rule(),
     CelRule(
         "spec",
         "has(self.nodes) != has(self.nodeSelector)",

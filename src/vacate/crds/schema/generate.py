@@ -11,9 +11,17 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, Kind
+from vacate.api.kinds import (
+    DESCHEDULINGPOLICIES,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    NODEMAINTENANCES,
+    Kind,
+)
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN
+from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
@@ -25,6 +33,7 @@ STRUCTS: Mapping[Kind, type[msgspec.Struct]] = {
     EVACUATIONS: Evacuation,
     NODEMAINTENANCES: NodeMaintenance,
     FENCINGPOLICIES: FencingPolicy,
+    DESCHEDULINGPOLICIES: DeschedulingPolicy,
 }
 """The struct of each kind that is served as a custom resource."""
 

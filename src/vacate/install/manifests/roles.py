@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES
+from vacate.api.kinds import (
+    DESCHEDULINGPOLICIES,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    NODEMAINTENANCES,
+)
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
@@ -31,6 +37,7 @@ _GROUP = EVICTIONREQUESTS.group
 _EVACUATIONS, _EVACUATION_STATUS = EVACUATIONS.plural, f"{EVACUATIONS.plural}/status"
 _MAINTENANCES = NODEMAINTENANCES.plural
 _POLICIES = FENCINGPOLICIES.plural
+_DESCHEDULING = DESCHEDULINGPOLICIES.plural
 _READ = ("get", "list", "watch")
 _KEEP = ("list", "watch", "patch")  # follow one object by its name, and change it
 
@@ -69,13 +76,18 @@ def _viewing() -> list[Obj]:
         _rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
         _rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
         _rule(FENCINGPOLICIES.group, [_POLICIES, f"{_POLICIES}/status"], _READ),
+        _rule(DESCHEDULINGPOLICIES.group, [_DESCHEDULING, f"{_DESCHEDULING}/status"], _READ),
     ]
 
 
 def _maintaining() -> list[Obj]:
     """All that `vacate drain` needs; what it leads to is done by the controller."""
     return [
-        _rule(NODEMAINTENANCES.group, [_MAINTENANCES], [*_READ, "create", "update", "patch", "delete"]),
+        _rule(
+            NODEMAINTENANCES.group,
+            [_MAINTENANCES, _DESCHEDULING],
+            [*_READ, "create", "update", "patch", "delete"],
+        ),
         _rule(_GROUP, [_REQUESTS], _READ),
         _rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
         _rule("", ["nodes", "pods"], ["get", "list"]),

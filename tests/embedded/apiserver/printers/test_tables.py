@@ -41,6 +41,10 @@ COLUMNS = {
     kinds.CLUSTERROLES: "Name:name Created_At=date",
     kinds.ROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
     kinds.CLUSTERROLEBINDINGS: "Name:name Role Age Users* Groups* ServiceAccounts*",
+    kinds.DESCHEDULINGPOLICIES: (
+        "Name:name Mode Violations=integer Requested=integer Waiting=integer Nowhere=integer Message* "
+        "Age=date"
+    ),
     kinds.NODEMAINTENANCES: (
         "Name:name Phase Nodes=integer Drained=integer Percent=integer Blockers=integer Expected_Finish "
         "Reason* Age=date"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vacate.api import kinds
 from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
+from vacate.crds.deschedulingpolicy import DESCHEDULINGPOLICY
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest import columns as evictionrequests
 from vacate.crds.fencingpolicy import FENCINGPOLICY
@@ -42,6 +43,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.EVACUATIONS.resource: printer_of_declaration(EVACUATION),
     kinds.FENCINGPOLICIES.resource: printer_of_declaration(FENCINGPOLICY),
     kinds.NODEMAINTENANCES.resource: printer_of_declaration(NODEMAINTENANCE),
+    kinds.DESCHEDULINGPOLICIES.resource: printer_of_declaration(DESCHEDULINGPOLICY),
 }
 
 

@@ -1,0 +1,181 @@
+"""`vacate deschedule`: show pods that stand where they should not, and evict them where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from vacate.api.kinds import EVICTIONREQUESTS, NODES
+from vacate.api.objectnames import NODE_MAINTAINER
+from vacate.api.selectors.labels import EVERYTHING, parse_selector
+from vacate.api.types import Node, Pod
+from vacate.api.types.deschedulingpolicy import (
+    MAX_LIMIT,
+    NODE_AFFINITY,
+    NODE_TAINTS,
+    NOWHERE_TO_GO,
+    REQUESTED,
+    RULES,
+    TOPOLOGY_SPREAD,
+)
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cli.common import terminal
+from vacate.cli.common.confirmation import confirmed
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
+from vacate.cli.common.output import JSON, json_text
+from vacate.cli.common.program import program_name
+from vacate.cli.common.queries import list_pods
+from vacate.cli.common.remedies import lacks_role
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.common.selectors import selector_option
+from vacate.cli.identity import own_requester
+from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits, plan_descheduling
+from vacate.descheduling.violations import Scope
+from vacate.entropy import system_entropy
+from vacate.errors import Forbidden, VacateError
+from vacate.sdk import Requester
+from vacate.views.phrases import counted
+
+_RULE_NAMES = {"taints": NODE_TAINTS, "node-affinity": NODE_AFFINITY, "topology-spread": TOPOLOGY_SPREAD}
+_ASKED_FROM = 10  # more pods than that are confirmed first
+_WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
+
+
+@click.command()
+@click.option(
+    "--rule",
+    "rules",
+    type=click.Choice(list(_RULE_NAMES)),
+    multiple=True,
+    help="Look only for this; can be repeated. All three by default.",
+)
+@selector_option("Only pods with these labels.")
+@click.option("--node-selector", default="", metavar="LABELS", help="Only pods on nodes with these labels.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Also pods whose emptyDir data is lost then.")
+@click.option("--max-per-node", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
+@click.option("--max-per-namespace", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
+@click.option("--max-total", type=click.IntRange(1, MAX_LIMIT), default=10, show_default=True)
+@click.option("--evict", is_flag=True, help="Request the evictions; without it nothing is changed.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before many pods are evicted.")
+@cluster_options
+@click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print the result as JSON.")
+def deschedule(
+    rules: tuple[str, ...],
+    selector: str,
+    node_selector: str,
+    delete_emptydir_data: bool,
+    max_per_node: int,
+    max_per_namespace: int,
+    max_total: int,
+    evict: bool,
+    yes: bool,
+    reach: Connection,
+    output: str | None,
+) -> None:
+    """Show pods that stand where they should not, and evict them where that is wanted.
+
+    These are pods that do not tolerate a taint of their node, whose required node affinity does not match it,
+    or whose topology spread is uneven. They are evicted by EvictionRequests, so that interceptors and
+    disruption budgets are respected: one step within the limits, and only pods that another node would take.
+    Pods of all namespaces but kube-system are looked at, or of the one that -n names. For doing it again and
+    again there is the DeschedulingPolicy.
+
+    Exit codes: 0 done, 1 refused, not confirmed or failed, 2 usage.
+    """
+    try:
+        on_nodes = parse_selector(node_selector) if node_selector else EVERYTHING
+    except VacateError as error:
+        raise click.BadParameter(str(error), param_hint="--node-selector") from None
+    scope = Scope(
+        tuple(_RULE_NAMES[one] for one in rules) or RULES,
+        frozenset({reach.namespace} if reach.namespace else ()),
+        parse_selector(selector) if selector else EVERYTHING,
+        on_nodes,
+        delete_emptydir_data,
+    )
+    limits = Limits(max_per_node, max_per_namespace, max_total)
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            try:
+                plan = await _plan(cluster, scope, limits)
+            except Forbidden as error:
+                raise lacks_role(error, NODE_MAINTAINER) from error
+            _show(plan, output or "", evict=evict)
+            if evict and plan.request:
+                codes.extend(await _evict(cluster, plan.request, yes=yes, quiet=bool(output)))
+
+    if run_until_signalled(work):
+        interrupted()
+    end(codes)
+
+
+async def _plan(cluster: Cluster, scope: Scope, limits: Limits) -> DeschedulingPlan:
+    nodes = (await cluster.client.list(NODES, into=Node)).items
+    pods = [pod for pod in await list_pods(cluster, "") if not pod.terminal]
+    requests = (await cluster.client.list(EVICTIONREQUESTS, into=EvictionRequest)).items
+    requested = {one.metadata.name: False for one in requests if not one.complete}
+    return plan_descheduling(scope, limits, nodes, pods, requested)
+
+
+def _show(plan: DeschedulingPlan, output: str, *, evict: bool) -> None:
+    now = {id(one) for one in plan.request}
+    if output == JSON:
+        terminal.echo_document(json_text({"pods": [_row(one, id(one) in now) for one in plan.decisions]}))
+        return
+    for one in plan.decisions:
+        pod = one.violation.pod
+        what = _WORDS.get(one.state, "waits")
+        if one.state == REQUESTED and id(one) not in now:
+            what = "is being evicted"
+        elif one.state == REQUESTED and evict:
+            what = "is evicted"
+        terminal.echo(f"pod/{_shown(pod)} on {pod.spec.node_name} {what}: {one.message}")
+    if not plan.decisions:
+        terminal.echo("Every pod is where it should be.")
+    elif not evict:
+        more = f" To request {counted(len(plan.request), 'eviction')}: {program_name()} deschedule --evict"
+        terminal.echo(f"Nothing was changed.{more if plan.request else ''}", err=True)
+
+
+def _row(one: Decision, now: bool) -> dict[str, object]:
+    pod, found = one.violation.pod, one.violation
+    return {
+        "namespace": pod.metadata.namespace,
+        "pod": pod.metadata.name,
+        "node": pod.spec.node_name,
+        "rule": found.rule,
+        "state": one.state,
+        "requestedNow": now,
+        "message": one.message,
+    }
+
+
+async def _evict(cluster: Cluster, chosen: Sequence[Decision], *, yes: bool, quiet: bool) -> list[int]:
+    question = f"This requests the eviction of {counted(len(chosen), 'pod')}"
+    if not yes and len(chosen) > _ASKED_FROM and not await confirmed(question):
+        return [FAILED]
+    requester = Requester(
+        cluster.client, await own_requester(cluster), clock=cluster.clock, entropy=system_entropy()
+    )
+    by_name = {_shown(one.violation.pod): one for one in chosen}
+
+    async def request(name: str) -> str:
+        one = by_name[name].violation
+        await requester.request(one.pod, reason=f"{one.rule}: {one.message}")
+        return "eviction requested"
+
+    codes: list[int] = []
+    for name, said in await each(tuple(by_name), request):
+        if isinstance(said, VacateError):
+            codes.append(complain(name, said))
+        elif not quiet:
+            terminal.echo(f"pod/{name} {said}")
+    return codes
+
+
+def _shown(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"

@@ -1,0 +1,227 @@
+"""The descheduling controller: looks at all pods from time to time, and requests evictions within limits.
+
+Its own record is the requester's name on each request: a controller that starts in the middle finds what it
+requested. Pods are read from the API server page by page at each look and not kept: what the decision needs
+of them (tolerations, affinity, requests) is no part of the cached pods, and without a policy nothing is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+from vacate.api.events import NORMAL, EventNote, regarding
+from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
+from vacate.api.types import Node, Pod
+from vacate.api.types.deschedulingpolicy import EVICT, DeschedulingPolicy
+from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.descheduling.names import policy_of, requester_of
+from vacate.descheduling.plan import Decision, plan_descheduling
+from vacate.descheduling.report import limits_of, policy_status, scope_of, status_patch
+from vacate.errors import ApiError, Conflict, NotFound, ServiceUnavailable, Timeout, TooManyRequests
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
+from vacate.sdk.requesters.requester import Requester
+
+QUEUE = "deschedulingpolicies"
+SHORTEST_PAUSE = dt.timedelta(seconds=5)
+"""Between two looks of one policy, whatever happens."""
+
+CACHE_LAG = dt.timedelta(seconds=30)
+"""A request that was made counts for so long, though the cache does not show it."""
+
+WORKERS = 2
+_PAGE = 500
+_SIDE_BY_SIDE = 8
+_PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
+_REQUESTED = "descheduling-requester"
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by policies, nodes that change, and the end of its requests."""
+    view = View(deps)
+    return Controller(
+        QUEUE,
+        Descheduling(deps, view),
+        (
+            Source(view.policies),
+            Source(view.nodes, keys=view.of_node, when=node_matters),
+            Source(view.requests, keys=_of_request, when=_request_matters),
+        ),
+        deps,
+        workers=WORKERS,
+        backoff=Backoff(longest=60.0),
+    )
+
+
+class View:
+    """The caches, as the controller asks them."""
+
+    def __init__(self, deps: Deps) -> None:
+        informers = deps.informers
+        self.policies = informers.informer(DESCHEDULINGPOLICIES, DeschedulingPolicy)
+        self.nodes = informers.informer(NODES, Node)
+        self.requests = informers.informer(
+            EVICTIONREQUESTS, EvictionRequest, indexes={_REQUESTED: _requesting}
+        )
+
+    def requested(self, policy: str) -> list[EvictionRequest]:
+        """The open requests that carry the name of a policy."""
+        found = self.requests.reader.by_index(_REQUESTED, policy)
+        return [request for request in found if not request.complete]
+
+    def of_node(self, _node: Node) -> Iterable[Key]:
+        """A node that changes may concern every policy."""
+        return [Key("", one.metadata.name) for one in self.policies.reader.list()]
+
+
+def _requesting(request: EvictionRequest) -> Iterable[str]:
+    return [name for one in request.spec.requesters if (name := policy_of(one.name))]
+
+
+def _of_request(request: EvictionRequest) -> Iterable[Key]:
+    return [Key("", name) for name in _requesting(request)]
+
+
+def _request_matters(old: EvictionRequest | None, new: EvictionRequest | None) -> bool:
+    """Whether room under the limits may have come, or a policy is gone: progress does not matter."""
+    return old is None or new is None or old.complete != new.complete
+
+
+def node_matters(old: Node | None, new: Node | None) -> bool:
+    """Whether pods may stand wrong, or have somewhere to go: most changes are heartbeats."""
+    if old is None or new is None:
+        return True
+    return (
+        old.metadata.labels != new.metadata.labels
+        or old.spec != new.spec
+        or old.status.allocatable != new.status.allocatable
+    )
+
+
+class Descheduling:
+    """Reconciles a policy with the pods of the cluster."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+        self._looked: dict[str, dt.datetime] = {}
+        self._made: dict[str, dict[str, dt.datetime]] = {}  # by policy and UID: requests of a moment ago
+        self._refused: dict[str, dict[str, str]] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One look."""
+        policy = self._view.policies.reader.get("", key.name)
+        if policy is None or policy.metadata.deletion_timestamp is not None:
+            # Without a finalizer: the requests themselves say in whose name they were made.
+            await self._withdraw(key.name, self._view.requested(key.name))
+            for memory in (self._looked, self._made, self._refused):
+                memory.pop(key.name, None)
+            return Done()
+        now, last = self._deps.clock.now(), self._looked.get(key.name)
+        if last is not None and now - last < SHORTEST_PAUSE:
+            return Later(last + SHORTEST_PAUSE)
+        self._looked[key.name] = now
+        await self._look(policy, now)
+        return Later(now + dt.timedelta(seconds=max(policy.spec.interval_seconds, 1)))
+
+    async def _look(self, policy: DeschedulingPolicy, now: dt.datetime) -> None:
+        name = policy.metadata.name
+        pods = await self._pods()
+        own = self._view.requested(name)
+        plan = plan_descheduling(
+            scope_of(policy),
+            limits_of(policy),
+            self._view.nodes.reader.list(),
+            pods,
+            self._open(name, pods, now),
+        )
+        evicts = policy.spec.mode == EVICT
+        wanted = plan.misplaced if evicts else set()
+        there = {pod.metadata.uid for pod in pods if not pod.terminating}
+        stale = [
+            one for one in own if one.metadata.name not in wanted and one.metadata.name in there
+        ]  # the name of a request is the UID of its pod
+        await self._withdraw(name, stale)
+        if evicts:
+            await self._request(policy, plan.request, now)
+        refused = self._refused.get(name, {})
+        patch = status_patch(policy, policy_status(policy, plan, refused))
+        if patch is not None:
+            with contextlib.suppress(NotFound):
+                await self._deps.client.patch(DESCHEDULINGPOLICIES, name, patch, subresource="status")
+
+    async def _pods(self) -> list[Pod]:
+        found: list[Pod] = []
+        token = ""
+        while True:
+            page = await self._deps.client.list(PODS, limit=_PAGE, continue_token=token, into=Pod)
+            found += page.items
+            token = page.continue_token
+            if not token:
+                return [pod for pod in found if not pod.terminal]
+
+    def _open(self, name: str, pods: Sequence[Pod], now: dt.datetime) -> dict[str, bool]:
+        """By the UID of the pod: open requests, and whether they are in the policy's name."""
+        made = self._made.setdefault(name, {})
+        for uid in [uid for uid, at in made.items() if now - at >= CACHE_LAG]:
+            del made[uid]
+        own = requester_of(name)
+        found = dict.fromkeys(made, True)
+        for pod in pods:
+            request = self._view.requests.reader.get(pod.metadata.namespace, pod.metadata.uid)
+            if request is not None and not request.complete:
+                found[pod.metadata.uid] = any(one.name == own for one in request.spec.requesters)
+        return found
+
+    async def _request(
+        self, policy: DeschedulingPolicy, decisions: Sequence[Decision], now: dt.datetime
+    ) -> None:
+        """Request the evictions. A refusal harms only one, and is tried again at the next look."""
+        requester, spec, name = self._requester(policy.metadata.name), policy.spec, policy.metadata.name
+        refused: dict[str, str] = {}
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def one(decision: Decision) -> None:
+            pod = decision.violation.pod
+            reason = spec.reason or f"{decision.violation.rule}: {decision.violation.message}"
+            async with room:
+                try:
+                    await requester.request(
+                        pod, reason=reason, deadline_seconds=spec.heartbeat_deadline_seconds
+                    )
+                except NotFound:
+                    return  # the pod is gone
+                except _PASSING:
+                    raise
+                except (ApiError, HeldByFinalizers) as error:
+                    refused[pod.metadata.uid] = str(error)
+                    return
+            self._made.setdefault(name, {})[pod.metadata.uid] = now
+            text = f"Requested the eviction of pod {pod.metadata.namespace}/{pod.metadata.name}: {reason}."
+            self._deps.recorder.record(
+                EventNote(regarding(DESCHEDULINGPOLICIES, policy), NORMAL, "EvictionRequested", text[:1024])
+            )
+
+        ends = await asyncio.gather(*(one(each) for each in decisions), return_exceptions=True)
+        self._refused[name] = refused
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+
+    async def _withdraw(self, name: str, requests: Sequence[EvictionRequest]) -> None:
+        """Take the policy's name out of requests, as far as interceptors allow it."""
+        requester = self._requester(name)
+        for request in requests:
+            with contextlib.suppress(CancellationForbidden):
+                await requester.withdraw(request)
+            self._made.get(name, {}).pop(request.metadata.name, None)
+
+    def _requester(self, policy: str) -> Requester:
+        deps = self._deps
+        return Requester(deps.client, requester_of(policy), clock=deps.clock, entropy=deps.entropy)

@@ -1,0 +1,46 @@
+"""PURE. DeschedulingPolicy: pods that stand where they should not are evicted, within limits."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import DESCHEDULINGPOLICIES
+from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
+from vacate.api.types.nodemaintenance import MAX_NAME
+from vacate.crds.declaration import CelRule, Declaration, PrinterColumn
+from vacate.crds.labelselectors import keys_rule, values_rule
+from vacate.crds.nodemaintenance.rules import name_rule
+from vacate.crds.strategy import DeclaredStrategy
+
+_COLUMNS = (
+    PrinterColumn("Mode", "Whether it evicts or only reports.", ".spec.mode"),
+    PrinterColumn("Violations", "Pods that violate a rule.", ".status.violations", "integer"),
+    PrinterColumn("Requested", "Pods whose eviction is requested.", ".status.requested", "integer"),
+    PrinterColumn("Waiting", "Pods that a limit holds back.", ".status.waiting", "integer"),
+    PrinterColumn("Nowhere", "Pods that no other node would take.", ".status.nowhereToGo", "integer"),
+    PrinterColumn("Message", "All of it in a sentence.", ".status.message", priority=1),
+    PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
+)
+_SELECTORS = ("spec.podSelector", "spec.nodeSelector")
+RULES: tuple[CelRule, ...] = (
+    name_rule(),
+    *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
+)
+
+
+class DeschedulingPolicyStrategy(DeclaredStrategy):
+    """Admits DeschedulingPolicies."""
+
+    cel_rules = RULES
+
+
+DESCHEDULINGPOLICY = Declaration(
+    kind=DESCHEDULINGPOLICIES,
+    struct=DeschedulingPolicy,
+    columns=_COLUMNS,
+    strategy=DeschedulingPolicyStrategy,
+    rules=RULES,
+    name_schema={
+        "type": "string",
+        "description": "Part of the requester's name on EvictionRequests.",
+        "maxLength": MAX_NAME,
+    },
+)

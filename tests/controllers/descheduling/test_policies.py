@@ -1,0 +1,146 @@
+"""DeschedulingPolicies in a simulated cluster: report, eviction within limits, withdrawal, restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.cluster_words import created, events_of
+from support.eviction_words import A
+from support.maintenance_words import on_node, open_requests, web
+from support.worlds import in_world
+from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES
+from vacate.api.objects import Obj
+from vacate.descheduling.names import requester_of
+from vacate.sim.cluster import World
+
+pytestmark = pytest.mark.sim
+
+TAINT = {"key": "gpu", "effect": "NoSchedule"}
+NAME = "tidy"
+
+
+async def policy(world: World, **spec: Any) -> None:
+    body = {
+        "apiVersion": DESCHEDULINGPOLICIES.api_version,
+        "kind": DESCHEDULINGPOLICIES.kind,
+        "metadata": {"name": NAME},
+        "spec": {"rules": ["NodeTaints", "NodeAffinity", "TopologySpread"], "mode": "Evict", **spec},
+    }
+    await world.client.create(DESCHEDULINGPOLICIES, body)
+
+
+def status(world: World) -> Obj:
+    found: Obj = created(world, DESCHEDULINGPOLICIES, NAME, "").get("status", {})
+    return found
+
+
+async def taint(world: World, node: str, taints: list[Obj]) -> None:
+    await world.client.patch(NODES, node, {"spec": {"taints": taints or None}})
+
+
+async def _requested(world: World, count: int) -> None:
+    await world.until(lambda: len(open_requests(world)) == count)
+
+
+def test_a_report_evicts_nothing() -> None:
+    async def body(world: World) -> None:
+        await web(world)
+        there = on_node(world, "node-1")
+        await taint(world, "node-1", [TAINT])
+        await policy(world, mode="Report")
+        await world.until(lambda: status(world).get("violations") == len(there))
+        wanted = f"{len(there)} pods are misplaced; nothing is evicted, as the mode is Report"
+        assert (status(world).get("requested", 0), status(world)["message"]) == (0, wanted)
+        assert {one["state"] for one in status(world)["pods"]} == {"Reported", "Waiting"}
+        await world.sim.clock.sleep(600)
+        assert on_node(world, "node-1") == there
+        assert world.objects(EVICTIONREQUESTS) == []
+
+    in_world(body)
+
+
+def test_pods_move_off_a_tainted_node_no_more_at_once_than_allowed() -> None:
+    async def body(world: World) -> None:
+        await web(world)
+        count = len(on_node(world, "node-1"))
+        assert count >= 2
+        most = 0
+
+        def watch() -> bool:
+            nonlocal most
+            most = max(most, len(open_requests(world)))
+            return not on_node(world, "node-1")
+
+        await policy(world)
+        await world.until(lambda: status(world).get("message") == "every pod is where it should be")
+        await taint(world, "node-1", [TAINT])
+        await world.until(watch)
+        assert most == 1
+        await world.until(lambda: status(world).get("violations", 0) == 0)
+        assert len(events_of(world, NAME, "EvictionRequested")) == count
+
+    in_world(body)
+
+
+def test_what_is_no_longer_wrong_is_withdrawn_and_so_is_all_of_a_deleted_policy() -> None:
+    async def body(world: World) -> None:
+        template = {"spec": {"evictionInterceptors": [{"name": A}]}}
+        await web(world, template=template)
+        await policy(world, maxPerNode=5, maxPerNamespace=5)
+        for end in ("the taint goes", "the policy goes"):
+            await taint(world, "node-1", [TAINT])
+            there = on_node(world, "node-1")
+            await _requested(world, len(there))
+            found = world.objects(EVICTIONREQUESTS)
+            assert {one["name"] for each in found for one in each["spec"].get("requesters", [])} <= {
+                requester_of(NAME)
+            }
+            if end == "the taint goes":
+                await taint(world, "node-1", [])
+            else:
+                await world.client.delete(DESCHEDULINGPOLICIES, NAME)
+            await world.until(lambda: open_requests(world) == [])
+            assert on_node(world, "node-1") == there
+
+    in_world(body)
+
+
+def test_uneven_racks_are_evened_out() -> None:
+    async def body(world: World) -> None:
+        constraint = {
+            "maxSkew": 1,
+            "topologyKey": "rack",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+        nodes = ("node-1", "node-2", "node-3")
+        for name in nodes:
+            await world.client.patch(NODES, name, {"metadata": {"labels": {"rack": "a"}}})
+        await web(world, template={"spec": {"topologySpreadConstraints": [constraint]}})
+        before = {name: set(on_node(world, name)) for name in nodes}
+        assert [len(one) for one in before.values()] == [2, 2, 2]
+        await policy(world)
+        await world.client.patch(NODES, "node-3", {"metadata": {"labels": {"rack": "b"}}})
+        await world.until(lambda: len(on_node(world, "node-3")) == 3 and len(world.healthy_pods()) == 6)
+        assert before["node-3"] < set(on_node(world, "node-3"))  # one moved there, and no other did
+        await world.sim.clock.sleep(600)
+        assert len(events_of(world, NAME, "EvictionRequested")) == 1
+        assert status(world)["message"] == "every pod is where it should be"
+
+    in_world(body)
+
+
+def test_a_manager_that_starts_in_the_middle_goes_on_and_makes_no_second_request() -> None:
+    async def body(world: World) -> None:
+        await web(world, template={"spec": {"evictionInterceptors": [{"name": A}]}})
+        await policy(world)
+        await taint(world, "node-1", [TAINT])
+        await world.until(lambda: len(open_requests(world)) == 1)
+        (first,) = open_requests(world)
+        await world.restart(world.evictions, 1.0)
+        await world.sim.clock.sleep(300)
+        assert [one["metadata"]["uid"] for one in open_requests(world)] == [first["metadata"]["uid"]]
+
+    in_world(body)
