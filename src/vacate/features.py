@@ -28,6 +28,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     # Pods of opted-in Deployments are replaced before they are evicted; then the ReplicaSet removes them.
     "DeploymentInterceptor": True,
     "ReplicaSetInterceptor": True,
+    # Members of opted-in StatefulSets are evicted in order, and only while all others are ready.
+    "StatefulSetInterceptor": True,
     # Direct evictions of pods that have interceptors become EvictionRequests: answered with 429 meanwhile.
     "EvictionBridge": False,
     # `vacate node` ends its pods before the machine goes down; the second gate is for periods by priority.

@@ -1,9 +1,9 @@
-"""From a pod to the Deployment that it belongs to, by what the caches have."""
+"""From a pod to the workload that it belongs to, by what the caches have."""
 
 from __future__ import annotations
 
-from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, Kind
-from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
+from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, StatefulSet
 from vacate.cache.reader import Reader
 
 
@@ -24,6 +24,13 @@ def deployment_of_replicaset(replica_set: ReplicaSet, deployments: Reader[Deploy
     """The Deployment that controls the ReplicaSet."""
     ref = _owner(replica_set.metadata, DEPLOYMENTS)
     found = deployments.get(replica_set.metadata.namespace, ref.name) if ref else None
+    return found if found is not None and ref is not None and found.metadata.uid == ref.uid else None
+
+
+def statefulset_of(pod: Pod, stateful_sets: Reader[StatefulSet]) -> StatefulSet | None:
+    """The StatefulSet that controls the pod; None where there is none, or it is not known yet."""
+    ref = _owner(pod.metadata, STATEFULSETS)
+    found = stateful_sets.get(pod.metadata.namespace, ref.name) if ref else None
     return found if found is not None and ref is not None and found.metadata.uid == ref.uid else None
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from vacate.admission.pods.workloads import REGISTERED
-from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, REPLICASETS, STATEFULSETS
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
 from vacate.api.terminationreason import SOURCE_ANNOTATION
-from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, Toleration
+from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, StatefulSet, Toleration
 from vacate.api.types.core import PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -125,6 +125,12 @@ def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:
 def project_deployment(deployment: Deployment) -> Deployment:
     """Everything but the template."""
     return replace(deployment, spec=replace(deployment.spec, template={}))
+
+
+def project_statefulset(stateful_set: StatefulSet) -> StatefulSet:
+    """Everything but the templates."""
+    spec = replace(stateful_set.spec, template={}, volume_claim_templates=[])
+    return replace(stateful_set, spec=spec)
 
 
 def project_replicaset(replica_set: ReplicaSet) -> ReplicaSet:
@@ -236,6 +242,7 @@ PROJECTIONS: Mapping[str, Projection[Any]] = {
     EVICTIONREQUESTS.resource: project_request,
     DEPLOYMENTS.resource: project_deployment,
     REPLICASETS.resource: project_replicaset,
+    STATEFULSETS.resource: project_statefulset,
     EVACUATIONS.resource: project_request,
 }
 """By resource; a controller that reads another field of these kinds adds it to the projection."""

@@ -25,6 +25,7 @@ from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
+from vacate.interceptors.statefulset.interceptor import build as statefulset_interceptor
 from vacate.interceptors.surge.controller import build as surge
 from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.fencing import build as fencing
@@ -138,7 +139,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
             rule("list watch", CORE, "namespaces"),
-            rule("list watch", "apps", "deployments replicasets"),
+            rule("list watch", "apps", "deployments replicasets statefulsets"),
             rule("list watch patch", CORE, "pods"),
         ),
     ),
@@ -167,6 +168,13 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="ReplicaSetInterceptor",
         kinds=(EVICTIONREQUESTS,),
         rules=(*_INTERCEPTING, rule(READ, "apps", "deployments"), rule("list watch", "apps", "replicasets")),
+    ),
+    ControllerDescriptor(
+        "statefulset.apps.k8s.io",
+        statefulset_interceptor,
+        gate="StatefulSetInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "statefulsets")),
     ),
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""

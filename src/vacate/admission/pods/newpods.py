@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from vacate.admission.context import Context
 from vacate.admission.pods.interceptors import FIELD, GATE
-from vacate.admission.pods.workloads import is_opted_in, registration, registration_change
+from vacate.admission.pods.workloads import (
+    is_opted_in,
+    registration,
+    registration_change,
+    stateful_registration,
+)
 from vacate.admission.rules import Effect, table
-from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, Kind
+from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj, dig
 from vacate.eviction.registration import annotations_of
@@ -20,7 +25,7 @@ RULES = table(
     (
         "metadata.annotations",
         Effect.SET,
-        "the interceptors of the Deployment, on create, where it or its namespace has opted in",
+        "the interceptors of the workload, on create, where it or its namespace has opted in",
     ),
 )
 
@@ -30,11 +35,12 @@ def added_annotations(pod: Obj, namespace: str, ctx: Context) -> dict[str, str]:
 
     A pod that lists interceptors in its spec keeps to those: the annotations would not count.
     """
-    wanted = registration(ctx.gates)
-    if not wanted or not ctx.gates.enabled(GATE) or dig(pod, "spec", FIELD):
+    if not ctx.gates.enabled(GATE) or dig(pod, "spec", FIELD):
         return {}
-    deployment = _deployment_of(pod, namespace, ctx)
-    if deployment is None or not _is_opted_in(deployment, namespace, ctx):
+    wanted, owner = registration(ctx.gates), _deployment_of(pod, namespace, ctx)
+    if owner is None:
+        wanted, owner = stateful_registration(ctx.gates), _owner(pod, STATEFULSETS, namespace, ctx)
+    if not wanted or owner is None or not _is_opted_in(owner, namespace, ctx):
         return {}
     change = registration_change(annotations_of(pod), wanted, opted_in=True)
     return {key: value for key, value in change.items() if value is not None}
@@ -56,7 +62,7 @@ def _owner(obj: Obj, kind: Kind, namespace: str, ctx: Context) -> Obj | None:
     return None
 
 
-def _is_opted_in(deployment: Obj, namespace: str, ctx: Context) -> bool:
+def _is_opted_in(workload: Obj, namespace: str, ctx: Context) -> bool:
     found = ctx.lookup(NAMESPACES, "", namespace) or {}
     labels = mapping(dig(found, "metadata", "labels"))
-    return is_opted_in(labels, annotations_of(deployment))
+    return is_opted_in(labels, annotations_of(workload))

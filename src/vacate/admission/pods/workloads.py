@@ -2,6 +2,7 @@
 
     kubectl label namespace shop vacate.dev/move-before-eviction=true
     kubectl annotate deployment web vacate.dev/move-before-eviction=true
+    kubectl annotate statefulset db vacate.dev/move-before-eviction=true
 
 The annotation of the workload outranks the label of its namespace, so `false` opts one workload out.
 """
@@ -20,11 +21,16 @@ REGISTERED = "vacate.dev/registered"
 
 DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
 REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
+STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
 _REPLICASET_PRIORITY = 9_900  # after the Deployment's, before those that authors put below controllers
 
 _BY_GATE = {
     "DeploymentInterceptor": (DEPLOYMENT_INTERCEPTOR, f"{CONTROLLER_PRIORITY}/{CONTROLLER}"),
     "ReplicaSetInterceptor": (REPLICASET_INTERCEPTOR, str(_REPLICASET_PRIORITY)),
+}
+
+_OF_STATEFULSETS = {
+    "StatefulSetInterceptor": (STATEFULSET_INTERCEPTOR, f"{CONTROLLER_PRIORITY}/{CONTROLLER}"),
 }
 
 
@@ -36,7 +42,16 @@ def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mappi
 
 def registration(gates: FeatureGates) -> dict[str, str]:
     """The annotations of a pod of a Deployment, for the interceptors that run."""
-    found = [one for gate, one in _BY_GATE.items() if gates.enabled(gate)]
+    return _annotations(_BY_GATE, gates)
+
+
+def stateful_registration(gates: FeatureGates) -> dict[str, str]:
+    """The annotations of a pod of a StatefulSet, for the interceptors that run."""
+    return _annotations(_OF_STATEFULSETS, gates)
+
+
+def _annotations(by_gate: Mapping[str, tuple[str, str]], gates: FeatureGates) -> dict[str, str]:
+    found = [one for gate, one in by_gate.items() if gates.enabled(gate)]
     return {f"{PREFIXES[0]}/priority_{name}": value for name, value in found}
 
 

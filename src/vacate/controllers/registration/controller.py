@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import OPT_IN, is_opted_in, registration, registration_change
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, PODS, REPLICASETS
-from vacate.api.types import Deployment, Namespace, Pod, ReplicaSet
+from vacate.admission.pods.workloads import (
+    OPT_IN,
+    is_opted_in,
+    registration,
+    registration_change,
+    stateful_registration,
+)
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS
+from vacate.api.types import Deployment, Namespace, ObjectMeta, Pod, ReplicaSet, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.cache.owners import deployment_of
+from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -27,6 +33,7 @@ def build(deps: Deps) -> Controller:
     sources = (
         Source(informers.informer(PODS, Pod), when=_owned_pod_changed),
         Source(informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=_opt_in_changed),
+        Source(informers.informer(STATEFULSETS, StatefulSet), registrar.pods_of_set, when=_opt_in_changed),
         Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=_is_new),
         Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
     )
@@ -44,11 +51,14 @@ def _is_new(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
     return old is None and new is not None
 
 
-def _opt_in_changed(old: Deployment | Namespace | None, new: Deployment | Namespace | None) -> bool:
+_Opting = Deployment | StatefulSet | Namespace
+
+
+def _opt_in_changed(old: _Opting | None, new: _Opting | None) -> bool:
     return new is not None and (old is None or _said(old) != _said(new))
 
 
-def _said(obj: Deployment | Namespace) -> tuple[str | None, str | None]:
+def _said(obj: _Opting) -> tuple[str | None, str | None]:
     return obj.metadata.labels.get(OPT_IN), obj.metadata.annotations.get(OPT_IN)
 
 
@@ -58,11 +68,19 @@ class RegistrationController:
     def __init__(self, deps: Deps) -> None:
         self._client = deps.client
         self._wanted = registration(deps.gates)
+        self._wanted_of_sets = stateful_registration(deps.gates)
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
+        self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
-        self._caches = (self._pods, self._replica_sets, self._deployments, self._namespaces)
+        self._caches = (
+            self._pods,
+            self._replica_sets,
+            self._deployments,
+            self._stateful_sets,
+            self._namespaces,
+        )
         self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest).reader
 
     def pods_of(self, deployment: Deployment) -> Iterable[Key]:
@@ -73,9 +91,15 @@ class RegistrationController:
             if found is not None and found.metadata.uid == meta.uid:
                 yield key
 
+    def pods_of_set(self, stateful_set: StatefulSet) -> Iterable[Key]:
+        """The pods of one StatefulSet."""
+        return self._controlled_by(stateful_set.metadata)
+
     def pods_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
         """The pods of one ReplicaSet."""
-        meta = replica_set.metadata
+        return self._controlled_by(replica_set.metadata)
+
+    def _controlled_by(self, meta: ObjectMeta) -> Iterable[Key]:
         for key, pod in self._owned_pods(meta.namespace):
             if pod.metadata.controller and pod.metadata.controller.uid == meta.uid:
                 yield key
@@ -108,10 +132,13 @@ class RegistrationController:
         return Done()
 
     def _change(self, pod: Pod) -> dict[str, str | None]:
-        deployment = deployment_of(pod, self._replica_sets, self._deployments)
-        if deployment is None:
+        owner: Deployment | StatefulSet | None
+        wanted, owner = self._wanted, deployment_of(pod, self._replica_sets, self._deployments)
+        if owner is None:
+            wanted, owner = self._wanted_of_sets, statefulset_of(pod, self._stateful_sets)
+        if owner is None:
             return {}
         namespace = self._namespaces.get("", pod.metadata.namespace)
         labels = namespace.metadata.labels if namespace is not None else {}
-        opted_in = is_opted_in(labels, deployment.metadata.annotations)
-        return registration_change(pod.metadata.annotations, self._wanted, opted_in=opted_in)
+        opted_in = is_opted_in(labels, owner.metadata.annotations)
+        return registration_change(pod.metadata.annotations, wanted, opted_in=opted_in)

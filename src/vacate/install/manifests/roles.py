@@ -135,7 +135,7 @@ def _webhook(settings: Settings) -> list[Obj]:
         _rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),
     ]
     if settings.pod_webhooks:  # to which workload a new pod belongs, and whether that has opted in
-        everywhere.append(_rule("apps", ["deployments", "replicasets"], ["get"]))
+        everywhere.append(_rule("apps", ["deployments", "replicasets", "statefulsets"], ["get"]))
     if settings.eviction_bridge:
         everywhere += _bridging()
     if settings.termination_reasons:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api import objectnames
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, REPLICASETS, Kind
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
@@ -148,14 +148,14 @@ def _new_pods(settings: Settings) -> Obj:
 
 
 def _workload_pods(settings: Settings) -> Obj:
-    """New pods of Deployments, in namespaces that say whether their workloads move before eviction.
+    """New pods of workloads, in namespaces that say whether their workloads move before eviction.
 
     Elsewhere no pod waits for the webhook: there the registration controller annotates workloads that have
     opted in by themselves.
     """
     owned = (
         "object.metadata.?ownerReferences.orValue([])"
-        f".exists(r, r.kind == '{REPLICASETS.kind}' && r.?controller.orValue(false))"
+        f".exists(r, r.kind in ['{REPLICASETS.kind}', '{STATEFULSETS.kind}'] && r.?controller.orValue(false))"
     )
     hook = _hook(
         f"workloadpods.mutate.{_SUFFIX}",
@@ -163,7 +163,7 @@ def _workload_pods(settings: Settings) -> Obj:
         _rule("", "v1", "pods", "CREATE"),
         settings.pod_failure_policy,
         settings,
-        conditions=[("of-a-replicaset", owned)],
+        conditions=[("of-a-workload", owned)],
         timeout=3,
     )
     apart = _own_namespaces_aside(settings)["matchExpressions"]

@@ -14,13 +14,13 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.controllerrevisions.history import Collision, Recorded, RevisionHistory
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
-from vacate.embedded.controllers.statefulset.identity import ordinal_of
 from vacate.embedded.controllers.statefulset.plan import plan_members
 from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.embedded.controllers.statefulset.status import stateful_set_status
 from vacate.embedded.controllers.status import write_status
 from vacate.kube.availability import next_check
 from vacate.kube.ownership import Claim, claim
+from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations

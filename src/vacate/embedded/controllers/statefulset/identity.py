@@ -18,20 +18,6 @@ def pod_name(stateful_set: StatefulSet, ordinal: int) -> str:
     return f"{stateful_set.metadata.name}-{ordinal}"
 
 
-def ordinal_of(stateful_set: StatefulSet, pod: Pod) -> int | None:
-    """The pod's ordinal, None where its name is none that the set gives."""
-    prefix, _, digits = pod.metadata.name.rpartition("-")
-    plain = digits.isascii() and digits.isdigit() and len(digits) < 10
-    if prefix != stateful_set.metadata.name or not plain or str(int(digits)) != digits:
-        return None
-    return int(digits)
-
-
-def first_ordinal(stateful_set: StatefulSet) -> int:
-    """Where the ordinals begin."""
-    return stateful_set.spec.ordinals.start if stateful_set.spec.ordinals else 0
-
-
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:
     """The labels by which a member is found."""
     return {POD_NAME: name, POD_INDEX: str(ordinal)}

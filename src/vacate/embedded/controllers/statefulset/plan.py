@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from vacate.api.terminationreason import DECOMMISSIONED, UPDATE
 from vacate.api.types import Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
-from vacate.embedded.controllers.statefulset.identity import first_ordinal, has_identity, ordinal_of
-from vacate.kube.availability import is_available
+from vacate.embedded.controllers.statefulset.identity import has_identity
+from vacate.kube.statefulsets import first_ordinal, is_healthy, ordinal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,6 @@ def split_members(stateful_set: StatefulSet, pods: Sequence[Pod]) -> tuple[dict[
     return members, condemned
 
 
-def healthy(stateful_set: StatefulSet, pod: Pod, now: dt.datetime) -> bool:
-    """Running, ready for long enough, and not terminating."""
-    running = pod.status.phase == "Running" and not pod.terminating
-    return running and is_available(pod, stateful_set.spec.min_ready_seconds, now)
-
-
 def _fill(
     plan: Plan, stateful_set: StatefulSet, members: dict[int, Pod], ordered: bool, now: dt.datetime
 ) -> bool:
@@ -102,7 +96,7 @@ def _fill(
             continue
         if not pod.terminating and not has_identity(pod, ordinal):
             plan.relabel.append(pod)
-        if ordered and not healthy(stateful_set, pod, now):
+        if ordered and not is_healthy(stateful_set, pod, now):
             return True
     return False
 
@@ -123,7 +117,7 @@ def _shrink(
 ) -> bool:
     """Delete what is no longer wanted, from the highest ordinal down; True where the next has to wait."""
     unhealthy = [
-        pod for pod in (*members.values(), *reversed(condemned)) if not healthy(stateful_set, pod, now)
+        pod for pod in (*members.values(), *reversed(condemned)) if not is_healthy(stateful_set, pod, now)
     ]
     lowest = min(unhealthy, key=lambda pod: ordinal_of(stateful_set, pod) or 0, default=None)
     for pod in condemned:
@@ -132,7 +126,7 @@ def _shrink(
                 return True
             continue
         # An unhealthy member keeps others from going, unless it is the one that goes.
-        if ordered and pod is not lowest and not healthy(stateful_set, pod, now):
+        if ordered and pod is not lowest and not is_healthy(stateful_set, pod, now):
             return True
         plan.delete.append(Deletion(pod, DECOMMISSIONED))
         if ordered:
@@ -151,5 +145,5 @@ def _update(
         if pod.metadata.labels.get(REVISION_HASH) != update and not pod.terminating:
             plan.delete.append(Deletion(pod, UPDATE))
             return
-        if not healthy(stateful_set, pod, now):
+        if not is_healthy(stateful_set, pod, now):
             return

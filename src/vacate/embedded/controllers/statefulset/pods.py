@@ -10,9 +10,10 @@ from vacate.api.kinds import PODS
 from vacate.api.types import Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.statefulset import events
-from vacate.embedded.controllers.statefulset.identity import identity_labels, new_pod, ordinal_of, pod_name
+from vacate.embedded.controllers.statefulset.identity import identity_labels, new_pod, pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation, Deletion, Plan
 from vacate.errors import ApiError, Conflict, NotFound, VacateError
+from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key

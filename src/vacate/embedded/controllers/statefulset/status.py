@@ -10,8 +10,8 @@ import msgspec
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.apps import StatefulSetStatus
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH
-from vacate.embedded.controllers.statefulset.identity import ordinal_of
 from vacate.kube.availability import is_available
+from vacate.kube.statefulsets import ordinal_of
 
 
 def stateful_set_status(

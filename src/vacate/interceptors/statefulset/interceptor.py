@@ -1,0 +1,94 @@
+"""The interceptor: waits for its member's place in the queue, then hands over, and the pod is evicted.
+
+It deletes nothing itself. The eviction that follows respects disruption budgets, so that a set which has one
+is never disrupted more than that allows. Its controller makes the member again once the pod object is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+
+from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
+from vacate.api.types import Pod, StatefulSet
+from vacate.errors import ApiError, TransportError
+from vacate.interceptors.statefulset.decision import Decision, Members, Wait, Waited, decide, is_full
+from vacate.interceptors.statefulset.view import StatefulSetView
+from vacate.kube.statefulsets import is_rolling_out, ordinal_of
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import build as interceptor_controller
+from vacate.sdk.interceptors.interceptor import Interceptor
+from vacate.sdk.values import Finished, Outcome
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks, and before the first: requests of one drain are seen together by then."""
+CONCURRENCY = 1_000
+"""Turns wait for each other, so many are open at once; each costs a look at the caches."""
+_NOBODY = Members((), (), None)
+
+
+def build(deps: Deps) -> Controller:
+    """The interceptor as a controller."""
+    handler = StatefulSetTurns(deps)
+    one = Interceptor(STATEFULSET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
+    return interceptor_controller(deps, one)
+
+
+class StatefulSetTurns:
+    """Handles turns; writes nothing but the turn itself."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._view = StatefulSetView(deps)
+        self._looking = asyncio.Lock()  # of two members that look at once, the second sees the first go
+
+    async def handle(self, context: EvictionContext) -> Outcome:
+        """Wait until the member may go, or until it is clear that waiting is in vain."""
+        turn, said = _Turn(context.pod), ""
+        while True:
+            await self._deps.clock.sleep(LOOK_EVERY)
+            async with self._looking:
+                decision = await self._look(turn)
+            if not isinstance(decision, Wait):
+                return decision
+            if decision.message != said:
+                said = decision.message
+                await context.report(said)
+            context.progress()
+
+    async def _look(self, turn: _Turn) -> Decision:
+        now = self._deps.clock.now()
+        stateful_set = self._view.stateful_set_of(turn.pod)
+        if stateful_set is None:
+            return decide(None, None, _NOBODY, turn.waited, now)
+        ordinal = ordinal_of(stateful_set, turn.pod)
+        members = self._view.queue(stateful_set)
+        if ordinal is not None and not is_full(stateful_set, ordinal, members):
+            with contextlib.suppress(ApiError, TransportError):  # it waits then
+                members = await self._view.members(stateful_set)
+        turn.see(stateful_set, members, now)
+        decision = decide(stateful_set, ordinal, members, turn.waited, now)
+        if isinstance(decision, Finished):
+            self._view.grant(stateful_set, turn.pod)
+        return decision
+
+
+class _Turn:
+    """What one turn remembers between two looks."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.waited = Waited()
+
+    def see(self, stateful_set: StatefulSet, members: Members, now: dt.datetime) -> None:
+        """Note since when there is a rollout, and since when members are down."""
+        before = self.waited
+        rolling = (before.rolling_since or now) if is_rolling_out(stateful_set) else None
+        if members.unhealthy is None:
+            self.waited = Waited(rolling, before.broken_since)
+            return
+        broken = {one: before.broken_since.get(one, now) for one in members.unhealthy}
+        self.waited = Waited(rolling, broken)
