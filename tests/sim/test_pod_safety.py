@@ -8,22 +8,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import os
+from collections.abc import Sequence
 
 import pytest
 
 from support.cluster_words import in_world
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
-from vacate.api.kinds import NAMESPACES, NODES, PODS
-from vacate.api.types import Node, Pod
+from vacate.api.kinds import NAMESPACES, NODES, PODS, STATEFULSETS
+from vacate.api.objects import Obj
+from vacate.api.types import Node, Pod, StatefulSet
+from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
 from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
+from vacate.embedded.controllers.statefulset import controller as statefulset_controller
+from vacate.embedded.controllers.statefulset import plan as plan_of_members
+from vacate.embedded.controllers.statefulset.identity import pod_name
+from vacate.embedded.controllers.statefulset.plan import Creation
+from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.entropy import Entropy
-from vacate.errors import AlreadyExists, Conflict, Forbidden, NotFound, VacateError
+from vacate.errors import Conflict, Forbidden, NotFound, VacateError
 from vacate.features import FeatureGates
 from vacate.kube.nodes import readiness
 from vacate.sim.cluster import World
 from vacate.sim.invariants.podprocesses import PodProcesses
-from vacate.testing import pod
+from vacate.testing import statefulset
 
 pytestmark = pytest.mark.sim
 
@@ -35,10 +44,10 @@ SOON = [
     for key in ("unreachable", "not-ready")
 ]
 STEPS = 14
-SEEDS = range(8)
+SEEDS = range(int(os.environ.get("VACATE_SAFETY_SEEDS", "8")))
 
 
-def run(seed: int, gates: FeatureGates | None = None) -> list[str]:
+def run(seed: int, gates: FeatureGates | None = None, policy: str = "Parallel") -> list[str]:
     """A seeded history of faults; what went against the rules."""
     found: list[str] = []
 
@@ -46,11 +55,9 @@ def run(seed: int, gates: FeatureGates | None = None) -> list[str]:
         label = {"metadata": {"labels": {GUARD_LABEL: "enabled"}}}
         await world.client.patch(NAMESPACES, "default", label)
         judge = PodProcesses(world.pool.machines)
-        tasks = [
-            asyncio.ensure_future(_judge(world, judge, found)),
-            asyncio.ensure_future(_stateful_set(world)),
-        ]
+        looking = asyncio.ensure_future(_judge(world, judge, found))
         try:
+            await world.client.create(STATEFULSETS, members(policy), "default")
             await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=120)
             dice = world.sim.stream("faults")
             for _ in range(STEPS):
@@ -59,9 +66,8 @@ def run(seed: int, gates: FeatureGates | None = None) -> list[str]:
                 await _heal(world, name)
             await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=900)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
 
     in_world(body, seed, gates=gates or FeatureGates())
     return found
@@ -73,15 +79,11 @@ async def _judge(world: World, judge: PodProcesses, found: list[str]) -> None:
         await world.server.changed()
 
 
-async def _stateful_set(world: World) -> None:
-    """What a StatefulSet relies on: a pod is replaced as soon as its object is gone, and not before."""
-    client = world.client_of("stateful")
-    while True:
-        for name in IDENTITIES:
-            if world.find(PODS, name, "default") is None:
-                with contextlib.suppress(AlreadyExists):
-                    await client.create(PODS, pod(name, spec={"tolerations": SOON}), "default")
-        await world.sim.clock.sleep(1)
+def members(policy: str) -> Obj:
+    """A StatefulSet whose pods are deleted soon after their node is lost."""
+    template = {"spec": {"tolerations": SOON}}
+    spec = {"podManagementPolicy": policy}
+    return statefulset("db", replicas=len(IDENTITIES), template=template, spec=spec)
 
 
 async def _fault(world: World, dice: Entropy) -> None:
@@ -129,9 +131,12 @@ async def _heal(world: World, name: str) -> None:
     world.pool.rejoin(name)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_identity_runs_twice(seed: int) -> None:
-    assert run(seed) == []
+@pytest.mark.parametrize(
+    ("policy", "seed"),
+    [*(("Parallel", seed) for seed in SEEDS), *(("OrderedReady", seed) for seed in SEEDS[::3])],
+)
+def test_no_identity_runs_twice(policy: str, seed: int) -> None:
+    assert run(seed, policy=policy) == []
 
 
 def _some_seed_fails(gates: FeatureGates | None = None) -> bool:
@@ -154,4 +159,24 @@ def test_if_pod_gc_took_silence_for_the_end_some_seed_fails(monkeypatch: pytest.
 
 def test_without_the_quarantine_some_seed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(podgc, "QUARANTINE", dt.timedelta(0))
+    assert _some_seed_fails()
+
+
+def test_if_a_member_were_replaced_while_its_old_pod_exists_some_seed_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A controller that takes a terminating pod for gone, and pushes it out of its name's way."""
+
+    def eager(one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime) -> plan_of_members.Plan:
+        return plan_members(one, update, [pod for pod in pods if not pod.terminating], now)
+
+    async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:
+        name = pod_name(one, creation.ordinal)
+        with contextlib.suppress(NotFound):
+            await writer._deps.client.delete(PODS, name, "default", grace_period_seconds=0)
+        return await make(writer, one, creation, known)
+
+    plan_members, make = plan_of_members.plan_members, PodWriter._create
+    monkeypatch.setattr(statefulset_controller, "plan_members", eager)
+    monkeypatch.setattr(PodWriter, "_create", create)
     assert _some_seed_fails()
