@@ -33,7 +33,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
+from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, NotFound, TransportError
 from vacate.eviction.callers import (
     CALLERS,
     POD_LABEL,
@@ -149,7 +149,7 @@ class EvictionBridge:
     async def _pod(self, review: EvictionReview) -> Obj | None:
         try:
             return await self._client.get(PODS, review.name, review.namespace)
-        except NotFound:
+        except (NotFound, ConfigError):  # no object can have such a name
             return None
 
     async def _request(self, namespace: str, name: str) -> EvictionRequest | None:

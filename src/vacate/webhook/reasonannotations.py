@@ -35,7 +35,7 @@ class ReasonAnnotator:
             return
         try:
             pod = await self._pod(request) if eviction else request.old_object
-            if pod is not None:
+            if pod is not None and _is_one(pod, request):
                 await self._write(deletion, pod)
         except (ApiError, TransportError) as error:
             _log.warning("pod %s/%s gets no reason: %s", request.namespace, request.name, error)
@@ -67,3 +67,10 @@ class ReasonAnnotator:
             return await self._client.get(question.kind, question.name, question.namespace)
         except (NotFound, ConfigError):
             return None
+
+
+def _is_one(pod: Obj, request: AdmissionRequest) -> bool:
+    """Whether the object is a stored one of the review's namespace: anyone may send a review."""
+    meta = mapping(pod.get("metadata"))
+    said = [meta.get(key) for key in ("name", "namespace", "uid")]
+    return all(one and isinstance(one, str) for one in said) and said[1] == request.namespace

@@ -45,6 +45,7 @@ USED_ELSEWHERE = {
 }
 """Rights of the webhook that only features use which are not in use here."""
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+FORGED = '{"admin.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'
 LEFT = ("PodTerminated", "PodDeleted")
 RULES = """
 rules:
@@ -75,6 +76,20 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
         assert not again.complete
         with pytest.raises(Forbidden):
             await client.patch(PODS, "web", {"metadata": {"labels": {"a": "b"}}}, place.namespace)
+    await place.stays(pod)
+
+
+async def test_a_requester_cannot_forge_who_calls_the_eviction_api(place: Place, real: RealCluster) -> None:
+    """The record is the eviction bridge's: by it a drain is told that a pod is gone."""
+    pod = await place.pod("web", PREPARE)
+    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    forged = {"metadata": {"annotations": {CALLERS: FORGED, "note": "mine"}}}
+    async with jane.client() as client:
+        request = await Requester(client, "jane.example.com", namespace=place.namespace).request("web")
+        await client.patch(EVICTIONREQUESTS, request.metadata.name, forged, place.namespace)
+        kept = await client.get(EVICTIONREQUESTS, request.metadata.name, place.namespace)
+        assert kept["metadata"]["annotations"]["note"] == "mine"
+        assert CALLERS not in kept["metadata"]["annotations"]
     await place.stays(pod)
 
 
