@@ -15,7 +15,7 @@ from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
 from vacate.cli.node_reboot import reboot
-from vacate.cli.node_shutdown import read_config_file, shutdown
+from vacate.cli.node_shutdown import read_kubelet_config, shutdown
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
@@ -84,7 +84,7 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     "config_file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
-    help="A KubeletConfiguration, of which the fields of graceful node shutdown are read.",
+    help="A KubeletConfiguration, of which the fields of graceful node shutdown and of eviction are read.",
 )
 @gates_option
 @click.option(
@@ -131,13 +131,15 @@ def node(
     if folder == Path():
         raise ConfigError("--dir: name a folder, such as ./node; the current one would be filled with files")
     config = load_config(kubeconfig, context)
+    going_down, pressure = read_kubelet_config(config_file, gates)
     settings = AgentSettings(
         name,
         (folder or Path(DEFAULT_FOLDER) / name).expanduser().absolute(),
         address or own_address(),
         loopback_pods=pod_addresses == "loopback",
         taint=taint,
-        shutdown=read_config_file(config_file, gates),
+        shutdown=going_down,
+        pressure=pressure,
         stop_pods=stop_pods,
         labels=labels,
         base_env=container_environment(config.server),

@@ -15,6 +15,7 @@ from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
+from vacate.nodeagent.pressure.thresholds import PressureConfig, read_thresholds
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
@@ -24,15 +25,21 @@ from vacate.nodeagent.view import AgentPod
 
 def read_config_file(path: Path | None, gates: FeatureGates) -> ShutdownConfig:
     """What the file says about shutdown; without one the feature is off."""
+    return read_kubelet_config(path, gates)[0]
+
+
+def read_kubelet_config(path: Path | None, gates: FeatureGates) -> tuple[ShutdownConfig, PressureConfig]:
+    """What the file says about shutdown and about eviction; without one both are off."""
     if path is None:
-        return ShutdownConfig()
+        return ShutdownConfig(), PressureConfig()
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"--config: {path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"--config: {path} is neither YAML nor JSON: {error}") from error
-    return read_config(document, gates, f"--config: {path}")
+    source = f"--config: {path}"
+    return read_config(document, gates, source), read_thresholds(document, source)
 
 
 @click.command()

@@ -14,6 +14,8 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.types import Node
 from vacate.errors import ConfigError
 from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.pressure.manager import PressureManager
+from vacate.nodeagent.pressure.measures import measure
 from vacate.nodeagent.registration import Heartbeat, NodeReconciler
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, DescriptorStore
 from vacate.nodeagent.settings import AgentSettings
@@ -63,7 +65,10 @@ class NodeAgent:
         self.shutdown: ShutdownManager | None = None
         self._requests: ShutdownRequests | None = None
         self._deps = deps
-        self.manager = Manager(deps.informers, [self._nodes, self._pods], runnables=[*runnables, heartbeat])
+        parts: list[Runnable] = [*runnables, heartbeat]
+        if settings.pressure.thresholds:
+            parts.append(self._pressure_manager())
+        self.manager = Manager(deps.informers, [self._nodes, self._pods], runnables=parts)
 
     async def run(self) -> None:
         """Run until cancelled. The folder is this agent's alone meanwhile."""
@@ -122,6 +127,21 @@ class NodeAgent:
             return
         self.pods.shutting_down = self._node.shutting_down = state.active
         self._nodes.queue.add(Key("", self.settings.name))
+
+    def _pressure_manager(self) -> PressureManager:
+        folder = self.settings.folder
+        return PressureManager(
+            self.settings.pressure,
+            self.pods,
+            self._deps.clock,
+            lambda signals: measure(signals, folder),
+            self._pressure_changed,
+        )
+
+    def _pressure_changed(self, conditions: frozenset[str]) -> None:
+        if conditions != self._node.pressures:
+            self._node.pressures = conditions
+            self._nodes.queue.add(Key("", self.settings.name))
 
     async def wait_ready(self) -> None:
         """Return when the agent attends to its pods."""

@@ -6,10 +6,14 @@ import datetime as dt
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.nodeagent.model import PodProgress
+from vacate.nodeagent.model import NodeEnd, PodProgress
 from vacate.nodeagent.view import AgentPod
 
-SHUTDOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
+SHUTDOWN = NodeEnd(
+    "the node is shutting down",
+    "Terminated",
+    "Pod was terminated in response to imminent node shutdown.",
+)
 """The kubelet's words: tools look for them."""
 
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
@@ -31,10 +35,10 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
     return [_condition(type_, verdict, present.get(type_), pod, now) for type_, verdict in wanted]
 
 
-def disruption_target(pod: AgentPod, now: dt.datetime) -> Obj:
-    """The condition of a pod that its node ends when it shuts down."""
+def disruption_target(pod: AgentPod, message: str, now: dt.datetime) -> Obj:
+    """The condition of a pod that its node ends by itself."""
     present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    verdict = ("True", "TerminationByKubelet", SHUTDOWN_MESSAGE)
+    verdict = ("True", "TerminationByKubelet", message)
     return _condition("DisruptionTarget", verdict, present.get("DisruptionTarget"), pod, now)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.fieldrefs import FieldValues
 from vacate.nodeagent.lifecycle.termination import Termination
-from vacate.nodeagent.model import PodProgress
+from vacate.nodeagent.model import NodeEnd, PodProgress
 from vacate.nodeagent.status import Addresses
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
@@ -19,10 +20,11 @@ from vacate.runtime.reconcile import Key
 
 @dataclass(frozen=True, slots=True)
 class PodEnd:
-    """The order to end a pod because its node goes down."""
+    """The order of the node itself to end a pod."""
 
     start: float  # on the monotonic clock; before it interceptors prepare the pod
     deadline: float
+    cause: NodeEnd = SHUTDOWN
 
     def begun(self, now: float) -> bool:
         """Whether the pod is asked to end by now."""
@@ -43,7 +45,7 @@ class HeldPod:
     phase: str = ""  # what it has come to
     released: bool = False  # removed from the API by us
     cleaned: bool = False  # records and folder are gone
-    end: PodEnd | None = None  # the node goes down, and the pod with it
+    end: PodEnd | None = None  # the node ends it: it goes down, or is short of something
     rejected: bool = False  # it came when the node was going down
     labels: Mapping[str, str] = field(default_factory=dict)  # what the runtime knows of it
     envs: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -36,6 +36,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """Why a node ends a pod by itself."""
+
+    cause: str  # for the Event about a container: "the node is shutting down"
+    reason: str  # of the pod's status, where it failed
+    message: str  # of its status and of its condition DisruptionTarget
+    phase: str = ""  # what the pod has come to then; by its exit codes where this is empty
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a container does not run."""
 

@@ -17,12 +17,13 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
+from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.containers import ContainerManager, EndCause
 from vacate.nodeagent.decisions import Plan, plan
 from vacate.nodeagent.difference import status_patch
 from vacate.nodeagent.held import HeldPod, PodEnd
 from vacate.nodeagent.lifecycle.reason import reason_of
-from vacate.nodeagent.model import PodProgress, Waiting
+from vacate.nodeagent.model import NodeEnd, PodProgress, Waiting
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of
@@ -103,8 +104,8 @@ class PodReconciler:
         """The pods of this node by uid."""
         return self._held
 
-    def end(self, uid: str, seconds: float, prepare: float = 0.0) -> None:
-        """The node goes down: end the pod within so many seconds, and do not start it again.
+    def end(self, uid: str, seconds: float, prepare: float = 0.0, *, cause: NodeEnd = SHUTDOWN) -> None:
+        """The node ends the pod by itself, within so many seconds, and does not start it again.
 
         It is asked to end after `prepare` of them. Needs no API server. Where the pod is ending already, a
         shorter time overtakes.
@@ -113,10 +114,10 @@ class PodReconciler:
         if held is None:
             return
         now = self._clock.monotonic()
-        wanted = PodEnd(now + prepare, now + seconds)
+        wanted = PodEnd(now + prepare, now + seconds, cause)
         if held.end is not None:
             sooner = min(held.end.start, wanted.start), min(held.end.deadline, wanted.deadline)
-            wanted = PodEnd(*sooner)
+            wanted = PodEnd(*sooner, held.end.cause)
         held.end = wanted
         held.spawn(self._end_later(held, prepare), "end with the node")
 
@@ -182,7 +183,8 @@ class PodReconciler:
         steps = Plan() if idle else plan(held.pod, held.progress, now, ending=self._ends(held))
         held.phase = held.phase or steps.phase
         if self._ends(held) and not held.progress.busy:
-            held.phase = held.phase or phase_when_stopped(held.pod, held.progress)
+            assert held.end is not None
+            held.phase = held.phase or held.end.cause.phase or phase_when_stopped(held.pod, held.progress)
         for name in steps.start:
             self.containers.start(held, name)
         for name in steps.stop:
@@ -247,9 +249,8 @@ class PodReconciler:
         if held.rejected:
             wanted = held.pod.status if held.pod.terminal else rejected_status(now)
         else:
-            wanted = status_of(
-                held.pod, held.progress, held.where, now, held.phase, shutdown=self._ends(held)
-            )
+            end = held.end.cause if held.end is not None and self._ends(held) else None
+            wanted = status_of(held.pod, held.progress, held.where, now, held.phase, end=end)
         patch = status_patch(held.pod.status, wanted, meta.uid)
         if patch is None:
             return
@@ -297,7 +298,7 @@ class PodReconciler:
         if held.end is None:
             return EndCause("", own, reason=given)
         left = max(held.end.deadline - self._clock.monotonic(), 0.0)
-        message = f"Stopping container {name}: the node is shutting down"
+        message = f"Stopping container {name}: {held.end.cause.cause}"
         return EndCause(message, min(own, left), reason=given or EVICTION)
 
     def _wake(self, held: HeldPod) -> None:

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import platform
+from collections.abc import Collection
 from pathlib import Path
 
 from vacate import __version__
@@ -30,11 +31,15 @@ RUNTIME_LABEL = "vacate.dev/runtime"
 log = logging.getLogger(__name__)
 
 _GOOD = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "the agent does not measure memory pressure"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "the agent does not measure disk pressure"),
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "no eviction threshold for memory is crossed"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "no eviction threshold for the disk is crossed"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "the agent does not measure PID pressure"),
     ("Ready", "True", "KubeletReady", "the agent is posting ready status"),
 )
+_BAD = {
+    "MemoryPressure": ("True", "KubeletHasInsufficientMemory", "an eviction threshold for memory is crossed"),
+    "DiskPressure": ("True", "KubeletHasDiskPressure", "an eviction threshold for the disk is crossed"),
+}
 _GOING_DOWN = ("Ready", "False", "KubeletNotReady", "node is shutting down")
 
 
@@ -51,6 +56,7 @@ class NodeReconciler:
         self.leased = False
         self._described = False  # whether this agent has said anew what the machine is like
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
+        self.pressures: frozenset[str] = frozenset()  # conditions of the node that are True
         self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
         self._identity = ""
 
@@ -111,18 +117,20 @@ class NodeReconciler:
     async def _describe(self, node: Node, now: dt.datetime) -> None:
         wrong = [
             one
-            for one in _conditions(now, shutting_down=self.shutting_down)
+            for one in self._wanted_conditions(now)
             if (found := condition(node.status.conditions, one["type"])) is None
             or found.status != one["status"]
         ]
         patch: Obj = {} if self._described else node_status(self._settings, self._runtime, now)
         if wrong or patch:
-            all_of_them = _conditions(now, shutting_down=self.shutting_down)
-            patch = {**patch, "conditions": all_of_them if patch else wrong}
+            patch = {**patch, "conditions": self._wanted_conditions(now) if patch else wrong}
             await self._client.patch(
                 NODES, node.metadata.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
             )
         self._described = True
+
+    def _wanted_conditions(self, now: dt.datetime) -> list[Obj]:
+        return _conditions(now, shutting_down=self.shutting_down, pressures=self.pressures)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
         name = self._settings.name
@@ -224,9 +232,12 @@ def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
     }
 
 
-def _conditions(now: dt.datetime, *, shutting_down: bool = False) -> list[Obj]:
+def _conditions(
+    now: dt.datetime, *, shutting_down: bool = False, pressures: Collection[str] = ()
+) -> list[Obj]:
     at = format_time(now)
-    wanted = [*_GOOD[:-1], _GOING_DOWN] if shutting_down else _GOOD
+    wanted = [*_GOOD[:-1], _GOING_DOWN] if shutting_down else list(_GOOD)
+    wanted = [(one[0], *_BAD[one[0]]) if one[0] in pressures else one for one in wanted]
     return [
         {
             "type": type_,

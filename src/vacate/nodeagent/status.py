@@ -8,9 +8,9 @@ from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.nodeagent.conditions import SHUTDOWN_MESSAGE, conditions_of, disruption_target
+from vacate.nodeagent.conditions import conditions_of, disruption_target
 from vacate.nodeagent.decisions import backoff
-from vacate.nodeagent.model import UNKNOWN_CODE, PodProgress, Progress, Run, Waiting
+from vacate.nodeagent.model import UNKNOWN_CODE, NodeEnd, PodProgress, Progress, Run, Waiting
 from vacate.nodeagent.view import AgentContainer, AgentPod
 
 _LOST = "The container could not be located when the pod was terminated"
@@ -32,11 +32,11 @@ def status_of(
     now: dt.datetime,
     ended: str = "",
     *,
-    shutdown: bool = False,
+    end: NodeEnd | None = None,
 ) -> Obj:
     """Every field of the status that the agent answers for.
 
-    `ended` is the phase that the pod came to; `shutdown`: it ends because its node goes down.
+    `ended` is the phase that the pod came to; `end`: why its node ends it.
     """
     phase = phase_of(pod, progress, ended)
     status: Obj = {
@@ -51,10 +51,10 @@ def status_of(
             _container(one, progress.of(one.name), pod, phase) for one in pod.spec.containers
         ],
     }
-    if shutdown:
-        status["conditions"].append(disruption_target(pod, now))
+    if end is not None:
+        status["conditions"].append(disruption_target(pod, end.message, now))
         if phase == "Failed" and not pod.status.get("reason"):
-            status |= {"reason": "Terminated", "message": SHUTDOWN_MESSAGE}
+            status |= {"reason": end.reason, "message": end.message}
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
     if pod.spec.init_containers:

@@ -1,0 +1,95 @@
+"""Measures at intervals, reports conditions of the node, and ends one pod at a time while it must."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+from vacate.clock import Clock
+from vacate.nodeagent.held import HeldPod
+from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.pressure.decisions import Candidate, Pressure, eviction, victim
+from vacate.nodeagent.pressure.thresholds import Measure, PressureConfig, Threshold
+
+log = logging.getLogger(__name__)
+
+
+class PressureManager:
+    """Runs beside the other parts of an agent."""
+
+    name = "pressure"
+
+    def __init__(
+        self,
+        config: PressureConfig,
+        pods: PodReconciler,
+        clock: Clock,
+        measure: Callable[[Collection[str]], Mapping[str, Measure]],
+        report: Callable[[frozenset[str]], None],
+    ) -> None:
+        self._config = config
+        self._pods = pods
+        self._clock = clock
+        self._measure = measure
+        self._report = report
+        self._pressure = Pressure()
+        self._failing = False
+        self._helpless = False  # under pressure, with nothing to end
+        self.failed: list[BaseException] = []
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            self.look()
+            await self._clock.sleep(self._config.interval_seconds)
+
+    def look(self) -> None:
+        """Measure once, and do what is due."""
+        now = self._clock.monotonic()
+        measures = self._measured()
+        self._pressure.observe(self._config, measures, now)
+        self._report(self._pressure.conditions(self._config, now))
+        due = [one for one in self._pressure.due(now) if one.signal in measures]
+        if due and not any(_ends(one) for one in self._pods.held.values()):
+            self._end_one(due[0], measures[due[0].signal])
+
+    def _measured(self) -> Mapping[str, Measure]:
+        try:
+            found = self._measure(self._config.signals)
+        except OSError as error:
+            if not self._failing:
+                log.warning("memory and disk cannot be measured: %s", error)
+            self._failing = True
+            return {}
+        self._failing = False
+        return found
+
+    def _end_one(self, threshold: Threshold, measure: Measure) -> None:
+        held = self._pods.held
+        chosen = victim(_candidate(one) for one in held.values() if one.progress.busy)
+        if chosen is None:
+            if not self._helpless:
+                log.warning("%s is below %s, and no pod may be ended", threshold.signal, threshold.text)
+            self._helpless = True
+            return
+        self._helpless = False
+        pod = held[chosen.uid].pod
+        assert pod is not None
+        cause = eviction(threshold, measure)
+        log.warning("pod %s is evicted: %s", held[chosen.uid].key, cause.message)
+        self._pods.end(chosen.uid, self._config.grace_seconds(threshold, pod.grace_seconds), cause=cause)
+
+
+def _ends(held: HeldPod) -> bool:
+    """Whether a pod is on its way out: what it takes comes free by itself."""
+    return held.progress.busy and (held.end is not None or (held.pod is not None and held.pod.deleting))
+
+
+def _candidate(held: HeldPod) -> Candidate:
+    pod = held.pod
+    if pod is None:
+        return Candidate(held.uid, 2**31, "Guaranteed", "")  # not yet known: nothing is decided about it
+    status = pod.status
+    return Candidate(
+        held.uid, pod.spec.priority or 0, str(status.get("qosClass", "")), str(status.get("startTime", ""))
+    )

@@ -1,0 +1,137 @@
+"""PURE. When a node is short of something: the eviction thresholds of KubeletConfiguration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vacate.api.quantity import parse_quantity
+from vacate.errors import ConfigError
+from vacate.nodeagent.shutdown.durations import parse_duration
+
+HARD, SOFT = "evictionHard", "evictionSoft"
+SOFT_PERIODS = "evictionSoftGracePeriod"
+MAX_GRACE = "evictionMaxPodGracePeriod"
+TRANSITION = "evictionPressureTransitionPeriod"
+
+MEMORY, DISK, INODES = "memory.available", "nodefs.available", "nodefs.inodesFree"
+CONDITIONS = {MEMORY: "MemoryPressure", DISK: "DiskPressure", INODES: "DiskPressure"}
+RESOURCES = {MEMORY: "memory", DISK: "ephemeral-storage", INODES: "inodes"}
+_OTHERS = frozenset(
+    ("imagefs.available", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree",
+     "pid.available", "allocatableMemory.available")
+)  # fmt: skip
+"""Signals of the kubelet about what a node with local processes has not."""
+
+HARD_GRACE_SECONDS = 1.0
+DEFAULT_TRANSITION_SECONDS = 300.0
+INTERVAL_SECONDS = 10.0
+"""Between two measurements, as in the kubelet. The kernel offers no event for amounts that are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much of something is left, and how much there is."""
+
+    available: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Less than this is too little."""
+
+    signal: str
+    text: str  # as it was written: 100Mi, 10%
+    hold_seconds: float = 0.0  # how long it must be crossed; none for a hard threshold
+    hard: bool = True
+
+    def crossed(self, measure: Measure) -> bool:
+        """Whether too little is left."""
+        return measure.available < self.least(measure.capacity)
+
+    def least(self, capacity: int) -> float:
+        """The smallest amount that is enough."""
+        if self.text.endswith("%"):
+            return capacity * float(self.text[:-1]) / 100
+        return float(parse_quantity(self.text).value())
+
+
+@dataclass(frozen=True, slots=True)
+class PressureConfig:
+    """When pods are ended because the node is short of something. Without thresholds nothing is measured."""
+
+    thresholds: tuple[Threshold, ...] = ()
+    max_grace_seconds: float = 0.0  # what a pod may take at a soft threshold
+    transition_seconds: float = DEFAULT_TRANSITION_SECONDS
+    interval_seconds: float = INTERVAL_SECONDS
+
+    @property
+    def signals(self) -> frozenset[str]:
+        """What must be measured."""
+        return frozenset(one.signal for one in self.thresholds)
+
+    def grace_seconds(self, threshold: Threshold, own: float) -> float:
+        """How long a pod has to end, of what it wants itself."""
+        return min(own, HARD_GRACE_SECONDS if threshold.hard else self.max_grace_seconds)
+
+
+def read_thresholds(document: Mapping[str, Any], source: str = "") -> PressureConfig:
+    """What a KubeletConfiguration says about eviction, or a ConfigError that names the fields."""
+    problems: list[str] = []
+    hard = [Threshold(*one) for one in _entries(document, HARD, problems)]
+    periods = document.get(SOFT_PERIODS) or {}
+    soft = []
+    for signal, text in _entries(document, SOFT, problems):
+        if not isinstance(periods, Mapping) or signal not in periods:
+            problems.append(f"{SOFT_PERIODS}[{signal}]: is missing; say how long, such as 1m30s")
+            continue
+        held = _seconds(periods[signal], f"{SOFT_PERIODS}[{signal}]", problems)
+        soft.append(Threshold(signal, text, held, hard=False))
+    most = document.get(MAX_GRACE, 0)
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        problems.append(f"{MAX_GRACE}: must be a number of seconds, not {most!r}")
+    transition = document.get(TRANSITION)
+    seconds = DEFAULT_TRANSITION_SECONDS if transition is None else _seconds(transition, TRANSITION, problems)
+    if problems:
+        raise ConfigError("\n".join(f"{source}: {one}" if source else one for one in problems))
+    return PressureConfig((*hard, *soft), float(most), seconds)
+
+
+def _entries(document: Mapping[str, Any], name: str, problems: list[str]) -> list[tuple[str, str]]:
+    given = document.get(name) or {}
+    if not isinstance(given, Mapping):
+        problems.append(f"{name}: must map signals to amounts, such as memory.available: 100Mi")
+        return []
+    found = []
+    for signal, text in given.items():
+        if signal in _OTHERS:
+            continue  # of a file that a kubelet uses as well
+        if signal not in CONDITIONS:
+            known = ", ".join(CONDITIONS)
+            problems.append(f"{name}[{signal}]: is no signal that is measured here; known are {known}")
+        elif not isinstance(text, str) or not _is_amount(text):
+            problems.append(f"{name}[{signal}]: must be an amount such as 100Mi, or 10%, not {text!r}")
+        elif text not in ("0", "0%"):  # the kubelet's way to switch one off
+            found.append((signal, text))
+    return found
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        if text.endswith("%"):
+            return 0 <= float(text[:-1]) <= 100
+        return parse_quantity(text).sign >= 0
+    except ValueError:
+        return False
+
+
+def _seconds(text: Any, name: str, problems: list[str]) -> float:
+    try:
+        seconds = parse_duration(text) if isinstance(text, str) else -1.0
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0:
+        problems.append(f"{name}: must be a duration such as 30s, not {text!r}")
+    return seconds
