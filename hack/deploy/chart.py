@@ -7,17 +7,18 @@ chart says nothing that `vacate.install` does not say.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 from vacate import __version__
 from vacate.api.objects import Obj
-from vacate.install.manifest import manifests
-from vacate.install.objects import parts
+from vacate.install.manifest import manifest
+from vacate.install.objects import part_makers, parts
 from vacate.install.settings import (
     DEFAULT_IMAGE,
     DEFAULT_SHUTDOWN_CONFIG,
@@ -167,15 +168,19 @@ def _relevant(part: str) -> list[Switch]:
     found = []
     for switch in SWITCHES:
         others = _with([one for one in SWITCHES if one is not switch])
-        if any(parts(given).get(part) != parts(switch.on(given)).get(part) for given in (_ALL_OFF, others)):
+        if any(_part(part, given) != _part(part, switch.on(given)) for given in (_ALL_OFF, others)):
             found.append(switch)
     return found
+
+
+def _part(name: str, settings: Settings) -> list[Obj]:
+    return part_makers(settings)[name]()
 
 
 def _branches(part: str, settings: Settings, switches: Sequence[Switch]) -> str:
     """The last switch is the outermost, and each is told only where it makes a difference."""
     if not switches:
-        return _template(_kept(parts(settings).get(part, [])))
+        return _template(_kept(_part(part, settings)))
     *rest, switch = switches
     off, on = _branches(part, settings, rest), _branches(part, switch.on(settings), rest)
     return _folded(switch.condition, _pieces(on), _pieces(off))
@@ -218,8 +223,14 @@ def _kept(objects: list[Obj]) -> list[Obj]:
     return objects
 
 
+@cache
+def _manifest(obj: str) -> str:
+    """Of an object in JSON. Most are the same in most of the branches, and YAML takes its time."""
+    return manifest(json.loads(obj), width=float("inf"))
+
+
 def _template(objects: list[Obj]) -> str:
-    text = manifests(objects, width=float("inf")).replace("{{", '{{ "{{" }}')
+    text = "---\n".join(_manifest(json.dumps(obj)) for obj in objects).replace("{{", '{{ "{{" }}')
     text = _repeated(text)
     for mark, value in _VALUES.items():
         text = re.sub(rf": {mark}$", f": {{{{ {value} | quote }}}}", text, flags=re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vacate.api.objects import Obj
 from vacate.crds.definition import definitions
 from vacate.install.manifests import deployments, monitoring, network
@@ -39,21 +41,29 @@ def everything(namespace: str) -> list[Obj]:
 
 def parts(settings: Settings) -> dict[str, list[Obj]]:
     """The same by what they are for; the keys are also the names of the files in which they are kept."""
-    made = {
-        "namespace": [deployments.namespace(settings)],
-        "definition": definitions(settings.allowed_interceptors) if settings.definitions else [],
-        "roles": roles(settings),
-        "certificates": _certificates(settings),
-        "certificate-rotation": deployments.certificates(settings) if _rotates(settings) else [],
-        "manager": deployments.manager(settings) if settings.deploy_manager else [],
-        "webhook": deployments.webhook(settings) if settings.deploys_webhook else [],
-        "network-policies": network.network_policies(settings) if settings.network_policy else [],
-        **_monitoring(settings),
-        "shutdown-agent": shutdown_agent(settings),
-        "admission-policies": policies(settings),
-        "webhook-configurations": webhook_configurations(settings),
-    }
+    made = {name: make() for name, make in part_makers(settings).items()}
     return {name: part for name, part in made.items() if part}
+
+
+def part_makers(settings: Settings) -> dict[str, Callable[[], list[Obj]]]:
+    """What makes each part, for those who need few of them."""
+    wanted = settings.monitoring
+    return {
+        "namespace": lambda: [deployments.namespace(settings)],
+        "definition": lambda: definitions(settings.allowed_interceptors) if settings.definitions else [],
+        "roles": lambda: roles(settings),
+        "certificates": lambda: _certificates(settings),
+        "certificate-rotation": lambda: deployments.certificates(settings) if _rotates(settings) else [],
+        "manager": lambda: deployments.manager(settings) if settings.deploy_manager else [],
+        "webhook": lambda: deployments.webhook(settings) if settings.deploys_webhook else [],
+        "network-policies": lambda: network.network_policies(settings) if settings.network_policy else [],
+        "service-monitors": lambda: monitoring.service_monitors(settings) if wanted.service_monitors else [],
+        "alerts": lambda: [monitoring.alerts(settings)] if wanted.alerts else [],
+        "dashboard": lambda: [dashboard.dashboard_config_map(settings)] if wanted.dashboard else [],
+        "shutdown-agent": lambda: shutdown_agent(settings),
+        "admission-policies": lambda: policies(settings),
+        "webhook-configurations": lambda: webhook_configurations(settings),
+    }
 
 
 def _certificates(settings: Settings) -> list[Obj]:
@@ -63,12 +73,3 @@ def _certificates(settings: Settings) -> list[Obj]:
 
 def _rotates(settings: Settings) -> bool:
     return settings.own_certificates and settings.deploys_webhook
-
-
-def _monitoring(settings: Settings) -> dict[str, list[Obj]]:
-    wanted = settings.monitoring
-    return {
-        "service-monitors": monitoring.service_monitors(settings) if wanted.service_monitors else [],
-        "alerts": [monitoring.alerts(settings)] if wanted.alerts else [],
-        "dashboard": [dashboard.dashboard_config_map(settings)] if wanted.dashboard else [],
-    }

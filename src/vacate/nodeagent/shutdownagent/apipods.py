@@ -14,7 +14,7 @@ from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
-from vacate.nodeagent.conditions import disruption_target
+from vacate.nodeagent.conditions import SHUTDOWN, disruption_target
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import EndPod
@@ -202,7 +202,7 @@ class ApiPods:
         found = self._reader.get(pod.namespace, pod.name)
         if found is None or found.metadata.uid != pod.uid or found.terminal:
             return
-        target = disruption_target(found, self._clock.now())
+        target = disruption_target(found, SHUTDOWN.message, self._clock.now())
         change = {"metadata": {"uid": pod.uid}, "status": {"conditions": [target]}}
         try:
             async with asyncio.timeout(CALL_SECONDS):
