@@ -1,4 +1,4 @@
-"""Faults for stories: weather that ends, a wire that stops a process, an audit, skewed clocks."""
+"""Faults for scenarios: plans that end, a wire that stops a process, an audit, skewed clocks."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def watch(version: str = "100", **query: str) -> Request:
     return Request("GET", "/api/v1/pods", found)
 
 
-def drawn(climate: FaultRates, request: Request, count: int = 400, seed: int = 1) -> list[Fault]:
-    weather = FaultPlan(climate, seeded_entropy(seed))
-    return [weather.fault(request) for _ in range(count)]
+def drawn(fault_rates: FaultRates, request: Request, count: int = 400, seed: int = 1) -> list[Fault]:
+    fault_plan = FaultPlan(fault_rates, seeded_entropy(seed))
+    return [fault_plan.fault(request) for _ in range(count)]
 
 
 def test_a_storm_has_every_fault_of_requests_and_is_the_same_for_a_seed() -> None:
@@ -71,7 +71,7 @@ def test_a_storm_has_every_fault_of_requests_and_is_the_same_for_a_seed() -> Non
     assert all(fault.cut_after is None and not fault.rewind for fault in faults)
 
 
-def test_only_writes_of_known_objects_are_told_that_somebody_was_quicker() -> None:
+def test_only_writes_of_known_objects_are_answered_with_a_conflict() -> None:
     assert not any(fault.status == 409 for fault in drawn(STORM, Request("GET", "/x")))
     assert not any(fault.status == 409 for fault in drawn(STORM, Request("POST", "/x")))
 
@@ -86,10 +86,10 @@ def test_a_storm_has_every_fault_of_watches() -> None:
     assert not any(fault.unanswered or fault.status_after for fault in faults)
 
 
-def test_weather_ends_and_mild_weather_is_mild() -> None:
-    weather = FaultPlan(STORM, seeded_entropy(1))
-    weather.bad = False
-    assert weather.fault(Request("GET", "/x")) is NO_FAULT
+def test_a_fault_plan_can_be_switched_off_and_keeps_to_its_rates() -> None:
+    fault_plan = FaultPlan(STORM, seeded_entropy(1))
+    fault_plan.active = False
+    assert fault_plan.fault(Request("GET", "/x")) is NO_FAULT
     mild = drawn(FaultRates(requests=0.1), Request("GET", "/x"), 1000)
     assert 50 < sum(fault is not NO_FAULT for fault in mild) < 200
     assert all(fault is NO_FAULT for fault in drawn(FaultRates(requests=1.0), watch()))
@@ -158,7 +158,7 @@ async def _send(transport: Any, path: str) -> None:
         await transport.send(Request("GET", path))
 
 
-def test_an_audit_knows_what_no_client_was_told() -> None:
+def test_an_audit_knows_what_reached_no_client() -> None:
     async def body(world: World) -> None:
         audit = world.network.audit = Audit(
             world.sim.loop.time, lambda request: request.method == "POST" and "configmaps" in request.path

@@ -1,4 +1,4 @@
-"""The judges of a history see what they are meant to see."""
+"""The checks of a history find what they are meant to find."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Log:
         return self.put("poddisruptionbudgets.policy", pdb("web", min_available=min_available))
 
     def evict(self, name: str) -> Log:
-        leaving = ready(name)
-        leaving["status"]["conditions"].append(EVICTION)
-        self.put("pods", leaving)
-        leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
-        return self.put("pods", leaving)
+        terminating = ready(name)
+        terminating["status"]["conditions"].append(EVICTION)
+        self.put("pods", terminating)
+        terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+        return self.put("pods", terminating)
 
     def breaches(self) -> list[str]:
         return list(budget_breaches(self.records))
@@ -54,26 +54,26 @@ def test_an_eviction_within_the_budget_is_fine() -> None:
     assert Log().pods(3).budget(2).evict("web-0").breaches() == []
 
 
-def test_an_eviction_too_many_is_told_once_for_its_revision() -> None:
-    told = Log().pods(3).budget(2).evict("web-0").evict("web-1").breaches()
-    assert told == ["revision 9: the eviction of web-1 left 1 healthy pods, budget web wants 2"]
+def test_an_eviction_too_many_is_reported_once_for_its_revision() -> None:
+    found = Log().pods(3).budget(2).evict("web-0").evict("web-1").breaches()
+    assert found == ["revision 9: the eviction of web-1 left 1 healthy pods, budget web wants 2"]
 
 
 def test_a_pod_that_leaves_otherwise_is_no_breach() -> None:
     log = Log().pods(2).budget(2)
-    leaving = ready("web-0")
-    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
-    assert log.put("pods", leaving).breaches() == []
+    terminating = ready("web-0")
+    terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    assert log.put("pods", terminating).breaches() == []
 
 
 def test_an_evicted_pod_that_is_removed_at_once_counts() -> None:
     log = Log().pods(2).budget(2)
-    leaving = ready("web-0")
-    leaving["status"]["conditions"].append(EVICTION)
-    assert len(log.put("pods", leaving).put("pods", leaving, deleted=True).breaches()) == 1
+    terminating = ready("web-0")
+    terminating["status"]["conditions"].append(EVICTION)
+    assert len(log.put("pods", terminating).put("pods", terminating, deleted=True).breaches()) == 1
 
 
-def test_budgets_of_other_pods_and_percentages_are_not_judged() -> None:
+def test_budgets_of_other_pods_and_percentages_are_not_checked() -> None:
     other = pdb("other", min_available=5)
     assert Log().pods(1).put("poddisruptionbudgets.policy", other).evict("web-0").breaches() == []
     assert Log().pods(1).budget("100%").evict("web-0").breaches() == []

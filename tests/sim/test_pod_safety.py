@@ -54,14 +54,14 @@ def run(seed: int, gates: FeatureGates | None = None, policy: str = "Parallel") 
     async def body(world: World) -> None:
         label = {"metadata": {"labels": {GUARD_LABEL: "enabled"}}}
         await world.client.patch(NAMESPACES, "default", label)
-        judge = PodProcesses(world.pool.machines)
-        looking = asyncio.ensure_future(_judge(world, judge, found))
+        processes = PodProcesses(world.pool.machines)
+        looking = asyncio.ensure_future(_watch_processes(world, processes, found))
         try:
             await world.client.create(STATEFULSETS, members(policy), "default")
             await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=120)
-            dice = world.sim.stream("faults")
+            entropy = world.sim.stream("faults")
             for _ in range(STEPS):
-                await _fault(world, dice)
+                await _fault(world, entropy)
             for name in NODE_NAMES:
                 await _heal(world, name)
             await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), timeout=900)
@@ -73,9 +73,9 @@ def run(seed: int, gates: FeatureGates | None = None, policy: str = "Parallel") 
     return found
 
 
-async def _judge(world: World, judge: PodProcesses, found: list[str]) -> None:
+async def _watch_processes(world: World, processes: PodProcesses, found: list[str]) -> None:
     while True:
-        found += judge.look(world.objects(PODS), world.sim.clock.now())
+        found += processes.look(world.objects(PODS), world.sim.clock.now())
         await world.server.changed()
 
 
@@ -86,10 +86,10 @@ def members(policy: str) -> Obj:
     return statefulset("db", replicas=len(IDENTITIES), template=template, spec=spec)
 
 
-async def _fault(world: World, dice: Entropy) -> None:
-    name = NODE_NAMES[int(dice.uniform(0, 3))]
-    identity = IDENTITIES[int(dice.uniform(0, 3))]
-    match int(dice.uniform(0, 6)):
+async def _fault(world: World, entropy: Entropy) -> None:
+    name = NODE_NAMES[int(entropy.uniform(0, 3))]
+    identity = IDENTITIES[int(entropy.uniform(0, 3))]
+    match int(entropy.uniform(0, 6)):
         case 0 | 1:
             world.pool.isolate(name)
         case 2:
@@ -106,9 +106,9 @@ async def _fault(world: World, dice: Entropy) -> None:
                 world.pool.isolate(name)
                 with contextlib.suppress(NotFound):
                     await world.client.delete(NODES, name)
-                await world.sim.clock.sleep(dice.uniform(1, 30))
+                await world.sim.clock.sleep(entropy.uniform(1, 30))
                 world.pool.rejoin(name)
-    await world.sim.clock.sleep(dice.uniform(10, 90))
+    await world.sim.clock.sleep(entropy.uniform(10, 90))
 
 
 async def _fence(world: World, name: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.story import digest
+from support.cluster_history import digest
 from vacate.sim.run import Sim, run_sim
 from vacate.sim.trace import Trace, first_difference
 
@@ -45,16 +45,16 @@ def test_traces_show_where_they_part() -> None:
 
 @pytest.mark.process
 def test_a_seed_gives_the_same_trace_in_two_processes_with_different_hash_seeds() -> None:
-    told = [run_story(seed=11, hash_seed=hash_seed) for hash_seed in ("1", "2")]
-    assert told[0] == told[1]
-    assert told[0].strip() != digest(12)
+    digests = [run_cluster(seed=11, hash_seed=hash_seed) for hash_seed in ("1", "2")]
+    assert digests[0] == digests[1]
+    assert digests[0].strip() != digest(12)
 
 
-def run_story(seed: int, hash_seed: str) -> str:
-    """The digest of a story of the whole cluster, told by a process of its own."""
+def run_cluster(seed: int, hash_seed: str) -> str:
+    """The digest of the whole cluster's history, made by a process of its own."""
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
-        [sys.executable, "-m", "support.story", str(seed)],
+        [sys.executable, "-m", "support.cluster_history", str(seed)],
         env=environment,
         capture_output=True,
         text=True,

@@ -67,7 +67,7 @@ def pods_on(world: World, node: str) -> list[Obj]:
     return [pod for pod in world.objects(PODS, "default") if dig(pod, "spec", "nodeName") == node]
 
 
-def judge(world: World) -> None:
+def check_history(world: World) -> None:
     """What must have held at every revision."""
     records = list(world.server.log.records.values())
     assert not list(budget_breaches(records))
@@ -83,7 +83,7 @@ def test_a_deployment_spreads_over_the_nodes(latency: tuple[float, float], sim_s
         found = world.find(DEPLOYMENTS, "web", "default")
         assert found is not None
         assert found["status"]["availableReplicas"] == 6
-        judge(world)
+        check_history(world)
 
     in_world(body, sim_seed, latency=latency, disk=latency, node=LIVELY)
 
@@ -98,7 +98,7 @@ def test_a_drain_never_breaks_the_budget(latency: tuple[float, float], sim_seed:
         await world.client.patch(NODES, "node-1", {"spec": {"unschedulable": None}})
         await drain(world, "node-2")
         await world.until(lambda: len(world.healthy_pods()) == 6)
-        judge(world)
+        check_history(world)
         counts = [n for revision, n in health(world.server.log.records.values(), "default", "app", "web")
                   if revision > start]  # fmt: skip
         assert min(counts) >= 5
@@ -113,7 +113,7 @@ def test_a_drain_over_a_bad_network_never_breaks_the_budget(shuffle: bool, sim_s
         await guard(world, min_available=5)
         await drain(world, "node-1")
         await world.until(lambda: len(world.healthy_pods()) == 6, timeout=3600)
-        judge(world)
+        check_history(world)
 
     bad = Chances(delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1)
     in_world(body, sim_seed, shuffle=shuffle, node=LIVELY, chances=bad)
@@ -127,7 +127,7 @@ def test_many_at_once_evict_no_more_than_the_budget_allows(sim_seed: int) -> Non
         answers = await evict_together(world, names)
         assert answers.count("evicted") == 2
         assert answers.count("refused") == 6
-        judge(world)
+        check_history(world)
 
     in_world(body, sim_seed, latency=SLOW)
 
@@ -172,7 +172,7 @@ def test_pods_of_a_dead_node_are_replaced_and_leave_when_it_is_back(sim_seed: in
         await world.settle()
         assert not lost & {pod["metadata"]["uid"] for pod in world.objects(PODS, "default")}
         assert len(world.healthy_pods()) == 6
-        judge(world)
+        check_history(world)
 
     in_world(body, sim_seed)
 
@@ -229,7 +229,7 @@ def test_a_drain_survives_the_crash_of_any_part(part: str, sim_seed: int) -> Non
         else:
             await world.restart(getattr(world, part), down=30)
         await world.until(lambda: len(world.healthy_pods()) == 6 and not pods_on(world, "node-1"))
-        judge(world)
+        check_history(world)
 
     in_world(body, sim_seed, node=LIVELY)
 
@@ -279,7 +279,7 @@ def test_an_expectation_that_fails_says_so_in_virtual_time() -> None:
     in_world(body, node=NodeSettings(heartbeat_seconds=300))
 
 
-def test_a_world_tells_the_same_story_for_the_same_seed() -> None:
+def test_a_world_has_the_same_history_for_the_same_seed() -> None:
     async def body(world: World) -> None:
         await deploy(world, replicas=4)
         await world.settle(20)

@@ -7,11 +7,11 @@ import contextlib
 
 import pytest
 
-from support.eviction_scenarios.people import TOWN
+from support.eviction_scenarios.cluster import ScenarioCluster
+from support.eviction_scenarios.runner import ScenarioRunner
 from support.eviction_scenarios.scenario import Scenario
 from support.eviction_scenarios.scripts import BACKUP, SCRIPTS
-from support.eviction_scenarios.story import Story
-from support.eviction_scenarios.town import Town
+from support.eviction_scenarios.users import NAMESPACE
 from vacate.api.kinds import PODS
 from vacate.client.transport import Transport
 from vacate.sim.faults.crashpoints import Tripwire
@@ -37,7 +37,7 @@ class Run:
         self.crashed = False
         self.pods_left = 0
 
-    def tell(self) -> list[str]:
+    def run(self) -> list[str]:
         """The breaches."""
         return run_sim(self._main, 3, limit=86400.0)
 
@@ -47,30 +47,30 @@ class Run:
         def wrap(name: str, transport: Transport) -> Transport:
             return wire.around(transport) if name == self._victim else transport
 
-        town = Town(sim, self._scenario, wrap=wrap)
-        async with town.world:
-            killer = sim.loop.create_task(self._kill(town, wire), name="killer")
-            await Story(town).tell()
+        cluster = ScenarioCluster(sim, self._scenario, wrap=wrap)
+        async with cluster.world:
+            killer = sim.loop.create_task(self._kill(cluster, wire), name="killer")
+            await ScenarioRunner(cluster).run()
             killer.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await killer
-            self.pods_left = len(town.world.objects(PODS, TOWN))
+            self.pods_left = len(cluster.world.objects(PODS, NAMESPACE))
         self.count, self.crashed = wire.count, wire.tripped.is_set()
-        return town.judge()
+        return cluster.breaches()
 
-    async def _kill(self, town: Town, wire: Tripwire) -> None:
+    async def _kill(self, cluster: ScenarioCluster, wire: Tripwire) -> None:
         await wire.tripped.wait()
-        await town.crash(self._victim, DOWN)
+        await cluster.crash(self._victim, DOWN)
 
 
 def at_every_request(scenario: Scenario, victim: str, *, after: bool) -> None:
     undisturbed = Run(scenario, victim)
-    assert undisturbed.tell() == []
+    assert undisturbed.run() == []
     assert undisturbed.count > 3
     for number in range(1, undisturbed.count + 1):
         run = Run(scenario, victim, number, after=after)
-        told = run.tell()
-        assert not told, f"request {number} of {undisturbed.count}: {told}"
+        problems = run.run()
+        assert not problems, f"request {number} of {undisturbed.count}: {problems}"
         assert run.crashed
         assert run.pods_left == undisturbed.pods_left == 0
 

@@ -1,4 +1,4 @@
-"""Each judge of a leave sees the breach it is there for, and nothing in a leave that went well."""
+"""Each invariant of evictions finds its breach, and nothing in an eviction that went well."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def ended(reason: str, at: float = 0, **more: Any) -> Obj:
     return {"conditions": [condition("Complete", reason, at)], **more}
 
 
-class Story:
-    """A history in the making, and what the server heard."""
+class RecordedHistory:
+    """A history, built step by step, and the requests that reached the server."""
 
     def __init__(self) -> None:
         self.history: list[tuple[float, Record]] = []
@@ -81,29 +81,29 @@ class Story:
         built["metadata"]["uid"] = UID
         return built
 
-    def put(self, at: float, resource: str, obj: Obj, *, deleted: bool = False) -> Story:
+    def put(self, at: float, resource: str, obj: Obj, *, deleted: bool = False) -> RecordedHistory:
         revision = len(self.history) + 2
         name = obj["metadata"]["name"]
         record = Record(revision, resource, "default", name, deleted, revision, orjson.dumps(obj))
         self.history.append((at, record))
         return self
 
-    def say(self, at: float, obj: Obj, *, deleted: bool = False) -> Story:
+    def say(self, at: float, obj: Obj, *, deleted: bool = False) -> RecordedHistory:
         return self.put(at, "evictionrequests.evictionrequest.coordination.k8s.io", obj, deleted=deleted)
 
-    def pod_gone(self, at: float) -> Story:
+    def pod_gone(self, at: float) -> RecordedHistory:
         return self.put(at, "pods", self.pod(), deleted=True)
 
-    def read(self, at: float, link: str = "manager") -> Story:
+    def read(self, at: float, link: str = "manager") -> RecordedHistory:
         self.heard.append(Heard(link, "GET", GET, b"", at, 200, at))
         return self
 
-    def evict(self, at: float, uid: str = UID, link: str = "manager") -> Story:
+    def evict(self, at: float, uid: str = UID, link: str = "manager") -> RecordedHistory:
         body = {"deleteOptions": {"preconditions": {"uid": uid}}} if uid else {}
         self.heard.append(Heard(link, "POST", EVICT, orjson.dumps(body), at, 201, at))
         return self
 
-    def told(self) -> list[str]:
+    def breaches(self) -> list[str]:
         return [
             line.split(": ", 1)[1]
             for line in breaches(RequestHistory(self.history), self.heard, ("manager",))
@@ -114,10 +114,10 @@ def changed(status: Obj, **changes: Any) -> Obj:
     return {**status, **changes}
 
 
-def good_story() -> Story:
+def good_history() -> RecordedHistory:
     first, second = turn("b", 1), turn("a", 700)
     return (
-        Story()
+        RecordedHistory()
         .say(0, request("a", "b"))
         .say(1, request("a", "b", **first))
         .say(100, request("a", "b", **changed(first, heartbeatTime=time_of(100))))
@@ -132,13 +132,13 @@ def good_story() -> Story:
 
 
 def test_a_leave_that_went_well_is_without_blame() -> None:
-    assert good_story().told() == []
+    assert good_history().breaches() == []
 
 
-def assigned(*interceptors: str, **status: Any) -> Story:
-    """A story in which the last interceptor has had the turn since the first second."""
+def assigned(*interceptors: str, **status: Any) -> RecordedHistory:
+    """A history in which the last interceptor has had the turn since the first second."""
     return (
-        Story()
+        RecordedHistory()
         .say(0, request(*interceptors))
         .say(1, request(*interceptors, **turn(interceptors[-1], 1, **status)))
     )
@@ -158,36 +158,38 @@ def assigned(*interceptors: str, **status: Any) -> Story:
 )  # fmt: skip
 def test_turns(at: float, status: Obj, expected: str) -> None:
     names = ("a", "b", "c") if "went" not in expected else ("b", "a", "c")
-    told = assigned(*names).say(at, request(*names, **status)).told()
-    assert len(told) == 1
-    assert told[0].startswith(expected)
+    breaches = assigned(*names).say(at, request(*names, **status)).breaches()
+    assert len(breaches) == 1
+    assert breaches[0].startswith(expected)
 
 
 def test_a_clock_that_is_ten_seconds_ahead_may_pass_the_turn_on_early() -> None:
-    assert not assigned("a", "b").say(592, request("a", "b", **turn("a", 592))).told()
-    assert assigned("a", "b").say(590, request("a", "b", **turn("a", 590))).told()
+    assert not assigned("a", "b").say(592, request("a", "b", **turn("a", 592))).breaches()
+    assert assigned("a", "b").say(590, request("a", "b", **turn("a", 590))).breaches()
 
 
 def test_the_first_turn_is_the_last_ones() -> None:
-    told = Story().say(0, request("a", "b")).say(1, request("a", "b", **turn("a", 1))).told()
-    assert told == ["the turn went from nobody to a, and the list is a, b"]
+    breaches = (
+        RecordedHistory().say(0, request("a", "b")).say(1, request("a", "b", **turn("a", 1))).breaches()
+    )
+    assert breaches == ["the turn went from nobody to a, and the list is a, b"]
 
 
 def test_nobody_goes_back_up_the_list() -> None:
-    story = assigned("a", "b").say(700, request("a", "b", **turn("a", 700)))
-    assert story.say(1400, request("a", "b", **turn("b", 1400))).told() == [
+    recorded = assigned("a", "b").say(700, request("a", "b", **turn("a", 700)))
+    assert recorded.say(1400, request("a", "b", **turn("b", 1400))).breaches() == [
         "the turn went from a to b, and the list is a, b"
     ]
 
 
 def test_who_has_completed_stays_so_and_heartbeats_fall_back_a_little_at_most() -> None:
     done = changed(turn("a", 100), activeInterceptorCompleted=True)
-    story = assigned("a").say(100, request("a", **done)).say(101, request("a", **turn("a", 100)))
-    assert story.told() == ["a had completed its turn and has not any more"]
-    story = assigned("a").say(50, request("a", **changed(turn("a", 1), heartbeatTime=time_of(50))))
-    assert story.say(51, request("a", **changed(turn("a", 1), heartbeatTime=time_of(40)))).told() == []
-    story.say(52, request("a", **turn("a", 1)))
-    assert story.told()[0].startswith("the heartbeat fell back")
+    recorded = assigned("a").say(100, request("a", **done)).say(101, request("a", **turn("a", 100)))
+    assert recorded.breaches() == ["a had completed its turn and has not any more"]
+    recorded = assigned("a").say(50, request("a", **changed(turn("a", 1), heartbeatTime=time_of(50))))
+    assert recorded.say(51, request("a", **changed(turn("a", 1), heartbeatTime=time_of(40)))).breaches() == []
+    recorded.say(52, request("a", **turn("a", 1)))
+    assert recorded.breaches()[0].startswith("the heartbeat fell back")
 
 
 @pytest.mark.parametrize(
@@ -201,10 +203,14 @@ def test_who_has_completed_stays_so_and_heartbeats_fall_back_a_little_at_most() 
 )
 def test_what_is_over_never_changes(change: Obj, expected: str) -> None:
     done = request("a", **ended("PodDeleted"))
-    story = Story().pod_gone(1).say(2, request("a")).say(3, done).say(4, merged(done, change))
-    assert story.told() == [expected]
+    recorded = RecordedHistory().pod_gone(1).say(2, request("a")).say(3, done).say(4, merged(done, change))
+    assert recorded.breaches() == [expected]
     assert (
-        not Story().pod_gone(1).say(3, done).say(4, merged(done, {"metadata": {"labels": {"a": "b"}}})).told()
+        not RecordedHistory()
+        .pod_gone(1)
+        .say(3, done)
+        .say(4, merged(done, {"metadata": {"labels": {"a": "b"}}}))
+        .breaches()
     )
 
 
@@ -213,7 +219,7 @@ def test_counts_and_conditions_of_others_stay() -> None:
         podEvictionStatus={"failedAPIEvictionCounter": 3}, conditions=[condition("Backup", "Begun")]
     )
     lost = request(podEvictionStatus={"failedAPIEvictionCounter": 2}, conditions=[])
-    assert Story().say(1, counted).say(2, lost).told() == [
+    assert RecordedHistory().say(1, counted).say(2, lost).breaches() == [
         "the counter fell from 3 to 2",
         "the condition Backup of somebody else was lost",
     ]
@@ -236,11 +242,15 @@ FORBIDS = {"evictionRequestCancellationPolicy": "Forbid"}
     ],
 )
 def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
-    story = Story().say(0, request(**FORBIDS)).say(1, merged(request(**FORBIDS), change), deleted=deleted)
-    assert [line.startswith(expected) for line in story.told()] == [True]
-    gone = Story().say(0, request(**FORBIDS)).pod_gone(0.5)
+    recorded = (
+        RecordedHistory()
+        .say(0, request(**FORBIDS))
+        .say(1, merged(request(**FORBIDS), change), deleted=deleted)
+    )
+    assert [line.startswith(expected) for line in recorded.breaches()] == [True]
+    gone = RecordedHistory().say(0, request(**FORBIDS)).pod_gone(0.5)
     if "deleted" in expected or "removed" in expected:
-        assert not gone.say(1, merged(request(**FORBIDS), change), deleted=deleted).told()
+        assert not gone.say(1, merged(request(**FORBIDS), change), deleted=deleted).breaches()
 
 
 @pytest.mark.parametrize(
@@ -253,72 +263,74 @@ def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
     ],
 )
 def test_endings_are_true(reason: str, expected: str) -> None:
-    story = Story().say(0, request()).say(1, request(**ended(reason)))
-    assert story.told() == [f"the request ended with {reason}: {expected}"]
+    recorded = RecordedHistory().say(0, request()).say(1, request(**ended(reason)))
+    assert recorded.breaches() == [f"the request ended with {reason}: {expected}"]
 
 
 def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
     other = pod("web", node="node-1", ready=True)
     other["metadata"]["uid"] = "uid-other"
-    story = Story().say(0, request()).pod_gone(1).put(2, "pods", other)
-    assert story.say(3, request(**ended("PodDeleted"))).told() == []
+    recorded = RecordedHistory().say(0, request()).pod_gone(1).put(2, "pods", other)
+    assert recorded.say(3, request(**ended("PodDeleted"))).breaches() == []
 
 
 def test_an_end_leaves_no_active_interceptor() -> None:
-    story = assigned("a").pod_gone(2).say(3, request("a", **turn("a", 1) | ended("PodDeleted")))
-    assert "the request ended and still has an active interceptor" in story.told()
+    recorded = assigned("a").pod_gone(2).say(3, request("a", **turn("a", 1) | ended("PodDeleted")))
+    assert "the request ended and still has an active interceptor" in recorded.breaches()
 
 
 def test_an_eviction_names_its_pod_and_somebody_asked_for_it() -> None:
-    assert Story().say(0, request()).evict(1).told() == []
-    assert Story().say(0, request()).evict(1, uid="").told()[0].startswith("no uid was named")
-    assert Story().evict(1).told() == ["nobody ever asked for it"]
-    assert Story().say(0, request()).evict(1, uid="", link="somebody").told() == []
+    assert RecordedHistory().say(0, request()).evict(1).breaches() == []
+    assert RecordedHistory().say(0, request()).evict(1, uid="").breaches()[0].startswith("no uid was named")
+    assert RecordedHistory().evict(1).breaches() == ["nobody ever asked for it"]
+    assert RecordedHistory().say(0, request()).evict(1, uid="", link="somebody").breaches() == []
 
 
 def test_daemon_pods_are_not_evicted() -> None:
-    story = Story().say(0, request())
+    recorded = RecordedHistory().say(0, request())
     owner = {"kind": "DaemonSet", "name": "d", "uid": "u", "apiVersion": "apps/v1", "controller": True}
-    story.put(0, "pods", story.pod(metadata={"ownerReferences": [owner]}))
-    assert story.evict(1).told() == ["the pod must not be evicted, or never was"]
+    recorded.put(0, "pods", recorded.pod(metadata={"ownerReferences": [owner]}))
+    assert recorded.evict(1).breaches() == ["the pod must not be evicted, or never was"]
 
 
 def test_an_eviction_needs_a_look_that_allowed_it() -> None:
-    assert assigned("a").evict(700).told() == ["the request was not read before"]
-    assert assigned("a").read(600).evict(700).told() == ["the request was not read before"]
-    assert assigned("a").read(699, link="other").evict(700).told() == ["the request was not read before"]
-    assert assigned("a").read(699).evict(700).told() == []
-    assert assigned("a").read(580).evict(581).told() == ["the request, read at 580.000 s, did not allow it"]
-    assert assigned("a", "b").read(699).evict(700).told() != []
+    assert assigned("a").evict(700).breaches() == ["the request was not read before"]
+    assert assigned("a").read(600).evict(700).breaches() == ["the request was not read before"]
+    assert assigned("a").read(699, link="other").evict(700).breaches() == ["the request was not read before"]
+    assert assigned("a").read(699).evict(700).breaches() == []
+    assert assigned("a").read(580).evict(581).breaches() == [
+        "the request, read at 580.000 s, did not allow it"
+    ]
+    assert assigned("a", "b").read(699).evict(700).breaches() != []
 
 
 def test_a_heartbeat_after_the_look_came_too_late() -> None:
     late = changed(turn("a", 1), heartbeatTime=time_of(699.5))
-    assert assigned("a").read(699).say(699.5, request("a", **late)).evict(700).told() == []
-    assert assigned("a").say(698, request("a", **late)).read(699).evict(700).told() != []
+    assert assigned("a").read(699).say(699.5, request("a", **late)).evict(700).breaches() == []
+    assert assigned("a").say(698, request("a", **late)).read(699).evict(700).breaches() != []
 
 
 def test_writers_that_undo_each_others_work_are_noticed() -> None:
-    story, calm = Story().say(0, request("a")), Story().say(0, request("a"))
+    recorded, calm = RecordedHistory().say(0, request("a")), RecordedHistory().say(0, request("a"))
     for number in range(30):
-        story.say(1 + number / 20, request("a", message=str(number % 2)))
+        recorded.say(1 + number / 20, request("a", message=str(number % 2)))
         calm.say(1 + number / 5, request("a", message=str(number % 2)))
-    assert story.told() == ["12 writes in a second"]
-    assert calm.told() == []
+    assert recorded.breaches() == ["12 writes in a second"]
+    assert calm.breaches() == []
 
 
 def test_a_request_ends_soon_after_its_pod() -> None:
     done = request(**ended("PodDeleted"))
-    story = Story().say(0, request()).pod_gone(100).say(103, done)
-    assert not list(late_endings(RequestHistory(story.history), 0))
-    late = Story().say(0, request()).pod_gone(100).say(120, done)
+    recorded = RecordedHistory().say(0, request()).pod_gone(100).say(103, done)
+    assert not list(late_endings(RequestHistory(recorded.history), 0))
+    late = RecordedHistory().say(0, request()).pod_gone(100).say(120, done)
     assert [*late_endings(RequestHistory(late.history), 0)] == [
         f"request default/{UID} went on for 20.0 s after its pod had ended"
     ]
     assert not list(late_endings(RequestHistory(late.history), 118))
-    never = Story().say(0, request()).pod_gone(100).put(500, "pods", pod("other"))
+    never = RecordedHistory().say(0, request()).pod_gone(100).put(500, "pods", pod("other"))
     assert len([*late_endings(RequestHistory(never.history), 0)]) == 1
-    asked_later = Story().pod_gone(100).say(200, request()).say(201, done)
+    asked_later = RecordedHistory().pod_gone(100).say(200, request()).say(201, done)
     assert not list(late_endings(RequestHistory(asked_later.history), 0))
 
 
@@ -326,11 +338,11 @@ def test_a_request_that_nobody_wants_is_over_soon() -> None:
     unwanted = merged(request("a"), {"spec": {"requesters": []}})
     over = merged(unwanted, {"status": ended("Cancelled", 102)})
 
-    def late(*story: tuple[float, Obj], since: float = 0) -> list[str]:
-        told = Story().say(0, request("a"))
-        for at, obj in story:
-            told.say(at, obj)
-        return [line.split(" ", 2)[2] for line in late_cancellations(RequestHistory(told.history), since)]
+    def late(*recorded: tuple[float, Obj], since: float = 0) -> list[str]:
+        breaches = RecordedHistory().say(0, request("a"))
+        for at, obj in recorded:
+            breaches.say(at, obj)
+        return [line.split(" ", 2)[2] for line in late_cancellations(RequestHistory(breaches.history), since)]
 
     assert late((100, unwanted), (102, over)) == []
     assert late((100, unwanted), (110, over)) == ["went on for 10.0 s after its cancellation"]
@@ -344,9 +356,9 @@ def test_a_request_that_nobody_wants_is_over_soon() -> None:
 
 def test_who_has_just_begun_to_listen_gives_nobody_up() -> None:
     def hasty(status: Obj, starts: list[float]) -> list[str]:
-        story = assigned("a", "b").say(690, request("a", "b", **status))
-        story.say(700, request("a", "b", **turn("a", 700)))
-        return list(hasty_breaches(RequestHistory(story.history), starts))
+        recorded = assigned("a", "b").say(690, request("a", "b", **status))
+        recorded.say(700, request("a", "b", **turn("a", 700)))
+        return list(hasty_breaches(RequestHistory(recorded.history), starts))
 
     silent = turn("b", 1)
     assert hasty(silent, [0]) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.eviction_scenarios.story import tell
+from support.eviction_scenarios.runner import run_seed
 from vacate.controllers.eviction import controller
 from vacate.errors import VacateError
 from vacate.eviction import engine
@@ -94,6 +94,6 @@ def test_a_planted_fault_is_found(plant: Plant, first: int, monkeypatch: pytest.
 
 def _fails(seed: int) -> bool:
     try:
-        return bool(tell(seed).breaches)
+        return bool(run_seed(seed).breaches)
     except VacateError:
         return True

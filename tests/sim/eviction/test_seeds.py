@@ -10,32 +10,32 @@ from pathlib import Path
 import pytest
 
 from support.eviction_scenarios.kept import keep, kept_seeds
-from support.eviction_scenarios.story import tell
+from support.eviction_scenarios.runner import run_seed
 from vacate.sim.run import reproduction
 
 TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.sim
-def test_every_leave_keeps_the_rules(leave_seed: int) -> None:
-    told = tell(leave_seed).breaches
-    assert not told, "\n".join([*told, reproduction(leave_seed)])
+def test_every_leave_keeps_the_rules(scenario_seed: int) -> None:
+    problems = run_seed(scenario_seed).breaches
+    assert not problems, "\n".join([*problems, reproduction(scenario_seed)])
 
 
 @pytest.mark.sim
-def test_a_seed_tells_the_same_story_twice() -> None:
-    once = tell(7).digest
-    assert tell(7).digest == once
-    assert tell(8).digest != once
+def test_a_seed_gives_the_same_history_twice() -> None:
+    once = run_seed(7).digest
+    assert run_seed(7).digest == once
+    assert run_seed(8).digest != once
 
 
 @pytest.mark.process
-def test_a_seed_tells_the_same_story_in_processes_with_different_hash_seeds() -> None:
+def test_a_seed_gives_the_same_history_in_processes_with_different_hash_seeds() -> None:
     assert _digest(hash_seed="1") == _digest(hash_seed="2")
 
 
 def _digest(hash_seed: str, seed: int = 12) -> str:
-    program = f"from support.eviction_scenarios.story import tell; print(tell({seed}).digest)"
+    program = f"from support.eviction_scenarios.runner import run_seed; print(run_seed({seed}).digest)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TESTS)},
@@ -52,7 +52,7 @@ def _digest(hash_seed: str, seed: int = 12) -> str:
 def test_seeds_that_failed_are_kept_once(tmp_path: Path) -> None:
     file = tmp_path / "kept.txt"
     assert kept_seeds(file) == []
-    file.write_text("# for people\n\n")
+    file.write_text("# for readers\n\n")
     for seed in (812, 3, 812):
         keep(seed, "a request never ended", file)
     assert kept_seeds(file) == [812, 3]

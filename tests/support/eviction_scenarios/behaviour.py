@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from support.eviction_scenarios.dice import Dice
+from support.eviction_scenarios.draws import Draws
 
 
 class Deed(Enum):
@@ -36,61 +36,61 @@ Behaviour = tuple[Act, ...]
 LAST_DEEDS = (Deed.EVICT, Deed.DELETE, Deed.DONE, Deed.DECLINE, Deed.HANG)
 
 
-def draw_behaviour(dice: Dice, deadline: int) -> Behaviour:
+def draw_behaviour(draws: Draws, deadline: int) -> Behaviour:
     """One of the sorts of interceptors that there are."""
-    sort = dice.pick(
+    sort = draws.pick(
         (_prompt, _slow, _hangs, _fades, _late, _declines, _ends_the_pod, _changes_minds, _fails)
     )
-    return sort(dice, deadline)
+    return sort(draws, deadline)
 
 
-def _prompt(dice: Dice, deadline: int) -> Behaviour:
-    return (Act(dice.seconds(0, 5), Deed.DONE),)
+def _prompt(draws: Draws, deadline: int) -> Behaviour:
+    return (Act(draws.seconds(0, 5), Deed.DONE),)
 
 
-def _slow(dice: Dice, deadline: int) -> Behaviour:
+def _slow(draws: Draws, deadline: int) -> Behaviour:
     """Works for longer than the deadline, and says so in time."""
     deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
-    beats = [Act(dice.seconds(60, deadline / 2), dice.pick(deeds)) for _ in range(dice.number(2, 5))]
-    return (*beats, Act(dice.seconds(1, 60), dice.pick((Deed.DONE, Deed.DONE, Deed.EVICT))))
+    beats = [Act(draws.seconds(60, deadline / 2), draws.pick(deeds)) for _ in range(draws.number(2, 5))]
+    return (*beats, Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.DONE, Deed.EVICT))))
 
 
-def _hangs(dice: Dice, deadline: int) -> Behaviour:
+def _hangs(draws: Draws, deadline: int) -> Behaviour:
     return (Act(0, Deed.HANG),)
 
 
-def _fades(dice: Dice, deadline: int) -> Behaviour:
+def _fades(draws: Draws, deadline: int) -> Behaviour:
     deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
-    beats = [Act(dice.seconds(10, 200), dice.pick(deeds)) for _ in range(dice.number(1, 3))]
+    beats = [Act(draws.seconds(10, 200), draws.pick(deeds)) for _ in range(draws.number(1, 3))]
     return (*beats, Act(0, Deed.HANG))
 
 
-def _late(dice: Dice, deadline: int) -> Behaviour:
+def _late(draws: Draws, deadline: int) -> Behaviour:
     """Reports at about its deadline, when it may be over already, and once more."""
     return (
-        Act(deadline + dice.seconds(-15, 60), Deed.BEAT),
-        Act(dice.seconds(10, 300), Deed.BEAT),
-        Act(dice.seconds(1, 60), dice.pick((Deed.DONE, Deed.HANG))),
+        Act(deadline + draws.seconds(-15, 60), Deed.BEAT),
+        Act(draws.seconds(10, 300), Deed.BEAT),
+        Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.HANG))),
     )
 
 
-def _declines(dice: Dice, deadline: int) -> Behaviour:
-    return (Act(dice.seconds(0, 2), Deed.DECLINE),)
+def _declines(draws: Draws, deadline: int) -> Behaviour:
+    return (Act(draws.seconds(0, 2), Deed.DECLINE),)
 
 
-def _ends_the_pod(dice: Dice, deadline: int) -> Behaviour:
+def _ends_the_pod(draws: Draws, deadline: int) -> Behaviour:
     return (
-        Act(dice.seconds(0, 30), Deed.BEAT),
-        Act(dice.seconds(0, 60), dice.pick((Deed.EVICT, Deed.DELETE))),
+        Act(draws.seconds(0, 30), Deed.BEAT),
+        Act(draws.seconds(0, 60), draws.pick((Deed.EVICT, Deed.DELETE))),
     )
 
 
-def _changes_minds(dice: Dice, deadline: int) -> Behaviour:
-    acts = [Act(dice.seconds(0, 30), Deed.FORBID), Act(dice.seconds(10, 300), Deed.NOTE)]
-    if dice.chance(0.6):
-        acts.append(Act(dice.seconds(10, 300), Deed.ALLOW))
-    return (*acts, Act(dice.seconds(1, 60), dice.pick((Deed.DONE, Deed.HANG, Deed.EVICT))))
+def _changes_minds(draws: Draws, deadline: int) -> Behaviour:
+    acts = [Act(draws.seconds(0, 30), Deed.FORBID), Act(draws.seconds(10, 300), Deed.NOTE)]
+    if draws.chance(0.6):
+        acts.append(Act(draws.seconds(10, 300), Deed.ALLOW))
+    return (*acts, Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.HANG, Deed.EVICT))))
 
 
-def _fails(dice: Dice, deadline: int) -> Behaviour:
-    return (Act(dice.seconds(0, 20), Deed.BEAT), Act(dice.seconds(0, 20), Deed.FAIL))
+def _fails(draws: Draws, deadline: int) -> Behaviour:
+    return (Act(draws.seconds(0, 20), Deed.BEAT), Act(draws.seconds(0, 20), Deed.FAIL))

@@ -8,7 +8,7 @@ from vacate.wiring.components import Environment
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 TIMINGS = LeaseTimings(duration=90.0, renew_deadline=60.0, retry=20.0)
-"""Slower than usual, so that a story is not mostly about leases."""
+"""Slower than usual, so that a scenario is not mostly about leases."""
 
 
 class Candidate:

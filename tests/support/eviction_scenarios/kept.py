@@ -12,7 +12,7 @@ FILE = Path(__file__).parents[2] / "sim" / "eviction" / "kept_seeds.txt"
 
 
 def kept_seeds(file: Path = FILE) -> list[int]:
-    """The seeds, each once, in the order in which they were kept; the rest of a line is for people."""
+    """The seeds, each once, in the order in which they were kept; the rest of a line is for readers."""
     lines = file.read_text().splitlines() if file.exists() else []
     words = [line.partition("#")[0].strip() for line in lines]
     return list(dict.fromkeys(int(word) for word in words if word))

@@ -1,6 +1,6 @@
 """Many seeds on all cores: `python -m support.eviction_scenarios.run --seeds 5000`.
 
-A seed that fails is told with what went wrong and the line that repeats it, and is kept for `make test`.
+A seed that fails is reported with what went wrong and the line that repeats it, and is kept for `make test`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from support.eviction_scenarios.kept import keep
-from support.eviction_scenarios.story import tell
+from support.eviction_scenarios.runner import run_seed
 from vacate.clock import SystemClock
 from vacate.sim.run import reproduction
 
 TEST = "tests/sim/eviction/test_seeds.py"
 BETWEEN_LINES = 10.0
-_MOST_TOLD = 5
+_MOST_PROBLEMS = 5
 
 
 class Verdict(NamedTuple):
     """One seed and what was wrong with it."""
 
     seed: int
-    told: list[str]
+    problems: list[str]
 
 
-def judge(seed: int) -> Verdict:
-    """Tell one story; an error is a breach like any other."""
+def check(seed: int) -> Verdict:
+    """Run one seed; an error is a breach like any other."""
     logging.disable(logging.CRITICAL)
     try:
-        return Verdict(seed, tell(seed).breaches)
+        return Verdict(seed, run_seed(seed).breaches)
     except Exception as error:  # the other seeds go on
         return Verdict(seed, [f"{type(error).__name__}: {error}"])
 
@@ -42,24 +42,25 @@ def judge(seed: int) -> Verdict:
 def run(seeds: range, processes: int) -> Iterator[Verdict]:
     """The verdicts as they come."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(judge, seeds, chunksize=4)
+        yield from pool.imap_unordered(check, seeds, chunksize=4)
 
 
 def main() -> int:
     """Returns 1 where a seed failed."""
     options = _options()
     clock = SystemClock()
-    began = told_at = clock.monotonic()
+    began = reported_at = clock.monotonic()
     failed = []
     seeds = range(options.start, options.start + options.seeds)
     for done, verdict in enumerate(run(seeds, options.processes), 1):
-        if verdict.told:
+        if verdict.problems:
             failed.append(verdict.seed)
             _report(verdict)
-        if clock.monotonic() - told_at >= BETWEEN_LINES or done == options.seeds:
-            told_at = clock.monotonic()
+        if clock.monotonic() - reported_at >= BETWEEN_LINES or done == options.seeds:
+            reported_at = clock.monotonic()
             print(
-                f"{done} of {options.seeds} seeds, {len(failed)} failed, {told_at - began:.0f} s", flush=True
+                f"{done} of {options.seeds} seeds, {len(failed)} failed, {reported_at - began:.0f} s",
+                flush=True,
             )
     return 1 if failed else 0
 
@@ -74,10 +75,10 @@ def _options() -> argparse.Namespace:
 
 def _report(verdict: Verdict) -> None:
     print(f"seed {verdict.seed}:")
-    for line in verdict.told[:_MOST_TOLD]:
+    for line in verdict.problems[:_MOST_PROBLEMS]:
         print(f"  {line}")
     print(f"  {reproduction(verdict.seed, TEST)}", flush=True)
-    keep(verdict.seed, verdict.told[0].splitlines()[0][:160])
+    keep(verdict.seed, verdict.problems[0].splitlines()[0][:160])
 
 
 if __name__ == "__main__":

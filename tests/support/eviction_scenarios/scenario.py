@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from support.eviction_scenarios.behaviour import Behaviour, draw_behaviour
-from support.eviction_scenarios.dice import Dice
+from support.eviction_scenarios.draws import Draws
 from vacate.sim.faults.plan import FaultRates
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
@@ -33,7 +33,7 @@ class PodPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class ScenarioEvent:
     """Something that somebody does at some time."""
 
     at: float
@@ -50,8 +50,8 @@ class Scenario:
     pods: tuple[PodPlan, ...]
     behaviours: Mapping[tuple[str, str], Behaviour]  # by interceptor and pod
     by_sdk: Mapping[str, bool]  # which interceptors are made with the SDK
-    happenings: tuple[Happening, ...]
-    climate: FaultRates
+    events: tuple[ScenarioEvent, ...]
+    fault_rates: FaultRates
     skews: Mapping[str, float]
     managers: int = 1
     elected: bool = False  # whether one manager works at a time
@@ -63,8 +63,8 @@ class Scenario:
     def peaceful(self) -> bool:
         """Whether nothing keeps the controllers from their work."""
         theirs = ("crash server", *managers(self.managers))
-        calm = self.climate.requests == 0 and self.climate.watches == 0
-        return calm and not any(one.what in theirs or one.who in theirs for one in self.happenings)
+        calm = self.fault_rates.requests == 0 and self.fault_rates.watches == 0
+        return calm and not any(one.what in theirs or one.who in theirs for one in self.events)
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -77,69 +77,69 @@ def managers(count: int) -> tuple[str, ...]:
     return tuple(f"manager-{n + 1}" for n in range(count))
 
 
-def draw_scenario(dice: Dice) -> Scenario:
+def draw_scenario(draws: Draws) -> Scenario:
     """A scenario from the dice; the same throws, the same scenario."""
-    count = 2 if dice.chance(0.3) else 1
-    pods = tuple(_pod(dice, f"pod-{n}") for n in range(dice.number(2, 4)))
+    count = 2 if draws.chance(0.3) else 1
+    pods = tuple(_pod(draws, f"pod-{n}") for n in range(draws.number(2, 4)))
     processes = (*managers(count), *INTERCEPTORS)
-    skewed = dice.chance(0.5)
+    skewed = draws.chance(0.5)
     return Scenario(
         pods=pods,
         behaviours={
-            (name, pod.name): draw_behaviour(dice, pod.deadline) for pod in pods for name in pod.interceptors
+            (name, pod.name): draw_behaviour(draws, pod.deadline) for pod in pods for name in pod.interceptors
         },
-        by_sdk={name: dice.chance(0.7) for name in INTERCEPTORS},
-        happenings=_happenings(dice, pods, processes),
-        climate=_climate(dice),
+        by_sdk={name: draws.chance(0.7) for name in INTERCEPTORS},
+        events=_events(draws, pods, processes),
+        fault_rates=_climate(draws),
         skews={
-            name: dice.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0
+            name: draws.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0
             for name in (*processes, *REQUESTERS)
         },
         managers=count,
-        elected=count > 1 and dice.chance(0.5),
-        collected=dice.chance(0.4),
-        shuffle=dice.chance(0.3),
+        elected=count > 1 and draws.chance(0.5),
+        collected=draws.chance(0.4),
+        shuffle=draws.chance(0.3),
     )
 
 
-def _pod(dice: Dice, name: str) -> PodPlan:
+def _pod(draws: Draws, name: str) -> PodPlan:
     return PodPlan(
         name=name,
-        node=dice.pick(NODES),
-        interceptors=tuple(dice.some(INTERCEPTORS, dice.pick((0, 1, 2, 2, 3)))),
-        deadline=dice.pick((600, 600, 900)),
-        grace=dice.pick((0, 5, 30)),
-        stop=dice.seconds(0, 20),
-        run=dice.seconds(100, LENGTH) if dice.chance(0.1) else None,
-        guarded=dice.chance(0.5),
-        daemon=dice.chance(0.08),
-        finalizer=dice.chance(0.1),
+        node=draws.pick(NODES),
+        interceptors=tuple(draws.some(INTERCEPTORS, draws.pick((0, 1, 2, 2, 3)))),
+        deadline=draws.pick((600, 600, 900)),
+        grace=draws.pick((0, 5, 30)),
+        stop=draws.seconds(0, 20),
+        run=draws.seconds(100, LENGTH) if draws.chance(0.1) else None,
+        guarded=draws.chance(0.5),
+        daemon=draws.chance(0.08),
+        finalizer=draws.chance(0.1),
     )
 
 
-def _climate(dice: Dice) -> FaultRates:
-    if dice.chance(0.2):
+def _climate(draws: Draws) -> FaultRates:
+    if draws.chance(0.2):
         return FaultRates()
     return FaultRates(
-        requests=dice.pick((0.0, 0.05, 0.15, 0.3)),
-        watches=dice.pick((0.0, 0.2, 0.5)),
-        delay=dice.pick((2.0, 5.0, 12.0)),
+        requests=draws.pick((0.0, 0.05, 0.15, 0.3)),
+        watches=draws.pick((0.0, 0.2, 0.5)),
+        delay=draws.pick((2.0, 5.0, 12.0)),
     )
 
 
-def _happenings(dice: Dice, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[Happening, ...]:
-    found = [Happening(dice.seconds(5, 120), _first(dice), pod.name, REQUESTERS[0]) for pod in pods]
-    for _ in range(dice.number(3, 14)):
-        found += _by_people(dice, pods)
-    if dice.chance(0.7):
-        found += [_trouble(dice, processes) for _ in range(dice.number(1, 6))]
-    if dice.chance(0.08):
-        found.append(Happening(dice.seconds(200, LENGTH), "delete namespace"))
+def _events(draws: Draws, pods: tuple[PodPlan, ...], processes: tuple[str, ...]) -> tuple[ScenarioEvent, ...]:
+    found = [ScenarioEvent(draws.seconds(5, 120), _first(draws), pod.name, REQUESTERS[0]) for pod in pods]
+    for _ in range(draws.number(3, 14)):
+        found += _by_users(draws, pods)
+    if draws.chance(0.7):
+        found += [_trouble(draws, processes) for _ in range(draws.number(1, 6))]
+    if draws.chance(0.08):
+        found.append(ScenarioEvent(draws.seconds(200, LENGTH), "delete namespace"))
     return tuple(sorted(found, key=lambda one: one.at))
 
 
-_PEOPLE = (
-    "ask", "ask", "ask by sdk", "ask by sdk", "withdraw", "withdraw", "withdraw by sdk", "insist",
+_USER_ACTIONS = (
+    "ask", "ask", "ask by sdk", "ask by sdk", "withdraw", "withdraw", "withdraw by sdk", "keep requested",
     "remove names", "remove names", "remove names", "delete request", "delete request", "override",
     "delete pod", "make pod", "make pod", "replace pod", "replace pod", "open budget", "close budget",
     "close budget", "evict pod", "release pod",
@@ -147,20 +147,22 @@ _PEOPLE = (
 _TROUBLES = ("crash", "crash", "crash", "cut", "cut", "crash server", "crash node")
 
 
-def _first(dice: Dice) -> str:
-    return dice.pick(("ask", "ask", "ask by sdk", "ask by sdk", "ask by sdk", "insist"))
+def _first(draws: Draws) -> str:
+    return draws.pick(("ask", "ask", "ask by sdk", "ask by sdk", "ask by sdk", "keep requested"))
 
 
-def _by_people(dice: Dice, pods: tuple[PodPlan, ...]) -> list[Happening]:
-    at, what, pod = dice.seconds(0, LENGTH), dice.pick(_PEOPLE), dice.pick(pods).name
-    found = [Happening(at, what, pod, dice.pick((*REQUESTERS, REQUESTERS[0], REQUESTERS[0])))]
-    if what in ("make pod", "replace pod") and dice.chance(0.8):
+def _by_users(draws: Draws, pods: tuple[PodPlan, ...]) -> list[ScenarioEvent]:
+    at, what, pod = draws.seconds(0, LENGTH), draws.pick(_USER_ACTIONS), draws.pick(pods).name
+    found = [ScenarioEvent(at, what, pod, draws.pick((*REQUESTERS, REQUESTERS[0], REQUESTERS[0])))]
+    if what in ("make pod", "replace pod") and draws.chance(0.8):
         # At once: caches of pods may be older than those of requests.
-        found.append(Happening(at + dice.pick((0.0, 0.0, 1.0, 20.0)), "ask", pod, dice.pick(REQUESTERS)))
+        found.append(
+            ScenarioEvent(at + draws.pick((0.0, 0.0, 1.0, 20.0)), "ask", pod, draws.pick(REQUESTERS))
+        )
     return found
 
 
-def _trouble(dice: Dice, processes: tuple[str, ...]) -> Happening:
-    what = dice.pick(_TROUBLES)
-    who = dice.pick(NODES) if what == "crash node" else dice.pick(processes)
-    return Happening(dice.seconds(0, LENGTH), what, who, seconds=dice.pick((0.5, 5.0, 60.0, 400.0)))
+def _trouble(draws: Draws, processes: tuple[str, ...]) -> ScenarioEvent:
+    what = draws.pick(_TROUBLES)
+    who = draws.pick(NODES) if what == "crash node" else draws.pick(processes)
+    return ScenarioEvent(draws.seconds(0, LENGTH), what, who, seconds=draws.pick((0.5, 5.0, 60.0, 400.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
-from support.eviction_scenarios.scenario import INTERCEPTORS, REQUESTERS, Happening, PodPlan, Scenario
+from support.eviction_scenarios.scenario import INTERCEPTORS, REQUESTERS, PodPlan, Scenario, ScenarioEvent
 from vacate.sim.faults.plan import FaultRates
 
 BACKUP, DRAIN, OWN = INTERCEPTORS
@@ -20,7 +20,7 @@ EVICTS: Behaviour = (Act(5, Deed.EVICT),)
 
 def _script(
     behaviours: Mapping[str, Behaviour],
-    *happenings: Happening,
+    *events: ScenarioEvent,
     length: float,
     guarded: bool = False,
     sdk: bool = True,
@@ -31,16 +31,16 @@ def _script(
         pods=(pod,),
         behaviours={(name, "web"): behaviour for name, behaviour in behaviours.items()},
         by_sdk=dict.fromkeys(behaviours, sdk),
-        happenings=happenings,
-        climate=FaultRates(),
+        events=events,
+        fault_rates=FaultRates(),
         skews={},
         collected=False,
         length=length,
     )
 
 
-def _ask(at: float = 10, by: str = ANNA) -> Happening:
-    return Happening(at, "ask", "web", by)
+def _ask(at: float = 10, by: str = ANNA) -> ScenarioEvent:
+    return ScenarioEvent(at, "ask", "web", by)
 
 
 SCRIPTS: Mapping[str, Scenario] = {
@@ -48,9 +48,9 @@ SCRIPTS: Mapping[str, Scenario] = {
     "chain": _script({OWN: DONE, DRAIN: NOTES, BACKUP: DONE}, _ask(), length=60),
     "silence and a closed budget": _script(
         {OWN: HANGS},
-        Happening(5, "close budget"),
+        ScenarioEvent(5, "close budget"),
         _ask(),
-        Happening(700, "open budget"),
+        ScenarioEvent(700, "open budget"),
         length=720,
         guarded=True,
         sdk=False,
@@ -58,10 +58,10 @@ SCRIPTS: Mapping[str, Scenario] = {
     "changed minds": _script(
         {DRAIN: EVICTS, BACKUP: FORBIDS},
         _ask(),
-        Happening(20, "withdraw", "web", ANNA),  # refused: it is forbidden by then
-        Happening(25, "ask", "web", BERT),  # refused likewise
-        Happening(60, "withdraw", "web", ANNA),
-        Happening(80, "delete request", "web"),
+        ScenarioEvent(20, "withdraw", "web", ANNA),  # refused: it is forbidden by then
+        ScenarioEvent(25, "ask", "web", BERT),  # refused likewise
+        ScenarioEvent(60, "withdraw", "web", ANNA),
+        ScenarioEvent(80, "delete request", "web"),
         _ask(90, BERT),
         length=300,
     ),

@@ -1,4 +1,4 @@
-"""Watches what a controller is told: who has heard that an eviction was accepted does not ask again soon."""
+"""Watches the answers to a controller: after an accepted eviction it does not post another one soon."""
 
 from __future__ import annotations
 

@@ -32,19 +32,19 @@ _WRITES = ("PATCH", "PUT", "DELETE")
 
 
 class FaultPlan:
-    """Draws faults while it is bad. One draw decides whether a request is hit at all."""
+    """Draws faults while it is active. One draw decides whether a request is hit at all."""
 
     def __init__(self, rates: FaultRates, entropy: Entropy) -> None:
         self._rates = rates
         self._entropy = entropy
-        self.bad = True
+        self.active = True
 
     def fault(self, request: Request) -> Fault:
         """What goes wrong with this request."""
         rates = self._rates
         watching = "watch" in request.query
         chance = rates.watches if watching else rates.requests
-        if not self.bad or chance <= 0 or self._entropy.uniform(0, 1) >= chance:
+        if not self.active or chance <= 0 or self._entropy.uniform(0, 1) >= chance:
             return NO_FAULT
         return self._of_watch() if watching else self._of_request(request)
 

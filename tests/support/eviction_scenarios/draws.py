@@ -10,7 +10,7 @@ from vacate.entropy import Entropy
 T = TypeVar("T")
 
 
-class Dice:
+class Draws:
     """Draws from one source, in the order in which it is asked."""
 
     def __init__(self, entropy: Entropy) -> None:

@@ -132,7 +132,7 @@ def _condition(one: Any) -> Obj:
     }
 
 
-class WildController(Controller):
+class RawController(Controller):
     """Takes the tasks along when it stops."""
 
     def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from support.eviction_scenarios.people import TOWN
 from support.eviction_scenarios.scenario import PodPlan
+from support.eviction_scenarios.users import NAMESPACE
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.sdk.errors import HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
@@ -13,7 +13,7 @@ from vacate.sdk.requesters.requester import Requester
 PAUSE = 5.0
 
 
-class Asking:
+class PodRequest:
     """One such program."""
 
     def __init__(self, requester: Requester, plan: PodPlan) -> None:
@@ -24,9 +24,9 @@ class Asking:
         """Ask once, until the server has taken it."""
         await self._until_done(self._ask)
 
-    async def insist(self) -> None:
+    async def keep_requested(self) -> None:
         """Ask, and again, until the pod is gone."""
-        await self._until_done(self._insist)
+        await self._until_done(self._keep_requested)
 
     async def _until_done(self, act: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -39,10 +39,12 @@ class Asking:
                 await self._requester.clock.sleep(PAUSE)
 
     async def _ask(self) -> None:
-        await self._requester.request(self._plan.name, TOWN, deadline_seconds=self._plan.deadline)
+        await self._requester.request(self._plan.name, NAMESPACE, deadline_seconds=self._plan.deadline)
 
-    async def _insist(self) -> None:
+    async def _keep_requested(self) -> None:
         deadline = self._plan.deadline
-        async with self._requester.keep_requested(self._plan.name, TOWN, deadline_seconds=deadline) as leave:
-            result = await leave.wait()
+        async with self._requester.keep_requested(
+            self._plan.name, NAMESPACE, deadline_seconds=deadline
+        ) as context:
+            result = await context.wait()
             assert result.pod_gone

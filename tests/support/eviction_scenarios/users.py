@@ -1,4 +1,4 @@
-"""People and programs that want things of pods and requests; what the server refuses them they let be."""
+"""Users and programs that act on pods and requests; what the server refuses them they drop."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from vacate.testing import namespace, pdb, pod
 Names = Callable[[list[str]], list[str]]
 """Who wants it after, from who wanted it before."""
 
-TOWN = "town"
+NAMESPACE = "scenario"
 GUARDED = {"guarded": "yes"}
 BUDGET = "guard"
 FINALIZER = "example.com/hold"
 
 
-class People:
+class Users:
     """Acts through a client without faults: trouble on their side is nothing new to a server."""
 
     def __init__(self, world: World) -> None:
@@ -30,23 +30,25 @@ class People:
 
     async def settle(self) -> None:
         """The place, with an open budget."""
-        await self._client.create(NAMESPACES, namespace(TOWN))
+        await self._client.create(NAMESPACES, namespace(NAMESPACE))
         await self._client.create(
-            PODDISRUPTIONBUDGETS, pdb(BUDGET, namespace=TOWN, min_available=0, selector=GUARDED), TOWN
+            PODDISRUPTIONBUDGETS,
+            pdb(BUDGET, namespace=NAMESPACE, min_available=0, selector=GUARDED),
+            NAMESPACE,
         )
 
     def pod(self, name: str) -> Obj | None:
         """The pod as it is stored."""
-        return self._world.find(PODS, name, TOWN)
+        return self._world.find(PODS, name, NAMESPACE)
 
     def request(self, name: str) -> Obj | None:
         """The request for the pod that has the name now."""
         found = self.pod(name)
-        return self._world.find(EVICTIONREQUESTS, found["metadata"]["uid"], TOWN) if found else None
+        return self._world.find(EVICTIONREQUESTS, found["metadata"]["uid"], NAMESPACE) if found else None
 
     async def make_pod(self, plan: PodPlan) -> None:
         """The pod, unless there is one of its name."""
-        await self._client.create(PODS, _pod(plan), TOWN)
+        await self._client.create(PODS, _pod(plan), NAMESPACE)
 
     async def ask(self, plan: PodPlan, requester: str) -> None:
         """Make a request for the pod, or join the one there is."""
@@ -62,7 +64,7 @@ class People:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": plan.name, "uid": uid}
         meta = {"name": uid, "ownerReferences": [{**owner, "blockOwnerDeletion": False}]}
         try:
-            await self._client.create(EVICTIONREQUESTS, {"metadata": meta, "spec": spec}, TOWN)
+            await self._client.create(EVICTIONREQUESTS, {"metadata": meta, "spec": spec}, NAMESPACE)
         except AlreadyExists:
             await self._names(plan.name, lambda names: [*names, requester])
 
@@ -75,45 +77,45 @@ class People:
         await self._names(plan.name, lambda names: [])
 
     async def override(self, plan: PodPlan, requester: str) -> None:
-        """Let people change their minds again."""
+        """Allow cancellation again."""
         if found := self.request(plan.name):
             change = {"status": {"evictionRequestCancellationPolicy": "Allow"}}
             await self._client.patch(
-                EVICTIONREQUESTS, found["metadata"]["name"], change, TOWN, subresource="status"
+                EVICTIONREQUESTS, found["metadata"]["name"], change, NAMESPACE, subresource="status"
             )
 
     async def delete_request(self, plan: PodPlan, requester: str) -> None:
         """Delete the request, whoever wants it."""
         if found := self.request(plan.name):
-            await self._client.delete(EVICTIONREQUESTS, found["metadata"]["name"], TOWN)
+            await self._client.delete(EVICTIONREQUESTS, found["metadata"]["name"], NAMESPACE)
 
     async def delete_pod(self, plan: PodPlan, requester: str) -> None:
         """Delete the pod past everybody."""
-        await self._client.delete(PODS, plan.name, TOWN)
+        await self._client.delete(PODS, plan.name, NAMESPACE)
 
     async def replace_pod(self, plan: PodPlan, requester: str) -> None:
         """Take the pod away at once and put another in its place."""
         if self.pod(plan.name):
-            await self._client.delete(PODS, plan.name, TOWN, grace_period_seconds=0)
+            await self._client.delete(PODS, plan.name, NAMESPACE, grace_period_seconds=0)
         await self.make_pod(plan)
 
     async def evict_pod(self, plan: PodPlan, requester: str) -> None:
         """Evict the pod past everybody but its budget."""
-        await self._client.evict(plan.name, TOWN)
+        await self._client.evict(plan.name, NAMESPACE)
 
     async def release_pod(self, plan: PodPlan, requester: str) -> None:
         """Take away what holds a pod that is going."""
         if (found := self.pod(plan.name)) and found["metadata"].get("finalizers"):
-            await self._client.patch(PODS, plan.name, {"metadata": {"finalizers": None}}, TOWN)
+            await self._client.patch(PODS, plan.name, {"metadata": {"finalizers": None}}, NAMESPACE)
 
     async def budget(self, min_available: int) -> None:
         """Open or close the budget."""
         change = {"spec": {"minAvailable": min_available}}
-        await self._client.patch(PODDISRUPTIONBUDGETS, BUDGET, change, TOWN)
+        await self._client.patch(PODDISRUPTIONBUDGETS, BUDGET, change, NAMESPACE)
 
     async def delete_namespace(self) -> None:
         """Delete the place with all that is in it."""
-        await self._client.delete(NAMESPACES, TOWN)
+        await self._client.delete(NAMESPACES, NAMESPACE)
 
     async def _names(self, pod_name: str, change: Names) -> None:
         found = self.request(pod_name)
@@ -124,7 +126,7 @@ class People:
             "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
             "spec": {"requesters": [{"name": name} for name in names]},
         }
-        await self._client.patch(EVICTIONREQUESTS, found["metadata"]["name"], patch, TOWN)
+        await self._client.patch(EVICTIONREQUESTS, found["metadata"]["name"], patch, NAMESPACE)
 
 
 def _pod(plan: PodPlan) -> Obj:
@@ -133,7 +135,7 @@ def _pod(plan: PodPlan) -> Obj:
         annotations["sim.vacate.dev/run-seconds"] = str(plan.run)
     built = pod(
         plan.name,
-        namespace=TOWN,
+        namespace=NAMESPACE,
         node=plan.node,
         labels=GUARDED if plan.guarded else {"free": "yes"},
         metadata={"annotations": annotations},

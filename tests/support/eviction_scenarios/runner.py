@@ -1,4 +1,4 @@
-"""Tells a scenario: the happenings in their order, then calm, then everything must come to its end."""
+"""Runs a scenario: its events in order, then no more faults, then everything must come to its end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from support.eviction_scenarios.asking import Asking
-from support.eviction_scenarios.dice import Dice
-from support.eviction_scenarios.people import FINALIZER, TOWN, People
-from support.eviction_scenarios.scenario import NODES, Happening, PodPlan, Scenario, draw_scenario
-from support.eviction_scenarios.town import Town
+from support.eviction_scenarios.cluster import ScenarioCluster
+from support.eviction_scenarios.draws import Draws
+from support.eviction_scenarios.requests import PodRequest
+from support.eviction_scenarios.scenario import NODES, PodPlan, Scenario, ScenarioEvent, draw_scenario
+from support.eviction_scenarios.users import FINALIZER, NAMESPACE, Users
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.errors import ApiError, OutOfTime, TransportError
@@ -24,103 +24,105 @@ CLOSED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How a story went."""
+class ScenarioResult:
+    """How a scenario went."""
 
     breaches: list[str]
     digest: str
 
 
-def tell(seed: int) -> Told:
-    """The story of a seed."""
+def run_seed(seed: int) -> ScenarioResult:
+    """Run the scenario of a seed."""
     drawing = make_sim(seed)
-    scenario = draw_scenario(Dice(drawing.stream("scenario")))
+    scenario = draw_scenario(Draws(drawing.stream("scenario")))
     drawing.loop.close()
 
-    async def main(sim: Sim) -> Told:
-        town = Town(sim, scenario)
-        async with town.world:
-            await Story(town).tell()
-        return Told(town.judge(), sim.trace.digest)
+    async def main(sim: Sim) -> ScenarioResult:
+        cluster = ScenarioCluster(sim, scenario)
+        async with cluster.world:
+            await ScenarioRunner(cluster).run()
+        return ScenarioResult(cluster.breaches(), sim.trace.digest)
 
     return run_sim(main, seed, shuffle=scenario.shuffle, limit=86400.0)
 
 
-class Story:
-    """The director of one scenario."""
+class ScenarioRunner:
+    """Runs one scenario."""
 
-    def __init__(self, town: Town) -> None:
-        self._town = town
-        self._world = town.world
-        self._people = People(town.world)
-        self._pods = {plan.name: plan for plan in town.scenario.pods}
+    def __init__(self, cluster: ScenarioCluster) -> None:
+        self._cluster = cluster
+        self._world = cluster.world
+        self._users = Users(cluster.world)
+        self._pods = {plan.name: plan for plan in cluster.scenario.pods}
         self._under_way: list[asyncio.Task[None]] = []
-        self._asking: dict[asyncio.Task[None], str] = {}  # programs that want pods gone
+        self._requests: dict[asyncio.Task[None], str] = {}  # programs that want pods gone
 
     @property
     def _scenario(self) -> Scenario:
-        return self._town.scenario
+        return self._cluster.scenario
 
-    async def tell(self) -> None:
+    async def run(self) -> None:
         """From the beginning to the end."""
-        await self._people.settle()
-        await self._town.open()
+        await self._users.settle()
+        await self._cluster.open()
         for plan in self._scenario.pods:
-            await self._people.make_pod(plan)
-        for happening in self._scenario.happenings:
-            await self._world.sim.clock.sleep(happening.at - self._world.sim.loop.time())
-            await self._happen(happening)
+            await self._users.make_pod(plan)
+        for event in self._scenario.events:
+            await self._world.sim.clock.sleep(event.at - self._world.sim.loop.time())
+            await self._apply(event)
         await self._world.sim.clock.sleep(self._scenario.length - self._world.sim.loop.time())
         await self._calm()
         await self._end()
 
-    async def _happen(self, one: Happening) -> None:
+    async def _apply(self, one: ScenarioEvent) -> None:
         self._world.check()
-        self._world.sim.trace.add("happening", one)
+        self._world.sim.trace.add("event", one)
         with contextlib.suppress(ApiError, TransportError, CancellationForbidden):
             await self._do(one)
 
-    async def _do(self, one: Happening) -> None:
+    async def _do(self, one: ScenarioEvent) -> None:
         match one.what:
             case "crash" | "cut" | "crash server" | "crash node":
                 self._begin(one)
             case "open budget":
-                await self._people.budget(0)
+                await self._users.budget(0)
             case "close budget":
-                await self._people.budget(CLOSED)
+                await self._users.budget(CLOSED)
             case "delete namespace":
-                await self._people.delete_namespace()
+                await self._users.delete_namespace()
             case "ask by sdk":
                 self._ask(one)
             case "withdraw by sdk":
-                await self._town.requesters[one.by].withdraw(one.who, TOWN)
-            case "insist":
-                self._insist(one)
+                await self._cluster.requesters[one.by].withdraw(one.who, NAMESPACE)
+            case "keep requested":
+                self._keep_requested(one)
             case "make pod":
-                await self._people.make_pod(self._pods[one.who])
+                await self._users.make_pod(self._pods[one.who])
             case _:
-                await getattr(self._people, one.what.replace(" ", "_"))(self._pods[one.who], one.by)
+                await getattr(self._users, one.what.replace(" ", "_"))(self._pods[one.who], one.by)
 
-    def _ask(self, one: Happening) -> None:
+    def _ask(self, one: ScenarioEvent) -> None:
         plan = self._pods[one.who]
-        program = Asking(self._town.requesters[one.by], plan).ask()
-        self._asking[asyncio.get_running_loop().create_task(program)] = f"{one.by} asks for {one.who}"
+        program = PodRequest(self._cluster.requesters[one.by], plan).ask()
+        self._requests[asyncio.get_running_loop().create_task(program)] = f"{one.by} asks for {one.who}"
 
-    def _insist(self, one: Happening) -> None:
+    def _keep_requested(self, one: ScenarioEvent) -> None:
         plan = self._pods[one.who]
-        program = Asking(self._town.requesters[one.by], plan).insist()
-        self._asking[asyncio.get_running_loop().create_task(program)] = f"{one.by} insists on {one.who}"
+        program = PodRequest(self._cluster.requesters[one.by], plan).keep_requested()
+        self._requests[asyncio.get_running_loop().create_task(program)] = (
+            f"{one.by} keeps {one.who} requested"
+        )
 
-    def _begin(self, one: Happening) -> None:
+    def _begin(self, one: ScenarioEvent) -> None:
         """Trouble lasts for a while, beside everything else."""
         name = f"{one.what} {one.who}"
         self._under_way.append(asyncio.get_running_loop().create_task(self._trouble(one), name=name))
 
-    async def _trouble(self, one: Happening) -> None:
+    async def _trouble(self, one: ScenarioEvent) -> None:
         clock = self._world.sim.clock
         match one.what:
             case "crash":
-                await self._town.crash(one.who, one.seconds)
+                await self._cluster.crash(one.who, one.seconds)
             case "cut":
                 self._world.network.cut(one.who)
                 await clock.sleep(one.seconds)
@@ -133,52 +135,56 @@ class Story:
                 self._world.pool.start(one.who)
 
     async def _calm(self) -> None:
-        """Troubles end, budgets open, and what only people can end they end."""
-        self._town.calm()
+        """Faults end, budgets open, and what only users can end they end."""
+        self._cluster.calm()
         if self._under_way:
             await asyncio.wait(self._under_way)
             for task in self._under_way:
                 task.result()
         for name in NODES:
             self._world.pool.start(name)
-        self._town.calm()
+        self._cluster.calm()
         with contextlib.suppress(ApiError):
-            await self._people.budget(0)
+            await self._users.budget(0)
         for plan in self._scenario.pods:
             with contextlib.suppress(ApiError):
                 await self._let_go(plan)
 
     async def _let_go(self, plan: PodPlan) -> None:
         if plan.finalizer:
-            await self._people.release_pod(plan, "")
+            await self._users.release_pod(plan, "")
         if plan.daemon:
-            await self._people.delete_pod(plan, "")
+            await self._users.delete_pod(plan, "")
 
     async def _end(self) -> None:
         """Whatever was asked for and not cancelled comes to its end."""
         try:
             await self._world.until(self._all_over, timeout=LONGEST_END)
         except OutOfTime:
-            self._town.told += [f"still open at the end: {_tell(one)}" for one in self._open()]
+            self._cluster.problems += [f"still open at the end: {_described(one)}" for one in self._open()]
         await self._world.sim.clock.sleep(AFTERWARDS)
-        self._town.told += [f"in vain: {who}" for task, who in self._asking.items() if not task.done()]
+        self._cluster.problems += [
+            f"in vain: {who}" for task, who in self._requests.items() if not task.done()
+        ]
         await self._dismiss()
 
     async def _dismiss(self) -> None:
-        for task in self._asking:
+        for task in self._requests:
             task.cancel()
-        for task in self._asking:
+        for task in self._requests:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
     def _all_over(self) -> bool:
-        asking = not all(task.done() for task in self._asking)
+        requests = not all(task.done() for task in self._requests)
         return (
-            not asking and not self._open() and not any(_held(pod) for pod in self._world.objects(PODS, TOWN))
+            not requests
+            and not self._open()
+            and not any(_held(pod) for pod in self._world.objects(PODS, NAMESPACE))
         )
 
     def _open(self) -> list[Obj]:
-        return [one for one in self._world.objects(EVICTIONREQUESTS, TOWN) if not _complete(one)]
+        return [one for one in self._world.objects(EVICTIONREQUESTS, NAMESPACE) if not _complete(one)]
 
 
 def _complete(request: Obj) -> bool:
@@ -191,5 +197,5 @@ def _held(pod: Obj) -> bool:
     return bool(meta.get("deletionTimestamp")) and FINALIZER not in (meta.get("finalizers") or ())
 
 
-def _tell(request: Obj) -> str:
+def _described(request: Obj) -> str:
     return f"{request['spec']['target']['podRef']['name']}: {request.get('status')}"

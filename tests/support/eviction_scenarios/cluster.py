@@ -1,4 +1,4 @@
-"""A scenario on a stage: the cluster, the controllers and interceptors as processes, and an audit."""
+"""The cluster of a scenario: controllers and interceptors as processes, and an audit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 from support.eviction_scenarios.behaviour import Behaviour
 from support.eviction_scenarios.calls import Calls
 from support.eviction_scenarios.candidate import Candidate
-from support.eviction_scenarios.people import TOWN
+from support.eviction_scenarios.raw_interceptor import RawController
 from support.eviction_scenarios.scenario import NODES, REQUESTERS, Scenario, managers
-from support.eviction_scenarios.tame import tame_controller
-from support.eviction_scenarios.wild import WildController
+from support.eviction_scenarios.sdk_interceptor import sdk_controller
+from support.eviction_scenarios.users import NAMESPACE
 from support.eviction_scenarios.witness import Witness
 from vacate.client.client import Client
 from vacate.client.transport import Transport
@@ -65,20 +65,21 @@ def _around(scenario: Scenario) -> list[ControllerDescriptor]:
     return [member for member in needed if scenario.collected or member.component != _COLLECTOR]
 
 
-class Town:
-    """The cast of a scenario. Enter the world first, then `open`."""
+class ScenarioCluster:
+    """Cluster, controllers and interceptors of a scenario. Enter the world first, then `open`."""
 
     def __init__(
         self, sim: Sim, scenario: Scenario, *, wrap: Wrap = lambda name, transport: transport
     ) -> None:
         self.scenario = scenario
-        self.weather = {
-            name: FaultPlan(scenario.climate, sim.stream(f"weather of {name}"))
+        self.fault_plans = {
+            # The name of the stream stays as it is: the kept seeds draw from it.
+            name: FaultPlan(scenario.fault_rates, sim.stream(f"weather of {name}"))
             for name in (*scenario.processes, *REQUESTERS)
         }
         self.processes: dict[str, Process] = {}
         self.starts: list[float] = []  # of the managers
-        self.told: list[str] = []  # what the interceptors themselves found wrong
+        self.problems: list[str] = []  # what the interceptors themselves found wrong
         # From when on a request must end as soon as its pod does; in peaceful times from the beginning.
         self.calm_at = 0.0 if scenario.peaceful else math.inf
         self._wrap = wrap
@@ -99,25 +100,25 @@ class Town:
         self.audit = self.world.network.audit = Audit(sim.loop.time, concerns_evictions)
 
     async def open(self) -> None:
-        """Start the cast; bad weather comes later, so that all are there."""
-        for weather in self.weather.values():
-            weather.bad = False
+        """Start all processes; faults come later, so that all are running."""
+        for fault_plan in self.fault_plans.values():
+            fault_plan.active = False
         for name in managers(self.scenario.managers):
             self.processes[name] = self.world.add(name, self._manager(name), EVICTION_CONTROLLER)
         for name in self.scenario.by_sdk:
             self.processes[name] = self.world.add(name, self._interceptor(name), ADMIN)
         for process in self.processes.values():
             await process.start()
-        for weather in self.weather.values():
-            weather.bad = True
+        for fault_plan in self.fault_plans.values():
+            fault_plan.active = True
 
-    def judge(self) -> list[str]:
+    def breaches(self) -> list[str]:
         """Everything that went against the rules so far."""
-        chronicle = RequestHistory(self.world.server.history)
-        found = breaches(chronicle, self.audit.heard, managers(self.scenario.managers))
-        late = (*late_endings(chronicle, self.calm_at), *late_cancellations(chronicle, self.calm_at))
-        hasty = hasty_breaches(chronicle, self.starts) if self.scenario.managers == 1 else ()
-        return [*self.told, *found, *late, *hasty]
+        history = RequestHistory(self.world.server.history)
+        found = breaches(history, self.audit.heard, managers(self.scenario.managers))
+        late = (*late_endings(history, self.calm_at), *late_cancellations(history, self.calm_at))
+        hasty = hasty_breaches(history, self.starts) if self.scenario.managers == 1 else ()
+        return [*self.problems, *found, *late, *hasty]
 
     async def crash(self, name: str, down: float) -> None:
         """Let a process die, and come back after a while."""
@@ -125,26 +126,26 @@ class Town:
             await self.world.restart(self.processes[name], down)
 
     def calm(self) -> None:
-        """Good weather, and nobody is cut off. Watches that fell silent before are noticed after a while."""
+        """No faults, and no process is cut off. Watches that fell silent before are noticed after a while."""
         self.calm_at = min(self.calm_at, self.world.sim.loop.time() + SILENCE)
-        for name, weather in self.weather.items():
-            weather.bad = False
+        for name, fault_plan in self.fault_plans.items():
+            fault_plan.active = False
             self.world.network.mend(name)
 
     def _requester(self, sim: Sim, name: str) -> Requester:
-        """A program that wants pods gone, over a link with the same weather as all."""
-        link = FaultyTransport(self.world.network.link(name, ADMIN), self.weather[name], sim.clock)
+        """A requester, over a link with the same faults as all."""
+        link = FaultyTransport(self.world.network.link(name, ADMIN), self.fault_plans[name], sim.clock)
         clock = sim.skewed_clock(self.scenario.skews.get(name, 0.0))
-        return Requester(Client(link), name, namespace=TOWN, clock=clock, entropy=sim.stream(name))
+        return Requester(Client(link), name, namespace=NAMESPACE, clock=clock, entropy=sim.stream(name))
 
     def _plan(self, name: str) -> Plan:
-        return self.weather.get(name, _Calm())
+        return self.fault_plans.get(name, _Calm())
 
     def _manager(self, name: str) -> Build:
         def build(transport: Transport, around: Environment) -> Program:
             self.starts.append(self.world.sim.loop.time())
             alone = replace(around, metrics=Metrics())
-            watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.told)
+            watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.problems)
             if self.scenario.elected:
                 return Candidate(watched, alone, name)
             return component_manager(
@@ -154,12 +155,12 @@ class Town:
         return build
 
     def _interceptor(self, name: str) -> Build:
-        make = tame_controller if self.scenario.by_sdk[name] else WildController
+        make = sdk_controller if self.scenario.by_sdk[name] else RawController
 
         def build(transport: Transport, around: Environment) -> Manager:
             alone = replace(around, metrics=Metrics())
             deps, recorder = component_dependencies(self._wrap(name, transport), name, alone)
-            controller = make(name, deps, lambda pod: self._behaviour(name, pod), Calls(name, self.told))
+            controller = make(name, deps, lambda pod: self._behaviour(name, pod), Calls(name, self.problems))
             return Manager(deps.informers, [controller], runnables=[recorder])
 
         return build
