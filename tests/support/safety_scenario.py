@@ -159,7 +159,7 @@ class Scenario:
         """All faults stop: everything must end well."""
         self._note(made, "all faults stop")
         for plan in self._plans:
-            plan.bad = False
+            plan.active = False
         made.agents.behaviours.clear()
         for name in made.pool.machines:
             await self._mend(made, name)
