@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -26,8 +27,14 @@ from support.maintenance_words import (
 )
 from support.worlds import in_world
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
 from vacate.testing import pdb, pod
+from vacate.wire.message import Request, Response
+from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -317,6 +324,42 @@ def test_a_drain_costs_few_calls() -> None:
         assert len({one["metadata"]["name"] for one in world.objects(EVICTIONREQUESTS)}) <= 30
 
     in_world(body)
+
+
+def test_a_pod_costs_three_writes() -> None:
+    """Create, evict, complete: the deletion of a pod that has terminated leads to no second completion."""
+    written: Counter[str] = Counter()
+
+    def build(link: Transport, around: Environment) -> Any:
+        counted = Counted(link, written)
+        return component_manager(counted, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
+
+    async def body(world: World) -> None:
+        await world.start("manager", build, EVICTION_CONTROLLER)
+        for number in range(30):
+            await world.client.create(PODS, pod(f"p-{number}", spec={"nodeName": "node-1"}), "default")
+        await world.until(lambda: len(world.healthy_pods()) == 30)
+        await drain(world, "node-1")
+        await world.until(lambda: phase(world) == "Drained")
+
+    in_world(body, evictions=())
+    assert written == {"evictionrequests": 30, "eviction": 30, "status": 30}
+
+
+class Counted:
+    """A transport that counts the writes about requests and pods, by the last word of their paths."""
+
+    def __init__(self, transport: Transport, written: Counter[str]) -> None:
+        self._transport = transport
+        self._written = written
+
+    async def send(self, request: Request) -> Response:
+        if request.method != "GET" and ("/evictionrequests" in request.path or "/pods/" in request.path):
+            self._written[request.path.rpartition("/")[2]] += 1
+        return await self._transport.send(request)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
 
 
 def test_two_budgets_over_one_pod_are_both_named() -> None:

@@ -59,6 +59,9 @@ from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
+CACHE_LAG = dt.timedelta(seconds=30)
+"""How long a write of ours is taken as made, though the cache does not show it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -129,6 +132,8 @@ class EvictionRequests:
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._evictor = Evictor(deps, self.attempts, dialect)
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
+        # By request: the version that its end was written upon, and when.
+        self._ended: dict[Key, tuple[str, dt.datetime]] = {}
         self._listening = WatchHealth(self._informer, deps.clock)
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
@@ -151,6 +156,8 @@ class EvictionRequests:
             return Done()
         if self._requests.unreadable(*key) is not None:
             return Done()  # what is known is not the newest; the informer will bring what can be read
+        if (known_at := self._cache_is_behind(key, request)) is not None:
+            return Later(known_at)
         try:
             return await self._advance(request, self._target(request))
         except NotFound:
@@ -158,8 +165,20 @@ class EvictionRequests:
             # may also not know the kind yet.
             return Later(self._deps.clock.now() + ANSWER_TIMEOUT)
 
+    def _cache_is_behind(self, key: Key, request: EvictionRequest) -> dt.datetime | None:
+        """Until when the cache may lack the end that was just written; None where it does not.
+
+        A pod that has terminated is deleted a moment later: that must not lead to a second write.
+        """
+        version, at = self._ended.get(key, ("", None))
+        if at is None or version != request.metadata.resource_version:
+            return None
+        until = at + CACHE_LAG
+        return until if self._deps.clock.now() < until else None
+
     def _forget(self, key: Key) -> None:
         self.attempts.forget(key)
+        self._ended.pop(key, None)
         self._seen_gone.pop(key, None)
 
     # What is known
@@ -235,6 +254,7 @@ class EvictionRequests:
         match self._dialect.finish(request, action, now):
             case StatusPatch(patch):
                 await self._write(request, patch)
+                self._ended[key_of(request)] = (meta.resource_version, now)
                 self._note(*events.finished(request, action))
             case ObjectPatch(patch):
                 await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
