@@ -24,6 +24,7 @@ from vacate.cli.common.parameters import pod_name, span_between
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
+from vacate.cli.delete_nodes import NODE_TYPES, delete_node, lost_pods
 from vacate.cli.identity import cluster_user
 from vacate.client.codec import codec_for
 from vacate.client.reasons import delete_with_reason
@@ -45,7 +46,7 @@ def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
 
 
 @click.command()
-@click.argument("names", shell_complete=complete_pods, nargs=-1, metavar="pod [NAME…]")
+@click.argument("names", shell_complete=complete_pods, nargs=-1, metavar="pod|node [NAME…]")
 @selector_option("Every pod with these labels instead.")
 @click.option(
     "--reason",
@@ -64,7 +65,12 @@ def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @click.option("--dry-run", is_flag=True, help="Check with the server what would be deleted; delete nothing.")
 @click.option("--force", is_flag=True, help="Remove the pod without waiting for its node; needs --confirm.")
-@click.option("--confirm", is_flag=True, help="You know the consequences of --force.")
+@click.option("--confirm", is_flag=True, help="You know the consequences of --force, or of deleting a node.")
+@click.option(
+    "--on-node",
+    metavar="NODE",
+    help="All pods of a lost node that wait to be released, of all namespaces; needs --force --confirm.",
+)
 @cluster_options
 def delete(
     names: tuple[str, ...],
@@ -76,6 +82,7 @@ def delete(
     dry_run: bool,
     force: bool,
     confirm: bool,
+    on_node: str | None,
     reach: Connection,
 ) -> None:
     """Delete pods; by force only where that is confirmed.
@@ -87,21 +94,30 @@ def delete(
     A reason is kept as metadata.reason of the pod, or where the cluster has no such field as the annotation
     vacate.dev/termination-reason. The first reason of a pod stays.
 
+    `vacate delete node NAME` says that the machine is gone for good, and releases all of its pods; it tells
+    so first, and needs --confirm.
+
     Exit codes: 0 done, 1 refused or failed, 2 usage; with --timeout also 4 timed out.
     """
+    if names and names[0] in NODE_TYPES:
+        if any((force, selector, on_node, reason, grace_period is not None, wait, timeout)):
+            raise click.UsageError("nodes are deleted by name, with --confirm or --dry-run and nothing else.")
+        _delete_nodes(names[1:], reach, confirm=confirm, dry_run=dry_run)
+        return
     pods = _pods(names)
-    check_choice(pods, selector)
-    if force and grace_period is not None:
-        raise click.UsageError("--force removes pods at once; --grace-period is for deletion without it.")
-    if confirm and not force:
-        raise click.UsageError("--confirm is for --force; without it nothing needs to be confirmed.")
-    if force and not confirm:
-        raise ConfigError(CONSEQUENCES)
+    if on_node is None:
+        check_choice(pods, selector)
+    elif any((pods, selector, not force, wait, timeout)):
+        raise click.UsageError("--on-node names all pods itself, and goes with --force --confirm only.")
+    _check_force(force, confirm, grace_period)
     codes: list[int] = []
 
     async def work() -> None:
         async with connected(reach) as cluster:
             options = DeletionOptions(force, reason, grace_period, dry_run)
+            if on_node is not None:
+                codes.extend(await _release(cluster, on_node, options))
+                return
             deleting = _Deleting(cluster, options)
             going: list[str] = []
             for pod, said in await each(pods or await _selected(cluster, selector), deleting.delete):
@@ -116,6 +132,48 @@ def delete(
     if run_until_signalled(work):
         interrupted()
     end(codes)
+
+
+def _check_force(force: bool, confirm: bool, grace_period: int | None) -> None:
+    if force and grace_period is not None:
+        raise click.UsageError("--force removes pods at once; --grace-period is for deletion without it.")
+    if confirm and not force:
+        raise click.UsageError("--confirm is for --force; without it nothing needs to be confirmed.")
+    if force and not confirm:
+        raise ConfigError(CONSEQUENCES)
+
+
+def _delete_nodes(names: tuple[str, ...], reach: Connection, *, confirm: bool, dry_run: bool) -> None:
+    if not names:
+        raise click.UsageError("Name the nodes to delete.")
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            for name in dict.fromkeys(names):
+                try:
+                    said = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
+                except VacateError as error:
+                    codes.append(complain(name, error))
+                else:
+                    terminal.echo(f"node/{name} {said}")
+
+    if run_until_signalled(work):
+        interrupted()
+    end(codes)
+
+
+async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> list[int]:
+    """Remove the pods of a lost node that are being deleted, each confirmed for itself."""
+    codes: list[int] = []
+    for place, name in await lost_pods(cluster, node):
+        try:
+            said = await _Deleting(place, options).delete(name)
+        except VacateError as error:
+            codes.append(complain(name, error))
+        else:
+            terminal.echo(f"pod/{name} -n {place.namespace} {said}")
+    return codes
 
 
 def _pods(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,6 +31,45 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield Town(running)
 
 
+def lose(town: Town, node: str, pod: str) -> None:
+    """A node that no process stands for: it has never reported, as one that was cut off for ever."""
+    town.https.create(NODES, {"metadata": {"name": node}})
+    told = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    town.https.patch(f"{NODES}/{node}/status", told)
+    town.https.create(PODS, {"metadata": {"name": pod}, "spec": {
+        "nodeName": node, "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}],
+        "tolerations": [{"operator": "Exists"}],
+    }})  # fmt: skip
+    town.https.delete(f"{PODS}/{pod}")
+
+
+def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_gone(town: Town) -> None:
+    lose(town, "gone", "db-1")
+    shown = town.vacate("status", "--nodes").out.splitlines()
+    assert shown[0].split() == ["NODE", "STATE", "SINCE", "FENCING", "PODS", "WAITING", "MESSAGE"]
+    assert shown[1].split()[:2] == ["gone", "NodeDown"]
+    assert "its pods stay until it reports, is fenced, or is gone for good" in shown[1]
+    assert [line.split()[1] for line in shown[2:]] == ["Ready", "Ready"]
+
+    assert town.vacate("delete", "pod", "--on-node", "node-1", "--force", "--confirm").code == 1  # it reports
+    unconfirmed = town.vacate("delete", "pod", "--on-node", "gone", "--force")
+    assert (unconfirmed.code, "Nothing was deleted" in unconfirmed.err) == (1, True)
+    assert town.https.get(f"{PODS}/db-1").code == 200
+    told = town.vacate("delete", "node", "gone")
+    assert told.code == 1
+    assert "says that the machine is gone for good (it does not report): its 1 pods are removed" in told.err
+    assert town.https.get(f"{NODES}/gone").code == 200
+
+    released = town.vacate("delete", "pod", "--on-node", "gone", "--force", "--confirm")
+    assert (released.code, "force deleted" in released.out) == (0, True)
+    assert town.https.get(f"{PODS}/db-1").code == 404
+    assert town.vacate("delete", "node", "gone", "--dry-run").code == 0
+    assert town.vacate("delete", "node", "gone", "--confirm").code == 0
+    assert town.https.get(f"{NODES}/gone").code == 404
+    assert town.vacate("delete", "node", "--confirm").code == 2
+    assert town.vacate("status", "--nodes", "-w").code == 2
+
+
 def test_a_lost_node_is_fenced_and_its_pods_are_released(town: Town, tmp_path: Path) -> None:
     agent = tmp_path / "fence_lab"
     agent.write_text(AGENT)
@@ -39,15 +78,7 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(town: Town, tmp_path: P
     (tmp_path / "broken").touch()
     options = tmp_path / "bmc.conf"
     options.write_text("ip=10.0.0.1\npasswd=s3cret\n")
-    # A node that no process stands for: it has never reported, as one that was cut off for ever.
-    town.https.create(NODES, {"metadata": {"name": "lost"}})
-    told = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-    town.https.patch(f"{NODES}/lost/status", told)
-    town.https.create(PODS, {"metadata": {"name": "db-0"}, "spec": {
-        "nodeName": "lost", "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}],
-        "tolerations": [{"operator": "Exists"}],
-    }})  # fmt: skip
-    town.https.delete(f"{PODS}/db-0")
+    lose(town, "lost", "db-0")
     fence = ("fence", "lost", "--agent", str(agent), "--options", str(options))
     until(lambda: "has not confirmed" in town.vacate("explain", "db-0").out)
     explained = json.loads(town.vacate("explain", "db-0", "-o", "json").out)

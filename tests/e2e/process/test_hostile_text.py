@@ -45,6 +45,7 @@ LOOKS = {
 EVERYWHERE = {
     **LOOKS,
     "follow": ("status", "-w"),
+    "status of nodes": ("status", "--nodes"),
     "follow json": ("status", "-w", "-o", "json"),
     "install": ("install",),
     "uninstall": ("uninstall",),

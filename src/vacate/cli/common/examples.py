@@ -60,6 +60,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --dry-run", "check the agent"),
         ("fence node-1 --agent fence_redfish --secret vacate-system/bmc-of-node-1", "fence the node"),
         ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --undo", "bring it back"),
+        ("fence node-1 --approve", "let the node's FencingPolicy fence it"),
     ),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
@@ -74,6 +75,8 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ('delete pod web-1 --reason="resolve issue 354961" --wait', "tell its hooks why, and wait"),
         ("delete pod -l app=web --grace-period 5 --dry-run", "show which pods would be deleted"),
         ("delete pod db-0 --force --confirm", "remove a pod whose node is gone for good"),
+        ("delete pod --on-node node-1 --force --confirm", "release all pods of a node that is gone for good"),
+        ("delete node node-1 --confirm", "say that a machine is gone for good"),
     ),
     "status": (
         ("status", "requests of this namespace"),
@@ -81,6 +84,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("status web-1 -w", "follow one pod to its end"),
         ("status -l app=web -o wide", "by labels, nothing cut"),
         ("status -w -o json", "changes for a program"),
+        ("status --nodes", "nodes that do not report, and the pods that wait for them"),
     ),
     "cancel": (
         ("cancel web-1", "withdraw your own request"),

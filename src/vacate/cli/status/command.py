@@ -22,6 +22,7 @@ from vacate.cli.common.queries import list_budgets, list_nodes, list_requests, n
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.status.layout import layout
+from vacate.cli.status.nodes import show_nodes
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
@@ -38,6 +39,7 @@ from vacate.views.statusrows import row_of, unreadable_row
 @selector_option("Only requests for pods with these labels.")
 @click.option("-w", "--watch", "follow", is_flag=True, help="Watch, and show each change.")
 @api_option("The API whose requests are shown.")
+@click.option("--nodes", "nodes", is_flag=True, help="Nodes instead: which do not report, and who waits.")
 @click.option("--sort-by", type=click.Choice(KEYS), help="Column to sort by; times earliest first.")
 @cluster_options
 @output_option(WIDE, NAME)
@@ -47,6 +49,7 @@ def status(
     selector: str,
     follow: bool,
     dialect: Dialect,
+    nodes: bool,
     sort_by: str | None,
     reach: Connection,
     output: str,
@@ -58,16 +61,23 @@ def status(
     time; with -o json a watch event,
     {"type": …, "object": …}.
 
+    With --nodes it shows nodes: NodeDown is a node that does not report, with its pods perhaps alive; Fenced
+    is one that is off for certain.
+
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
     if everywhere and reach.namespace:
         raise click.UsageError("-A and -n do not go together")
+    if nodes and (pods or selector or follow or sort_by):
+        raise click.UsageError("--nodes shows all nodes: give no pods, labels, -w or --sort-by with it")
 
     async def work() -> None:
         async with connected(reach) as cluster:
             namespace = "" if everywhere else cluster.namespace
             view = View(namespace, pods, selector, sort_by or "", output, dialect)
-            if follow:
+            if nodes:
+                await show_nodes(cluster, output)
+            elif follow:
                 from vacate.cli.status.follow import Follower  # noqa: PLC0415  one look needs no live table
 
                 await Follower(cluster, view).run()

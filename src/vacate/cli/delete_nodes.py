@@ -1,0 +1,64 @@
+"""`vacate delete node`, and the pods of a lost node released by hand: both only on confirmation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.types import Node, Pod
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.events import note_node
+from vacate.cli.identity import cluster_user
+from vacate.errors import ConfigError
+from vacate.kube.nodes import readiness
+
+NODE_TYPES = ("node", "nodes", "no")
+
+
+async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:
+    """Delete a Node object; the rest of a sentence that begins with the node."""
+    node = await cluster.client.get(NODES, name, into=Node)
+    pods = await pods_on(cluster, name)
+    if not confirm and not dry_run:
+        raise ConfigError(_consequences(node, len(pods)))
+    uid = node.metadata.uid
+    if not dry_run:
+        user = await cluster_user(cluster) or "a user of vacate delete"
+        text = f"{user} declared the node to be gone for good; {len(pods)} pods of it are released."
+        await note_node(cluster, node, "NodeDeletionConfirmed", text, warning=True)
+    await cluster.client.delete(NODES, name, uid=uid, dry_run=dry_run)
+    if dry_run:
+        return f"would be deleted, and {len(pods)} pods with it (dry run)"
+    return f"deleted: it counts as gone for good, and pod GC removes its {len(pods)} pods in about a minute"
+
+
+async def pods_on(cluster: Cluster, node: str) -> list[Pod]:
+    """All pods of a node that have not ended."""
+    found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
+    return [pod for pod in found.items if not pod.terminal]
+
+
+async def lost_pods(cluster: Cluster, node: str) -> list[tuple[Cluster, str]]:
+    """The pods of a lost node that are being deleted, by namespace; ConfigError where the node reports."""
+    found = await cluster.client.get(NODES, node, into=Node)
+    if readiness(found) == "True":
+        raise ConfigError(
+            f"--on-node: node {node} is ready: it ends its pods itself. Nothing was deleted; delete the pods "
+            "without --force"
+        )
+    held = [pod for pod in await pods_on(cluster, node) if pod.terminating]
+    if not held:
+        terminal.echo(f"No pods of node {node} wait to be released.", err=True)
+    return [(replace(cluster, namespace=pod.metadata.namespace), pod.metadata.name) for pod in held]
+
+
+def _consequences(node: Node, pods: int) -> str:
+    name = node.metadata.name
+    state = "it is ready and would go on running" if readiness(node) == "True" else "it does not report"
+    return (
+        f"deleting node {name} says that the machine is gone for good ({state}): its {pods} pods are removed "
+        "without waiting for their processes to end, and replacements with the same identities and volumes "
+        "may start beside them and damage data. Nothing was deleted. Fence the node, or bring it back; pass "
+        "--confirm if you know that the machine is gone"
+    )

@@ -1,0 +1,38 @@
+"""`vacate status --nodes`: which nodes do not report, since when, whether they are fenced, and who waits."""
+
+from __future__ import annotations
+
+from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
+from vacate.api.types import Node, Pod
+from vacate.api.types.fencingpolicy import FencingPolicy
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster
+from vacate.cli.common.output import WIDE, aligned, print_objects
+from vacate.errors import Forbidden, NotFound
+from vacate.views.noderows import HEADER, node_rows
+
+
+async def show_nodes(cluster: Cluster, output: str) -> None:
+    """All nodes, those in trouble first."""
+    if output not in ("", WIDE):
+        found = (await cluster.client.list(NODES)).items
+        print_objects(list(found), output, name=lambda one: f"node/{one['metadata']['name']}")
+        return
+    nodes = (await cluster.client.list(NODES, into=Node)).items
+    pods = (await cluster.client.list(PODS, into=Pod)).items
+    rows = node_rows(nodes, pods, await _policies(cluster), cluster.clock.now())
+    if not rows:
+        terminal.echo("No nodes.", err=True)
+        return
+    shown = [
+        (row.name, row.state, row.since, row.fencing, str(row.waiting or "-"), row.message) for row in rows
+    ]
+    terminal.echo_lines([line.rstrip() for line in aligned([HEADER, *shown])])
+
+
+async def _policies(cluster: Cluster) -> list[FencingPolicy]:
+    """None where the cluster does not serve them, or the user may not read them."""
+    try:
+        return list((await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items)
+    except (NotFound, Forbidden):
+        return []

@@ -1,0 +1,145 @@
+"""The HTTP hook: an answer counts only if it is about this node, and says on or off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from vacate.api.types import Node, ObjectMeta
+from vacate.api.types.fencingpolicy import AgentSpec, CommandAgent, HttpAgent, SecretReference
+from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.fenceagents.configured import ConfiguredAgents
+from vacate.fenceagents.httphook import HttpHook
+from vacate.fencing.agentprotocol import PowerState
+
+pytestmark = pytest.mark.process
+
+Answering = Callable[[dict[str, Any], web.Request], Awaitable[web.StreamResponse]]
+
+
+class Service:
+    """A service on a free port of this machine."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.token = ""
+        self.answer: dict[str, Any] = {}
+        self.status = 200
+        self.hangs = False
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(await request.json())
+        self.token = request.headers.get("Authorization", "")
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.status == 302:
+            raise web.HTTPFound(f"{self.url}/elsewhere")
+        return web.json_response(self.answer, status=self.status)
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    made = Service()
+    app = web.Application()
+    app.router.add_post("/{tail:.*}", made.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    assert site._server is not None
+    port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+    made.url = f"http://127.0.0.1:{port}"
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
+
+
+def hook(service: Service, timeout: float = 20.0) -> HttpHook:
+    return HttpHook(f"{service.url}/fence", "worker-3", "u-3", timeout, "t0ken")
+
+
+async def test_an_answer_about_this_node_counts(service: Service) -> None:
+    service.answer = {"node": "worker-3", "uid": "u-3", "state": "off", "message": "outlet 7"}
+    answer = await hook(service).off()
+    assert (answer.ok, answer.state, answer.said) == (True, PowerState.OFF, "outlet 7")
+    assert service.asked == [{"action": "off", "node": "worker-3", "uid": "u-3"}]
+    assert service.token == "Bearer t0ken"
+    assert "t0ken" not in repr(hook(service))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"node": "worker-4", "uid": "u-3", "state": "off"}, "about node 'worker-4'"),
+        ({"node": "worker-3", "uid": "u-9", "state": "off"}, "about node 'worker-3'"),
+        ({"node": "worker-3", "uid": "u-3", "state": "probably"}, "unknown"),
+        ({"node": "worker-3", "uid": "u-3"}, "not the answer of a fence agent"),
+        ({"node": "worker-3", "uid": "u-3", "state": True}, "not the answer of a fence agent"),
+    ],
+)
+async def test_any_other_answer_is_unclear(service: Service, answer: dict[str, Any], said: str) -> None:
+    service.answer = answer
+    for asked in (hook(service).off, hook(service).status):
+        found = await asked()
+        assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
+        assert said in found.said
+
+
+@pytest.mark.parametrize("status", [201, 302, 401, 500])
+async def test_other_statuses_and_redirects_are_unclear(service: Service, status: int) -> None:
+    service.status = status
+    service.answer = {"node": "worker-3", "uid": "u-3", "state": "off"}
+    found = await hook(service).off()
+    assert (found.ok, found.state) == (False, PowerState.UNKNOWN)
+    assert len(service.asked) == 1
+    assert f"HTTP status {status}" in found.said
+
+
+async def test_a_service_that_hangs_or_is_not_there_is_unclear(service: Service) -> None:
+    service.hangs = True
+    found = await hook(service, timeout=0.2).off()
+    assert (found.ok, found.said) == (False, "no answer within 0.2 s")
+    nobody = HttpHook("http://127.0.0.1:9/", "worker-3", "u-3", 20.0)
+    assert (await nobody.status()).state is PowerState.UNKNOWN
+
+
+class Secrets:
+    """A client that knows one Secret."""
+
+    async def get(self, kind: Any, name: str, namespace: str = "") -> dict[str, Any]:
+        if (namespace, name) != ("bmc", "of-worker-3"):
+            raise NotFound(f'secrets "{name}" not found')
+        return {"data": {"passwd": "czNjcmV0Cg==", "token": "dDBrZW4=", "ip": "MTAuMC4wLjM="}}
+
+
+def node() -> Node:
+    return Node(metadata=ObjectMeta(name="worker-3", uid="u-3"))
+
+
+async def test_credentials_come_from_the_secret_of_the_node() -> None:
+    agents = ConfiguredAgents(Secrets())  # type: ignore[arg-type]
+    ref = SecretReference(namespace="bmc", name="of-$(NODE)")
+    made = await agents.for_node(
+        AgentSpec(http=HttpAgent(url="https://pdu/$(NODE)", secret_ref=ref), timeout_seconds=7), node()
+    )
+    assert isinstance(made, HttpHook)
+    assert (made.url, made.node, made.uid, made.timeout, made.token) == (
+        "https://pdu/worker-3", "worker-3", "u-3", 7, "t0ken",
+    )  # fmt: skip
+    missing = SecretReference(namespace="bmc", name="of-nobody")
+    with pytest.raises(FencingFailed, match="Secret bmc/of-nobody cannot be read"):
+        await agents.for_node(AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=missing)), node())
+
+
+async def test_an_agent_that_is_not_installed_or_not_named_is_no_agent() -> None:
+    agents = ConfiguredAgents(Secrets())  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"spec.agent.command.program: fence_none is not installed"):
+        await agents.for_node(AgentSpec(command=CommandAgent(program="fence_none")), node())
+    with pytest.raises(ConfigError, match=r"name an agent, either command or http"):
+        await agents.for_node(AgentSpec(), node())
