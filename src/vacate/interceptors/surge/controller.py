@@ -16,7 +16,7 @@ from vacate.errors import NotFound
 from vacate.interceptors.surge import events
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
-from vacate.interceptors.surge.record import remove_record
+from vacate.interceptors.surge.record import is_last_writer, remove_record
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.deletionorder import is_active
 from vacate.kube.surge import SURGE, is_covered, is_settled, record_of, stands
@@ -90,14 +90,21 @@ class SurgeController:
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
         step = plan(deployment, requested, running, now, covered=covered)
         match step:
+            case Scale() if record is not None and not await is_last_writer(self._deps.client, deployment):
+                await self._clean_up(deployment, gave_way=True)
             case Scale():
                 await self._scale(deployment, step, pods or await self.view.live_pods(deployment), now)
             case CleanUp(gave_way):
-                await remove_record(self._deps.client, deployment)
-                if gave_way and record is not None and record.deployment == deployment.metadata.uid:
-                    self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
+                await self._clean_up(deployment, gave_way=gave_way)
             case Nothing():
                 pass
+
+    async def _clean_up(self, deployment: Deployment, *, gave_way: bool) -> None:
+        """Remove the record. The count stays: it is the user's, or has been taken back already."""
+        record = record_of(deployment)
+        await remove_record(self._deps.client, deployment)
+        if gave_way and record is not None and record.deployment == deployment.metadata.uid:
+            self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
 
     async def _scale(self, deployment: Deployment, step: Scale, pods: list[Pod], now: dt.datetime) -> None:
         """Mark first and await the answers: a mark that comes after the new count has no effect."""

@@ -30,7 +30,12 @@ def scaled(deployment: Deployment, step: Scale) -> tuple[str, str]:
 
 
 def gave_way(deployment: Deployment, record: SurgeRecord) -> str:
-    """Someone else has changed what we had set."""
+    """Someone else has changed what we had set, or the record is not of this surge."""
+    if record.to_replicas == deployment.spec.replicas:
+        return (
+            f"The record of an earlier surge to {record.to_replicas} replicas is back, by a rollout undo "
+            "perhaps: it is removed, and the count stays."
+        )
     return (
         f"Replicas were changed from {record.to_replicas} to {deployment.spec.replicas} during a surge: "
         "the change stays, and the surge is over."

@@ -15,6 +15,21 @@ FIELD_MANAGER = "vacate"
 """Our name in managed fields: what stands before the slash of the user agent."""
 
 
+async def is_last_writer(client: Client, deployment: Deployment) -> bool:
+    """Whether the count is one that we have written, as far as the server keeps a list of writers.
+
+    `kubectl rollout undo` brings annotations back from ReplicaSets, and with them a record of long ago, whose
+    count may happen to be the present one. Our entry in the managed fields went with the record, and does not
+    come back with it.
+    """
+    meta = deployment.metadata
+    entries = maps(dig(await client.get(DEPLOYMENTS, meta.name, meta.namespace), "metadata", "managedFields"))
+    return not entries or any(
+        entry.get("manager") == FIELD_MANAGER and dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None
+        for entry in entries
+    )
+
+
 async def remove_record(client: Client, deployment: Deployment) -> None:
     """One patch takes away the annotation and our entry in the managed fields.
 
