@@ -21,6 +21,7 @@ from support.surge_words import (
     pods,
     record,
     replicas,
+    reported,
     requested,
 )
 from support.worlds import in_world
@@ -38,6 +39,7 @@ def test_a_single_replica_is_replaced_before_it_goes() -> None:
     async def body(world: World) -> None:
         (old,) = await moving(world)
         (request,) = await requested(world, old)
+        await world.until(lambda: reported(world) == ("1", "true"))
         await completed(world, request)
         await world.until(lambda: is_quiet(world))
         assert replicas(world) == 1

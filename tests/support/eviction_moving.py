@@ -9,10 +9,10 @@ from support.eviction_place import Place, is_ready
 from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.kube.deletionorder import DELETION_COST
-from vacate.kube.surge import MARKED, SURGE
+from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 from vacate.testing import deployment
 
-OURS = {SURGE, MARKED, DELETION_COST}
+OURS = {*DEPLOYMENT_ANNOTATIONS, MARKED, DELETION_COST}
 
 
 def annotated(obj: Obj) -> set[str]:

@@ -11,10 +11,11 @@ from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.eviction.registration import resolve
 from vacate.kube.deletionorder import DELETION_COST
-from vacate.kube.surge import MARKED, SURGE
+from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, IN_PROGRESS, MARKED, REPLICAS_TO_EVICT, SURGE
 from vacate.sim.cluster import World
 from vacate.sim.history import health
 
+OURS = {*DEPLOYMENT_ANNOTATIONS, MARKED, DELETION_COST}
 REGISTERED = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
 
 
@@ -44,6 +45,12 @@ def record(world: World) -> str:
     return str(_annotations(created(world, DEPLOYMENTS, "web")).get(SURGE, ""))
 
 
+def reported(world: World) -> tuple[str, str]:
+    """How many pods are to be evicted, and whether interceptors prepare that, as the Deployment says."""
+    found = _annotations(created(world, DEPLOYMENTS, "web"))
+    return found.get(REPLICAS_TO_EVICT, ""), found.get(IN_PROGRESS, "")
+
+
 async def requested(world: World, *targets: Obj) -> list[str]:
     return [await ask(world, target) for target in targets]
 
@@ -59,9 +66,7 @@ def ending(world: World, name: str) -> str:
 def is_quiet(world: World) -> bool:
     """Whether nothing of any surge is left, on any object."""
     objects = [*world.objects(DEPLOYMENTS, "default"), *world.objects(REPLICASETS, "default")]
-    left = [
-        one for one in (*objects, *pods(world)) if {SURGE, MARKED, DELETION_COST} & _annotations(one).keys()
-    ]
+    left = [one for one in (*objects, *pods(world)) if OURS & _annotations(one).keys()]
     return not left and rollout_done(world)
 
 

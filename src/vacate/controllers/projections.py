@@ -35,7 +35,7 @@ from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
-from vacate.kube.surge import MARKED, SURGE
+from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
 _MANY = 16_384
 _KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS)
@@ -137,7 +137,8 @@ def project_replicaset(replica_set: ReplicaSet) -> ReplicaSet:
     """Whose it is, and the record of a surge that its Deployment's controller copied to it."""
     meta = replica_set.metadata
     owner = meta.controller
-    kept = {SURGE: meta.annotations[SURGE]} if SURGE in meta.annotations else _NO_LABELS
+    kept = {name: meta.annotations[name] for name in DEPLOYMENT_ANNOTATIONS if name in meta.annotations}
+    kept = kept or _NO_LABELS
     return ReplicaSet(
         metadata=ObjectMeta(
             name=meta.name,

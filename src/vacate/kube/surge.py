@@ -20,6 +20,11 @@ from vacate.kube.intorpercent import NotAPortion, scaled_value
 
 SURGE = "vacate.dev/surge"
 """The annotation of a Deployment that has the record."""
+REPLICAS_TO_EVICT = "vacate.dev/replicas-to-evict"
+"""An annotation of a Deployment: how many of its pods have an open request and are not terminating yet."""
+IN_PROGRESS = "vacate.dev/eviction-request-in-progress"
+"""Beside it: `true` while an interceptor prepares one of them, `false` while they are only being evicted."""
+DEPLOYMENT_ANNOTATIONS = (SURGE, REPLICAS_TO_EVICT, IN_PROGRESS)
 MARKED = "vacate.dev/deletion-cost"
 """The annotation of a pod that is to go first: the deletion cost that its user had set, or nothing."""
 LOWEST_COST = str(MIN_INT32)

@@ -11,15 +11,16 @@ import datetime as dt
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
-from vacate.api.types import Deployment, Pod, ReplicaSet
+from vacate.api.types import Deployment, ObjectMeta, Pod, ReplicaSet
 from vacate.errors import NotFound
 from vacate.interceptors.surge import events
+from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.deletionorder import is_active
-from vacate.kube.surge import SURGE, is_covered, is_settled, record_of, stands
+from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, SURGE, is_covered, is_settled, record_of, stands
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -44,7 +45,7 @@ def build(deps: Deps) -> Controller:
 
 
 def _carries_record(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
-    return new is not None and SURGE in new.metadata.annotations
+    return new is not None and _has_ours(new.metadata)
 
 
 class SurgeController:
@@ -61,7 +62,7 @@ class SurgeController:
         found = new or old
         if found is None:
             return False
-        return SURGE in found.metadata.annotations or _key(found) in self._open
+        return _has_ours(found.metadata) or _key(found) in self._open
 
     async def reconcile(self, key: Key) -> Outcome:
         """Take the next step."""
@@ -70,8 +71,7 @@ class SurgeController:
             self._open.pop(key, None)
             return Done()
         requested = self.view.requested(deployment)
-        record = record_of(deployment)
-        if record is None and not requested:
+        if record_of(deployment) is None and not requested:
             return await self._rest(key, deployment)
         self._open[key] = None
         try:
@@ -97,12 +97,14 @@ class SurgeController:
             case CleanUp(gave_way):
                 await self._clean_up(deployment, gave_way=gave_way)
             case Nothing():
-                pass
+                await self._report(deployment)
 
     async def _clean_up(self, deployment: Deployment, *, gave_way: bool) -> None:
         """Remove the record. The count stays: it is the user's, or has been taken back already."""
         record = record_of(deployment)
-        await remove_record(self._deps.client, deployment)
+        change = report_change(deployment.metadata.annotations, self.view.open_requests(deployment))
+        done = [name for name, value in change.items() if value is None]
+        await remove_record(self._deps.client, deployment, done)
         if gave_way and record is not None and record.deployment == deployment.metadata.uid:
             self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
 
@@ -116,8 +118,9 @@ class SurgeController:
             await self._marks.set(pod)
         record = naming_earlier(step.record, before, pods, {pod.metadata.uid for pod in going}, now)
         meta = deployment.metadata
+        report = report_change(meta.annotations, self.view.open_requests(deployment))
         patch = {
-            "metadata": {"annotations": {SURGE: record.text()}},
+            "metadata": {"annotations": {SURGE: record.text(), **report}},
             "spec": {"replicas": record.to_replicas},
         }
         await self._deps.client.patch(DEPLOYMENTS, meta.name, guarded(meta, patch), meta.namespace)
@@ -126,8 +129,11 @@ class SurgeController:
     async def _rest(self, key: Key, deployment: Deployment) -> Outcome:
         """Nobody needs a surge: take back what is left of earlier ones, once the count has come down."""
         for one in self.view.owned(deployment):
-            if SURGE in one.metadata.annotations:
+            if _carries_record(None, one):
                 await self._forget_copy(one)
+        if await self._report(deployment):
+            self._open[key] = None
+            return Later(self._deps.clock.now() + LOOK_AGAIN)
         if self.view.marked(deployment):
             if not is_settled(deployment):
                 self._open[key] = None
@@ -137,14 +143,27 @@ class SurgeController:
         self._open.pop(key, None)
         return Done()
 
+    async def _report(self, deployment: Deployment) -> bool:
+        """Write how many pods are to be evicted, where that has changed; says whether there are any."""
+        meta, requests = deployment.metadata, self.view.open_requests(deployment)
+        if change := report_change(meta.annotations, requests):
+            patch = guarded(meta, {"metadata": {"annotations": change}})
+            await self._deps.client.patch(DEPLOYMENTS, meta.name, patch, meta.namespace)
+        return bool(requests)
+
     async def _forget_copy(self, replica_set: ReplicaSet) -> None:
         """Deployment controllers copy annotations to ReplicaSets; `kubectl rollout undo` would restore it."""
         meta = replica_set.metadata
-        patch = guarded(meta, {"metadata": {"annotations": {SURGE: None}}})
+        copied = {name: None for name in DEPLOYMENT_ANNOTATIONS if name in meta.annotations}
+        patch = guarded(meta, {"metadata": {"annotations": copied}})
         await self._deps.client.patch(REPLICASETS, meta.name, patch, meta.namespace)
 
     def _note(self, deployment: Deployment, kind: str, reason: str, message: str) -> None:
         self._deps.recorder.record(EventNote(regarding(DEPLOYMENTS, deployment), kind, reason, message))
+
+
+def _has_ours(meta: ObjectMeta) -> bool:
+    return any(name in meta.annotations for name in DEPLOYMENT_ANNOTATIONS)
 
 
 def _key(deployment: Deployment) -> Key:

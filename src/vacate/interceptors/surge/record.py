@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vacate.api.kinds import DEPLOYMENTS
 from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
@@ -30,8 +32,8 @@ async def is_last_writer(client: Client, deployment: Deployment) -> bool:
     )
 
 
-async def remove_record(client: Client, deployment: Deployment) -> None:
-    """One patch takes away the annotation and our entry in the managed fields.
+async def remove_record(client: Client, deployment: Deployment, others: Sequence[str] = ()) -> None:
+    """One patch takes away the annotation, others of ours, and our entry in the managed fields.
 
     Without the entry the user's next server-side apply of replicas has nobody to conflict with. The record
     stays until this is done, so a crash before it loses nothing.
@@ -42,18 +44,22 @@ async def remove_record(client: Client, deployment: Deployment) -> None:
     if dig(found, "metadata", "uid") != meta.uid or text != meta.annotations.get(SURGE):
         raise Conflict("the Deployment has changed meanwhile")
     try:
-        patch = removal_patch(found)
+        patch = removal_patch(found, others)
         await client.patch(DEPLOYMENTS, meta.name, patch, meta.namespace, patch_type=JSON_PATCH)
     except Invalid as error:  # what a failed test is answered with
         raise Conflict(f"the Deployment has changed meanwhile: {error}") from error
 
 
-def removal_patch(found: Obj) -> list[Obj]:
+def removal_patch(found: Obj, others: Sequence[str] = ()) -> list[Obj]:
     """The JSON patch, valid for this very version of the object only."""
     meta = found["metadata"]
     ops: list[Obj] = [
         {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
-        {"op": "remove", "path": f"/metadata/annotations/{SURGE.replace('/', '~1')}"},
+        *(
+            {"op": "remove", "path": f"/metadata/annotations/{name.replace('/', '~1')}"}
+            for name in (SURGE, *others)
+            if name in meta["annotations"]
+        ),
     ]
     entries = list(enumerate(maps(meta.get("managedFields"))))
     ops += [

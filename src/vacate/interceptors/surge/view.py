@@ -68,17 +68,23 @@ class SurgeView:
 
     def requested(self, deployment: Deployment) -> dict[str, Turn]:
         """The pods that are to be moved, by UID, oldest request first, and whose turn it is."""
+        return {
+            one.metadata.name: turn_of(one) for one in self.open_requests(deployment) if is_to_be_moved(one)
+        }
+
+    def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
+        """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
         meta, found = deployment.metadata, []
         for request in self.requests.reader.list(meta.namespace):
             ref = request.spec.target.pod_ref
             pod = self.pods.reader.get(meta.namespace, ref.name) if ref else None
-            if pod is None or not is_to_be_moved(request, pod):
+            if pod is None or not _is_open(request, pod):
                 continue
             owner = self.deployment_of(pod)
             if owner is not None and owner.metadata.uid == meta.uid:
                 found.append(request)
         found.sort(key=_age)
-        return {one.metadata.name: turn_of(one) for one in found}
+        return found
 
     def owned(self, deployment: Deployment) -> list[ReplicaSet]:
         """The ReplicaSets of the Deployment."""
@@ -104,12 +110,15 @@ class SurgeView:
         return [pod for pod in listing.items if _controller(pod) in owners]
 
 
-def is_to_be_moved(request: EvictionRequest, pod: Pod) -> bool:
-    """Whether the Deployment interceptor is to have the pod replaced, or has and the pod is still there."""
+def _is_open(request: EvictionRequest, pod: Pod) -> bool:
+    """Whether the request is one for us, and its pod is still to go."""
     if request.complete or not is_wanted(request) or not needs_preparation(request, pod):
         return False
-    if not _lists_us(request):
-        return False
+    return _lists_us(request)
+
+
+def is_to_be_moved(request: EvictionRequest) -> bool:
+    """Whether the Deployment interceptor is to have the pod of an open request replaced, or has."""
     declined = condition(request.status.conditions, declined_type(DEPLOYMENT_INTERCEPTOR))
     return declined is None or declined.status != "True"
 
