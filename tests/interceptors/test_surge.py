@@ -25,8 +25,9 @@ from support.surge_words import (
     requested,
 )
 from support.worlds import in_world
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.eviction.registration import resolve
+from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
 from vacate.sim.cluster import World
 from vacate.testing import pdb
 
@@ -80,6 +81,49 @@ def test_many_pods_move_in_waves_of_max_surge() -> None:
         assert made(world, PODS) == 10
 
     in_world(body)
+
+
+def test_without_a_surge_pods_go_in_batches_by_opt_in() -> None:
+    async def body(world: World) -> None:
+        rolling = {"maxSurge": 0, "maxUnavailable": 2}
+        old = await moving(
+            world,
+            5,
+            annotations={STRATEGY: MAX_UNAVAILABLE},
+            spec={"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}},
+        )
+        requests = await requested(world, *old)
+        await world.until(lambda: reported(world)[0] == "3")  # two go, three wait
+        await world.restart(world.evictions, 1.0)
+        await completed(world, *requests)
+        await world.until(lambda: is_quiet(world))
+        assert not names(world) & {pod["metadata"]["name"] for pod in old}
+        assert (fewest(world, 5), most(world), replicas(world)) == (3, 5, 5)
+
+    in_world(body)
+
+
+def test_a_batch_that_cannot_begin_is_reported_and_declined() -> None:
+    async def body(world: World) -> None:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        old = await moving(world, 2, annotations={STRATEGY: MAX_UNAVAILABLE}, spec={"strategy": strategy})
+        cordon = {"spec": {"unschedulable": True}}
+        await world.client.patch(NODES, old[0]["spec"]["nodeName"], cordon)
+        await world.client.delete(PODS, old[0]["metadata"]["name"], "default")
+        await world.until(lambda: old[0]["metadata"]["name"] not in names(world))
+        (request,) = await requested(world, old[1])
+        await world.until(
+            lambda: status(world, request).get("message", "").startswith("Waiting for the next")
+        )
+        await completed(world, request)
+        shown = {one["type"]: one for one in status(world, request)["conditions"]}
+        declined = shown["deployment.apps.k8s.io/Declined"]["message"]
+        assert (
+            declined
+            == "0 other pods of Deployment web are available, and 1 must be: that has not changed for 600 s"
+        )
+
+    in_world(body, nodes=1)
 
 
 def test_cancelling_removes_exactly_the_surge() -> None:

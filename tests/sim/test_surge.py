@@ -30,6 +30,8 @@ pytestmark = pytest.mark.sim
 
 T = TypeVar("T")
 
+PARTS = 4
+"""Into how many tests the long runs are split, so that each is short also on a busy machine."""
 SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "10"))
 DECLINED = "deployment.apps.k8s.io/Declined"
 
@@ -100,17 +102,19 @@ class Run:
         await world.restart(manager, 1.0)
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
+def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int) -> None:
     undisturbed = Run(script)
     assert undisturbed.play() == undisturbed.expected
-    for number in range(1, undisturbed.count + 1):
+    for number in range(1 + part, undisturbed.count + 1, PARTS):
         run = Run(script, number, after=after)
         assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
 
 
-def test_a_request_may_be_cancelled_after_every_write() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
     """Whatever the moment, replicas and annotations return, and there is never a pod too few."""
 
     def play(number: int) -> tuple[bool, int]:
@@ -129,13 +133,13 @@ def test_a_request_may_be_cancelled_after_every_write() -> None:
 
         return run_sim(main, number, limit=86400.0)
 
-    number = 0
+    number = part
     while True:
         over, least = play(number)
         assert least == 2, f"cancelled after {number} writes"
         if over:
             break
-        number += 1
+        number += PARTS
     assert number > 10
 
 

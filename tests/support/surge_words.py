@@ -19,9 +19,11 @@ OURS = {*DEPLOYMENT_ANNOTATIONS, MARKED, DELETION_COST}
 REGISTERED = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
 
 
-async def moving(world: World, replicas: int = 1, **parts: Any) -> list[Obj]:
+async def moving(
+    world: World, replicas: int = 1, *, annotations: dict[str, str] | None = None, **parts: Any
+) -> list[Obj]:
     """A Deployment that has opted in, complete, with all of its pods registered; returns the pods."""
-    parts.setdefault("metadata", {})["annotations"] = {OPT_IN: "true"}
+    parts.setdefault("metadata", {})["annotations"] = {OPT_IN: "true", **(annotations or {})}
     await running(world, "web", replicas, **parts)
     await world.until(lambda: all(resolve(pod).interceptors == REGISTERED for pod in pods(world)))
     return pods(world)

@@ -92,7 +92,10 @@ def unsupported(deployment: Deployment) -> str:
     if deployment.spec.replicas <= 0:
         return "the Deployment is scaled to zero"
     if surge_limit(deployment, deployment.spec.replicas) <= 0:
-        return "maxSurge is 0: set spec.strategy.rollingUpdate.maxSurge to at least 1"
+        return (
+            "maxSurge is 0: set spec.strategy.rollingUpdate.maxSurge to at least 1, or let its pods go in "
+            "batches by the annotation vacate.dev/eviction-request-strategy=MaxUnavailable"
+        )
     return ""
 
 

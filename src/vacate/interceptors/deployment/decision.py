@@ -33,6 +33,7 @@ class Waited:
 
     rolling_since: dt.datetime | None = None
     gave_way: int = 0
+    unchanged_since: dt.datetime | None = None  # the number of pods that hold up the next batch
 
 
 Decision = Wait | Finished | Declined
@@ -57,7 +58,7 @@ def decide(
     if pods is not None and is_covered(deployment, record, pods, now):
         return Finished("The replacement is available.")
     missing = _missing(deployment, pods)
-    if now >= after(record.pods[uid], _limit(deployment)):
+    if is_overdue(record.pods[uid], deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
 
@@ -65,14 +66,20 @@ def decide(
 def _outside(deployment: Deployment, waited: Waited, now: dt.datetime) -> Decision:
     name = deployment.metadata.name
     if waited.rolling_since is not None and is_rolling_out(deployment):
-        if now >= after(waited.rolling_since, _limit(deployment)):
+        if is_overdue(waited.rolling_since, deployment, now):
             return Declined(f"a rollout of Deployment {name} is in progress and does not end")
         return Wait(f"Waiting for the rollout of Deployment {name} to end.")
     limit = surge_limit(deployment, deployment.spec.replicas)
     return Wait(f"Waiting for a replacement of Deployment {name}: maxSurge allows {limit} at a time.")
 
 
-def _limit(deployment: Deployment) -> int:
+def is_overdue(since: dt.datetime | None, deployment: Deployment, now: dt.datetime) -> bool:
+    """Whether something has lasted longer than the Deployment's progress may take."""
+    return since is not None and now >= after(since, limit_of(deployment))
+
+
+def limit_of(deployment: Deployment) -> int:
+    """Seconds that a surge or a rollout of the Deployment may take."""
     said = deployment.spec.progress_deadline_seconds
     return said if said is not None and 0 < said < MAX_INT32 else DEFAULT_LIMIT
 

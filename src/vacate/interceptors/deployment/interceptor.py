@@ -8,15 +8,17 @@ from dataclasses import replace
 from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR
 from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, TransportError
+from vacate.interceptors.deployment.batches import decide_batch
 from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide
-from vacate.interceptors.surge.view import SurgeView
+from vacate.interceptors.surge.view import SurgeView, is_handed_over
+from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build as interceptor_controller
 from vacate.sdk.interceptors.interceptor import Interceptor
-from vacate.sdk.values import Outcome
+from vacate.sdk.values import Finished, Outcome
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the caches."""
@@ -39,6 +41,7 @@ class DeploymentTurns:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
+        self._given: dict[str, str] = {}  # pods that were handed over in batches, and their Deployments
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
@@ -60,8 +63,43 @@ class DeploymentTurns:
         if deployment is None:
             return decide(None, turn.uid, None, turn.waited, now)
         turn.see(deployment, now)
+        if goes_in_batches(deployment):
+            return await self._batch(turn, deployment, now)
         pods = await self._pods(turn, deployment, now) if turn.in_surge else None
         return decide(deployment, turn.uid, pods, turn.waited, now)
+
+    async def _batch(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> Decision:
+        """Whether the pod may go now. Before it does, the pods are read anew: a list may be behind.
+
+        Those that were handed over before that read count as gone, whether the list has them still or not.
+        """
+        name = deployment.metadata.name
+        pods = await self._pods(turn, deployment, now)
+        if pods is None:
+            return Wait(f"Waiting for the server's list of the pods of Deployment {name}.")
+        before = self._handed_over(deployment)
+        decision = decide_batch(deployment, turn.uid, pods, before, turn.waited, now)
+        if isinstance(decision, Finished):
+            turn.read_at = None
+            pods = await self._pods(turn, deployment, now)
+            handed = before | self._handed_over(deployment)
+            decision = decide_batch(deployment, turn.uid, pods or (), handed, turn.waited, now)
+        if isinstance(decision, Finished):
+            self._given[turn.uid] = deployment.metadata.uid
+        turn.see_batch(str(decision), now)
+        return decision
+
+    def _handed_over(self, deployment: Deployment) -> set[str]:
+        """The pods of the Deployment that were handed over, and may be there still.
+
+        What was just decided is not in the cache yet, and is remembered until the request is over.
+        """
+        requests = {one.metadata.name: one for one in self._view.open_requests(deployment)}
+        uid = deployment.metadata.uid
+        for one in [pod for pod, owner in self._given.items() if owner == uid and pod not in requests]:
+            del self._given[one]
+        given = {pod for pod, owner in self._given.items() if owner == uid}
+        return given | {name for name, one in requests.items() if is_handed_over(one)}
 
     async def _pods(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
         """The Deployment's pods, read when it may matter; None where that is not now, or did not work."""
@@ -84,10 +122,16 @@ class _Turn:
         self.pod = pod
         self.uid = pod.metadata.uid
         self.waited = Waited()
+        self.held_up = ""
         self.in_surge = False
         self.pods: list[Pod] | None = None
         self.read_at: dt.datetime | None = None
         self.read_version = ""
+
+    def see_batch(self, said: str, now: dt.datetime) -> None:
+        """Note since when the next batch is held up by the same."""
+        if said != self.held_up:
+            self.held_up, self.waited = said, replace(self.waited, unchanged_since=now)
 
     def see(self, deployment: Deployment, now: dt.datetime) -> None:
         """Note a rollout that begins or ends, and a surge that others have ended."""

@@ -15,6 +15,7 @@ from vacate.api.times import after
 from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.interceptors.surge.view import SurgeView
+from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import MARKED, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
@@ -60,6 +61,8 @@ def decide(
         if now >= after(began, IN_SURGE_LIMIT):
             return Declined(f"other pods of Deployment {name} have not been available for long")
         return Wait(f"Waiting until all other pods of Deployment {name} are available.")
+    if goes_in_batches(deployment):
+        return Declined(f"Deployment {name} replaces this pod after it is evicted")
     if MARKED not in pod.metadata.annotations:
         return Declined(f"Deployment {name} was not raised for this pod")
     if scaled is not None and now >= after(scaled, REMOVAL_LIMIT):

@@ -136,6 +136,14 @@ def turn_of(request: EvictionRequest) -> Turn:
             return Turn.OTHER
 
 
+def is_handed_over(request: EvictionRequest) -> bool:
+    """Whether the Deployment interceptor has had its turn: it is complete, or another's behind it."""
+    names, active = [one.name for one in request.spec.interceptors], request.status.active_interceptor_name
+    if active == DEPLOYMENT_INTERCEPTOR:
+        return request.status.active_interceptor_completed
+    return active in names and names.index(active) < names.index(DEPLOYMENT_INTERCEPTOR)
+
+
 def _lists_us(request: EvictionRequest) -> bool:
     """Whether the request is one for this interceptor at all: most of a cluster's are not."""
     return any(one.name == DEPLOYMENT_INTERCEPTOR for one in request.spec.interceptors)
