@@ -37,6 +37,20 @@ def deployment(name: str, replicas: int = 1, *, image: str = "web:1", **pod_spec
     }
 
 
+def statefulset(name: str, replicas: int = 1) -> Obj:
+    made = deployment(name, replicas)
+    made["kind"] = "StatefulSet"
+    made["spec"]["template"]["spec"] = {"containers": [{"name": name, "image": f"{name}:1"}]}
+    return made
+
+
+def daemonset(name: str) -> Obj:
+    made = statefulset(name)
+    made["kind"] = "DaemonSet"
+    del made["spec"]["replicas"]
+    return made
+
+
 def budget(name: str, **spec: Any) -> Obj:
     return {
         "apiVersion": "policy/v1",
