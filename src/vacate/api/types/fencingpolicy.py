@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from vacate.api.integers import Int32, Int64
 from vacate.api.types.evictionrequest import RequestCondition, described
 from vacate.api.types.meta import ObjectMeta, Projection, check_times
 from vacate.api.types.nodemaintenance import LabelSelectorSpec
@@ -103,10 +104,9 @@ class AgentSpec(Projection, frozen=True):
     command: Annotated[CommandAgent | None, described("A fence agent of the ClusterLabs protocol.")] = None
     http: Annotated[HttpAgent | None, described("A service that is asked by HTTP.")] = None
     timeout_seconds: Annotated[
-        int,
+        Int32,
         described(
             "How long one call may take. One that takes longer has failed.",
-            format="int32",
             minimum=1,
             maximum=MAX_AGENT_TIMEOUT,
             default=60,
@@ -122,21 +122,19 @@ class FencingPolicySpec(Projection, frozen=True):
         described("The nodes by label. Without it all nodes are meant. Must not be empty."),
     ] = None
     unreachable_seconds: Annotated[
-        int,
+        Int32,
         described(
             "How long a node must have been unreachable (Ready=Unknown) before it is fenced.",
-            format="int32",
             minimum=MIN_UNREACHABLE,
             maximum=MAX_UNREACHABLE,
             default=60,
         ),
     ] = 60
     budget_spent_seconds: Annotated[
-        int | None,
+        Int32 | None,
         described(
             "The same for nodes with a waiting pod whose disruption budget allows no disruption any more. "
             "Without it there is no difference.",
-            format="int32",
             minimum=MIN_UNREACHABLE,
             maximum=MAX_UNREACHABLE,
         ),
@@ -152,11 +150,11 @@ class FencingPolicySpec(Projection, frozen=True):
         ),
     ] = PODS_WAIT
     min_pod_priority: Annotated[
-        int | None,
-        described("Only pods of at least this priority are a reason to fence their node.", format="int32"),
+        Int32 | None,
+        described("Only pods of at least this priority are a reason to fence their node."),
     ] = None
     min_healthy: Annotated[
-        int | str,
+        Int32 | str,
         described(
             "How many of the other nodes must be ready and must be seen to report: a number, or a "
             "percentage, rounded up.",
@@ -168,10 +166,9 @@ class FencingPolicySpec(Projection, frozen=True):
         ),
     ] = "51%"
     max_fenced: Annotated[
-        int,
+        Int32,
         described(
             "How many nodes may be out of service or be fenced at the same time, by anybody.",
-            format="int32",
             minimum=1,
             maximum=1000,
             default=1,
@@ -208,9 +205,7 @@ class NodeFencing(Projection, frozen=True):
     ] = ""
     phase: Annotated[str, described("How far it has come.", required=True, enum=list(PHASES))] = ""
     since: Annotated[dt.datetime | None, described("Since when the node is unreachable.")] = None
-    pods_waiting: Annotated[
-        int, described("Pods that wait to be released, and are a reason to fence.", format="int32")
-    ] = 0
+    pods_waiting: Annotated[Int32, described("Pods that wait to be released, and are a reason to fence.")] = 0
     start_time: Annotated[
         dt.datetime | None, described("When the fence was decided: written before the agent is called.")
     ] = None
@@ -218,7 +213,7 @@ class NodeFencing(Projection, frozen=True):
         str,
         described("The renewal of the node's Lease on which the decision was made.", maxLength=64),
     ] = ""
-    attempts: Annotated[int, described("How often the fence was tried.", format="int32")] = 0
+    attempts: Annotated[Int32, described("How often the fence was tried.")] = 0
     retry_time: Annotated[dt.datetime | None, described("When it is tried again.")] = None
     power: Annotated[
         str,
@@ -245,12 +240,10 @@ class FencingPolicyStatus(Projection, frozen=True):
     """What the controller knows and has decided. Written by the controller."""
 
     observed_generation: Annotated[
-        int, described("The generation of the spec that the status describes.", format="int64")
+        Int64, described("The generation of the spec that the status describes.")
     ] = 0
-    nodes_unreachable: Annotated[
-        int, described("Nodes of the policy that are unreachable or fenced.", format="int32")
-    ] = 0
-    nodes_fenced: Annotated[int, described("Nodes that are fenced.", format="int32")] = 0
+    nodes_unreachable: Annotated[Int32, described("Nodes of the policy that are unreachable or fenced.")] = 0
+    nodes_fenced: Annotated[Int32, described("Nodes that are fenced.")] = 0
     message: Annotated[str, described("The state in a sentence.", maxLength=MAX_MESSAGE)] = ""
     nodes: Annotated[
         list[NodeFencing],
