@@ -167,3 +167,27 @@ async def _restarts(world: World, sim: Sim) -> None:
     for _ in range(5):
         await sim.clock.sleep(chance.uniform(0.1, 30.0))
         await world.restart(world.evictions, chance.uniform(0.1, 5.0))
+
+
+@pytest.mark.parametrize("number", range(SEEDS))
+def test_two_managers_at_once_and_the_first_lost_in_the_middle(number: int) -> None:
+    """As when a lease is lost unnoticed: both write, guarded, until the first one dies for good."""
+
+    def build(link: Transport, around: Environment) -> Any:
+        return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
+
+    async def main(sim: Sim) -> dict[str, Any]:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+            await world.start("second", build, EVICTION_CONTROLLER)
+            losing = sim.loop.create_task(_lost(world, sim))
+            try:
+                return await drained_and_undone(world)
+            finally:
+                await losing
+
+    assert run_sim(main, number, limit=86400.0) == END
+
+
+async def _lost(world: World, sim: Sim) -> None:
+    await sim.clock.sleep(sim.stream("lost").uniform(0.1, 20.0))
+    await world.evictions.crash()

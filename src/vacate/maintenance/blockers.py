@@ -140,6 +140,9 @@ def budget_remedy(budget: PodDisruptionBudget) -> str:
             f"disruption budget {name} needs all of its {status.expected_pods} pods healthy and never allows "
             "an eviction: add replicas or lower what it demands"
         )
+    if status.current_healthy > status.desired_healthy:
+        # The API server debits a budget at once; its controller counts again when the pod is gone.
+        return f"wait until evictions of other pods of disruption budget {name} have ended and are counted"
     return f"wait until more pods of disruption budget {name} are healthy, or add replicas"
 
 
