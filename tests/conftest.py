@@ -8,13 +8,18 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.effort import examples, left_out
 from support.groups import pytest_collection_modifyitems
 
 __all__ = ["pytest_collection_modifyitems"]
 
 # How long an example takes depends on what else the machine does, and is no property of the code.
 settings.register_profile(
-    "any machine", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any machine",
+    parent=settings.default,
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
 
@@ -35,6 +40,12 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, and how to run it."""
+    if missing := left_out():
+        terminalreporter.write_line(missing)
 
 
 @pytest.hookimpl(trylast=True)

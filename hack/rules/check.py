@@ -64,6 +64,7 @@ def _run(rule: Rule, copy: Path) -> tuple[int, str]:
     environment = os.environ | {
         "PYTHONPATH": str(copy / "src"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / "hypothesis"),
+        "VACATE_THOROUGH": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from descheduling.objects import node, pod, spread, taint
+from support.effort import examples
 from vacate.api.types import Node, Pod
 from vacate.descheduling.plan import DeschedulingPlan, Limits, plan_descheduling
 from vacate.descheduling.violations import Scope
@@ -114,7 +115,7 @@ PODS = st.lists(
 LIMITS = st.builds(Limits, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(NODES, PODS, LIMITS, st.randoms(use_true_random=False), st.integers(0, 3))
 def test_every_cluster(
     nodes: list[Node], pods: list[Pod], limits: Limits, chance: Random, asked: int

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from support.effort import examples
 from vacate.queue.queue import Queue
 from vacate.sim.run import make_sim
 
@@ -170,5 +171,5 @@ class QueueMachine(RuleBasedStateMachine):
             self.loop.close()
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestQueue = pytest.mark.sim(QueueMachine.TestCase)

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from support.effort import examples
 from support.embedded import Embedded, a_budget, a_pod, embedded
 from support.hostile import STRANGER, hostile_requests
 from support.hostile_samples import sample_of
@@ -19,7 +20,7 @@ from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
 
-EXAMPLES = int(os.environ.get("VACATE_FUZZ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("VACATE_FUZZ_EXAMPLES", examples(300)))
 fuzz = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 NOWHERE = b"404 page not found\n"  # where no API is, as the real server answers
 FAILED = "an internal error occurred; the server's log has it"

@@ -12,9 +12,11 @@ from hack.fuzz.targets import SEEDS, TARGETS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
+
 pytestmark = pytest.mark.unit
 
-EXAMPLES = int(os.environ.get("VACATE_FUZZ_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("VACATE_FUZZ_EXAMPLES", examples(300)))
 FOUND: tuple[tuple[str, bytes], ...] = (
     ("quantities", b"3230000e1000"),  # its canonical form had an exponent that was refused
 )

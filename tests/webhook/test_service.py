@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict, MultiDict
 
 from embedded.registry.given import NOW, RUNNING, a, stored
+from support.effort import examples
 from support.embedded import StillClock, embedded, namespace
 from support.reviews import MUTATE, MUTATE_PODS, VALIDATE, VALIDATE_PODS, Hook, Told, review
 from vacate.admission.pods.registrationrules import read_rules
@@ -209,14 +210,14 @@ def encodable(value: Any) -> bytes:
         return repr(value).encode(errors="replace")
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(spoilt_reviews())
 def test_spoilt_reviews(sent: tuple[str, Any]) -> None:
     told = asyncio.run(answered(sent[0], encodable(sent[1])))
     assert told.code in (200, 400), told.body
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.sampled_from([MUTATE, VALIDATE, MUTATE_PODS, VALIDATE_PODS]), JSON | st.binary(max_size=40))
 def test_anything_else(path: str, sent: Any) -> None:
     body = sent if isinstance(sent, bytes) else encodable(sent)

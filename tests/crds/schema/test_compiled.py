@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import structural_walk as walk
+from support.effort import examples
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.crds.schema import Structure, structural_errors, structural_schema, structure
 from vacate.crds.schema.fastcheck import fits, knows
@@ -78,7 +79,7 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_pruning_and_defaults(schema: Obj, compiled: Structure, data: st.DataObject) -> None:
     value = data.draw(values(schema))
@@ -92,7 +93,7 @@ def test_pruning_and_defaults(schema: Obj, compiled: Structure, data: st.DataObj
 
 
 @BOTH
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_faults_and_unknown_fields(schema: Obj, compiled: Structure, data: st.DataObject) -> None:
     value = data.draw(values(schema))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.crds.schema import structural_schema, structure
 from vacate.embedded import schema
@@ -119,7 +120,7 @@ def test_a_part_of_an_object_is_told_by_its_own_path() -> None:
     assert str(found[0]) == 'status: Invalid value: "integer":  in body must be of type object: "integer"'
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(VALUES)
 def test_no_value_is_too_odd(value: Any) -> None:
     obj = copy.deepcopy(value)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from embedded.registry.cases_evictionrequests import condition
 from embedded.registry.given import NOW, context, stored
+from support.effort import examples
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
@@ -76,7 +77,7 @@ def complete(status: Obj) -> bool:
     return bool(status.get("conditions"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(statuses(), statuses(), st.booleans())
 def test_no_step_breaks_the_contract(before: Obj, after: Obj, interceptors: bool) -> None:
     old = a_request(before, interceptors=interceptors)
@@ -129,7 +130,7 @@ def _holds_for_heartbeats(before: Obj, after: Obj) -> None:
         assert is_ <= NOW + TOLERANCE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 2), moments(), st.booleans())
 @example(1, format_exact_time(NOW - 1790 * SECOND), False)
 def test_a_turn_passes_on_exactly_when_it_may(turn: int, heartbeat: str, completed: bool) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded.registry.given import STORED_KINDS, VALID, a, context, put, stored
+from support.effort import examples
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
 from vacate.api.lenient import mapping
@@ -96,7 +97,7 @@ def walked(kind: Kind, obj: Obj) -> list[FieldError] | None:
     return strategy.validate(obj, ctx)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(damaged())
 def test_no_object_makes_a_strategy_fail(case: tuple[Kind, Obj]) -> None:
     kind, obj = case
@@ -104,13 +105,13 @@ def test_no_object_makes_a_strategy_fail(case: tuple[Kind, Obj]) -> None:
         assert str(field_error)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(KINDS, st.dictionaries(st.sampled_from(("metadata", "spec", "status", "data", "rules", "x")), JSON))
 def test_no_json_makes_a_strategy_fail(kind: Kind, obj: Obj) -> None:
     walked(kind, obj)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(damaged(), SUBRESOURCES)
 def test_no_update_makes_a_strategy_fail(case: tuple[Kind, Obj], subresource: str) -> None:
     kind, new = case
@@ -124,7 +125,7 @@ def test_no_update_makes_a_strategy_fail(case: tuple[Kind, Obj], subresource: st
     assert all(str(field_error) for field_error in field_errors)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(damaged())
 def test_defaulting_twice_changes_nothing(case: tuple[Kind, Obj]) -> None:
     kind, obj = case
@@ -137,7 +138,7 @@ def test_defaulting_twice_changes_nothing(case: tuple[Kind, Obj]) -> None:
     assert plain(obj) == once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(damaged(), SUBRESOURCES)
 def test_an_object_without_faults_may_be_written_again(case: tuple[Kind, Obj], subresource: str) -> None:
     kind, obj = case

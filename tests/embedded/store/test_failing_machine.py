@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from embedded.store.harness import GatedLog, available, body, breathe, project
 from embedded.store.model import Model, same_change, same_entry
+from support.effort import examples
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Change, Key, Scope
@@ -133,4 +134,4 @@ class FailingMachine(RuleBasedStateMachine):
 
 
 TestFailing = FailingMachine.TestCase
-TestFailing.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestFailing.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

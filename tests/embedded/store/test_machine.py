@@ -16,6 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from embedded.store.harness import FAST_DISK, GatedFile, GatedLog, available, body, breathe, project
 from embedded.store.model import Model, same_change, same_entry
+from support.effort import examples
 from vacate.embedded.store.commit import Write
 from vacate.embedded.store.store import Store
 from vacate.embedded.store.types import Change, Key, Scope
@@ -328,9 +329,15 @@ class SqliteMachine(StoreMachine):
 
 TestMemory = MemoryMachine.TestCase
 TestMemory.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(80),
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 TestSqlite = SqliteMachine.TestCase
 TestSqlite.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(40),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )

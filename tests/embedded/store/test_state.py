@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded.store.harness import body, pod, project
+from support.effort import examples
 from vacate.embedded.store.state import Differences, State
 from vacate.embedded.store.types import Change, Entry, Key
 
@@ -59,7 +60,7 @@ def test_a_removed_object_leaves_no_trace() -> None:
     assert state.touched("nodes") == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     present=st.sets(PLACES, min_size=3),
     changed=st.dictionaries(PLACES, st.booleans(), min_size=1),

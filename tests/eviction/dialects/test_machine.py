@@ -21,13 +21,14 @@ from eviction.dialects.given import FIRST, LAST, SECOND, condition, pod
 from eviction.dialects.leave_deputy import Deputy
 from eviction.dialects.leave_judge import SKEW, condition_of, counter_of, deadline_of, is_complete, theirs
 from eviction.dialects.leave_server import ANOTHER_UID, DEADLINE_SECONDS, Fates, Server, a_server
+from support.effort import examples
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
 from vacate.eviction.model import Hold, Settled
 
 pytestmark = pytest.mark.unit
 
-EXAMPLES = int(os.environ.get("VACATE_MACHINE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("VACATE_MACHINE_EXAMPLES", examples(150)))
 NAMES = (FIRST, SECOND, LAST)
 SKEWS = st.sampled_from([-10.0, -3.2, 0.0, 0.000_001, 7.5, 10.0])
 AROUND_THE_DEADLINE = [DEADLINE_SECONDS + more for more in (-20, -10, -1, 0, 1, 10, 20)]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from support.placement import cluster
 from support.workload_objects import ago, make_node, make_pod
 from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, place
@@ -93,7 +94,7 @@ def test_a_removed_node_keeps_the_sums_of_its_pods_for_its_return() -> None:
     assert view.nodes == {}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     nodes=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 6)), min_size=1, max_size=5),
     pods=st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=25),
@@ -116,7 +117,7 @@ def test_no_node_is_ever_overcommitted(nodes: list[tuple[int, int]], pods: list[
         assert len(node.tenants) <= node.allocatable["pods"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     zones=st.integers(0, 3),
     per_zone=st.integers(1, 4),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from support.effort import SEEDS
 from support.eviction_scenarios.kept import kept_seeds
-
-SEEDS = 200 if os.environ.get("VACATE_ARMS") == "all" else 40
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

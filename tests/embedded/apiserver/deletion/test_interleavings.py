@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from support.embedded import BUDGET_PATH, POD_PATH, Answer, Embedded, a_budget, a_pod, embedded
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 
@@ -65,7 +66,7 @@ def _action(server: Embedded, what: str, number: int, turns: int) -> Callable[[]
     return _recount(server, turns)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(allowed=st.integers(0, 3), slow=st.integers(0, 4), coming=arrivals)
 def test_no_interleaving_overspends(allowed: int, slow: int, coming: list[tuple[str, int, int]]) -> None:
     asyncio.run(_check(allowed, slow, coming))

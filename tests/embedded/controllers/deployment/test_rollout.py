@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from support.workload_objects import NOW, ago, make_deployment, make_replica_set
 from vacate.api.types import Deployment, ReplicaSet, condition
 from vacate.embedded.controllers.deployment.revisions import (
@@ -357,7 +358,7 @@ def settle(one: ReplicaSet, available: int) -> ReplicaSet:
 portion = st.one_of(st.integers(0, 5), st.sampled_from(["0%", "10%", "25%", "50%", "100%"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), replicas=st.integers(1, 12), surge=portion, missing=portion)
 def test_no_step_of_any_rollout_breaks_the_bounds(
     data: st.DataObject, replicas: int, surge: Any, missing: Any
