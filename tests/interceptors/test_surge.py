@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.cluster_words import events_of, made
+from support.cluster_words import events_of, history, made
 from support.eviction_words import status, turns
 from support.maintenance_words import drain, on_node, phase
 from support.surge_words import (
@@ -25,8 +25,12 @@ from support.surge_words import (
     requested,
 )
 from support.worlds import in_world
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve
+from vacate.features import parse_feature_gates
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
 from vacate.sim.cluster import World
 from vacate.testing import pdb
@@ -51,6 +55,29 @@ def test_a_single_replica_is_replaced_before_it_goes() -> None:
         assert len(events_of(world, "web", "SurgeStarted")) == 1
 
     in_world(body)
+
+
+def test_an_evacuated_replica_is_replaced_before_it_goes() -> None:
+    """The same evacuators, deployment.apps.k8s.io and replicaset.apps.k8s.io, for the other API."""
+
+    async def body(world: World) -> None:
+        (old,) = await moving(world)
+        pod = codec_for(Pod).convert(old)
+        evacuation = EVACUATION.new_request(pod, "drain.example.com", "", None)
+        await world.client.create(EVACUATIONS, evacuation, "default")
+        name = evacuation["metadata"]["name"]
+        await world.until(lambda: world.find(EVACUATIONS, name, "default") is None, 7200.0)
+        await world.until(lambda: is_quiet(world))
+        assert old["metadata"]["name"] not in names(world)
+        assert (fewest(world, 1), replicas(world), made(world, PODS)) == (1, 1, 2)
+        stages = [obj for deleted, obj in history(world, EVACUATIONS) if not deleted]
+        active = [one["status"].get("activeEvacuatorClass") for one in stages]
+        assert [one for one in dict.fromkeys(active) if one] == [
+            "deployment.apps.k8s.io",
+            "replicaset.apps.k8s.io",
+        ]
+
+    in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
 def test_a_drain_moves_single_replicas_whatever_budget_they_have() -> None:

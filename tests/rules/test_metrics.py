@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from eviction.dialects.given import FIRST, LAST, NOW, UID, condition, read, request, when
+from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
+from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
 from vacate.cache.store import Table
+from vacate.client.codec import codec_for
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.totals import MOST_NAMES, OTHERS, RequestTotals
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.metrics import Metrics, exposition
 
 pytestmark = pytest.mark.unit
@@ -41,6 +45,33 @@ def test_the_four_families_of_an_open_request() -> None:
         "evictionrequest_controller_active_interceptor": [({**KNOWN, "interceptor": FIRST}, NOW.timestamp())],
         "evictionrequest_controller_active_requester": [({**KNOWN, "requester": "drain.example.com"}, 1.0)],
         "evictionrequest_controller_pod_interceptors": [(KNOWN, 2.0)],
+    }
+
+
+def test_the_four_families_of_an_open_evacuation() -> None:
+    meta = {"name": f"{UID}-web", "namespace": "shop", "uid": "e", "resourceVersion": "1"}
+    drain = f"{EVACUATIONS.group}/instigator_drain.example.com"
+    stored = {
+        "metadata": {**meta, "finalizers": [drain, "example.com/other"]},
+        "spec": {
+            "podRef": {"name": "web", "uid": UID},
+            "evacuators": [{"evacuatorClass": name, "priority": 1} for name in (FIRST, LAST)],
+        },
+        "status": {**AT_WORK["status"], "activeEvacuatorClass": FIRST, "failedEvictionCounter": 3},
+    }
+    table: Table[EvictionRequest] = Table({})
+    table.replace([EVACUATION.read(codec_for(Evacuation).convert(stored))], "1")
+    shown = OpenRequests(Reader(table), lambda _: 1, EVACUATION.terms)
+    found = {one.name: [(point.labels, point.value) for point in one.samples] for one in shown.collect()}
+    known = {"namespace": "shop", "evacuation": f"{UID}-web", "pod": "web"}
+    assert found == {
+        "evacuation_controller_evictions": [
+            ({**known, "result": "accepted"}, 1.0),
+            ({**known, "result": "refused"}, 3.0),
+        ],
+        "evacuation_controller_active_evacuator": [({**known, "evacuator": FIRST}, NOW.timestamp())],
+        "evacuation_controller_active_instigator": [({**known, "instigator": "drain.example.com"}, 1.0)],
+        "evacuation_controller_pod_evacuators": [(known, 2.0)],
     }
 
 

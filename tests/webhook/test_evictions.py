@@ -10,13 +10,14 @@ import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.reviews import Hook, Told, review
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.registration import PREFIXES
+from vacate.features import parse_feature_gates
 from vacate.webhook import evictionbridge
 from vacate.webhook.paths import WebhookConfig
 from vacate.wire.message import Request, Response
@@ -189,3 +190,32 @@ async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(s
     assert told.response["warnings"] == [
         "pod/p is evicted past its interceptors: no EvictionRequest could be made for it: no"
     ]
+
+
+async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() -> None:
+    gates = parse_feature_gates("EvacuationAPI=true")
+    async with embedded(gates=gates) as server:
+        await server.seed(PODS, a_pod(meta={"annotations": {f"{PREFIXES[1]}/priority_{FLUSH}": "10"}}))
+        hook = Hook.beside(server, WebhookConfig(gates=gates, bridge=True))
+        instigator = f"{EVACUATIONS.group}/instigator_drain.example.com"
+        wanted = {
+            "apiVersion": EVACUATIONS.api_version,
+            "kind": EVACUATIONS.kind,
+            "metadata": {"name": "uid-p-p", "finalizers": [instigator]},
+            "spec": {"podRef": {"name": "p", "uid": "uid-p"}},
+        }
+        assert (await server.ask("POST", EVACUATIONS.collection_path("d"), wanted)).code == 201
+        refused = (await evict(hook)).refusal
+        assert refused["code"] == 429
+        assert f"pod/p is waiting for evacuator {FLUSH} (1 of 1)" in refused["message"]
+        assert server.stored(EVICTIONREQUESTS, "uid-p") is None
+        kept = server.stored(EVACUATIONS, "uid-p-p")
+        assert kept is not None
+        assert kept["metadata"]["finalizers"] == [instigator]
+        withdrawn = {**kept, "metadata": {**kept["metadata"], "finalizers": []}}
+        path = EVACUATIONS.object_path("uid-p-p", "d")
+        await server.ask("PUT", path, withdrawn)
+        assert "was cancelled and is about to be removed" in (await evict(hook)).refusal["message"]
+        await server.ask("DELETE", path)
+        assert "the eviction of pod/p is requested" in (await evict(hook)).refusal["message"]
+        assert server.stored(EVICTIONREQUESTS, "uid-p") is not None

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
 from vacate.eviction.model import Ending
 from vacate.sdk.errors import (
@@ -44,6 +46,8 @@ from vacate.sdk.values import (
 )
 
 __all__ = [
+    "EVACUATION",
+    "EVICTION_REQUEST",
     "NO_ESTIMATE",
     "Cancellation",
     "CancellationForbidden",

@@ -9,6 +9,7 @@ from vacate.api.types.evictionrequest import PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.eviction.deadlines import deadline_of
 from vacate.eviction.dialects.evictionrequest.reader import has_responded, process_of
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.views.phrases import ago, ahead, command_line, sentence, span
 
@@ -41,7 +42,8 @@ def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "
         parts.append(f"times out {ahead(deadline_of(process), now)}")
     progress = _progress(request)
     more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
-    return f"{', '.join(parts)}.{progress} Try again until it is evicted; `{more}` tells more."
+    stands = dialect_of(request).phrase(", ".join(parts))
+    return f"{stands}.{progress} Try again until it is evicted; `{more}` tells more."
 
 
 def requested_message(
@@ -54,6 +56,11 @@ def requested_message(
         f"{Stage.INTERCEPTING}: the eviction of pod/{pod} is requested, and interceptor {first} "
         f"(1 of {len(interceptors)}) prepares it first. Try again until it is evicted; `{more}` tells more."
     )
+
+
+def ending_message(pod: str) -> str:
+    """The same for an evacuation that is over and about to be removed, while its pod is still there."""
+    return f"the evacuation of pod/{pod} was cancelled and is about to be removed: try again"
 
 
 def another_pod_message(pod: str, uid: str) -> str:

@@ -27,9 +27,10 @@ from vacate.admission.pods.bridge import (
     decide_review,
     refusal,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
+from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -43,10 +44,11 @@ from vacate.eviction.callers import (
     pod_label,
     written_callers,
 )
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve
 from vacate.kube.eviction import check_eviction, selects
 from vacate.sdk.requesters.requests import is_asked_by, joined, new_request
-from vacate.views.bridge import another_pod_message, requested_message, waiting_message
+from vacate.views.bridge import another_pod_message, ending_message, requested_message, waiting_message
 
 _log = logging.getLogger(__name__)
 
@@ -128,15 +130,20 @@ class EvictionBridge:
             decision = decide_review(review, known, config, self._clock.now())
             if not isinstance(decision, Lookup):
                 return known, decision
-            known = await self._more(known, decision, review)
+            known = await self._more(known, decision, review, config)
 
-    async def _more(self, known: Known, lookup: Lookup, review: EvictionReview) -> Known:
+    async def _more(
+        self, known: Known, lookup: Lookup, review: EvictionReview, config: BridgeConfig
+    ) -> Known:
         match lookup:
             case Lookup.POD:
                 return replace(known, pod=await self._pod(review))
             case Lookup.REQUEST:
                 uid = str(known.pod["metadata"]["uid"]) if isinstance(known.pod, dict) else ""
-                return replace(known, request=await self._request(review.namespace, uid))
+                request = await self._request(review.namespace, uid)
+                if config.evacuations and (request is None or request.complete):
+                    request = await self._evacuation(review, uid) or request
+                return replace(known, request=request)
             case Lookup.NAMESAKES:
                 found = await self._client.list(
                     EVICTIONREQUESTS,
@@ -158,6 +165,15 @@ class EvictionBridge:
         except NotFound:
             return None
 
+    async def _evacuation(self, review: EvictionReview, uid: str) -> EvictionRequest | None:
+        """The record of the pod's Evacuation. It is waited for and never joined: its instigators decide."""
+        name = EVACUATION.request_name(review.name, uid)
+        try:
+            found = await self._client.get(EVACUATIONS, name, review.namespace, into=Evacuation)
+        except NotFound:
+            return None
+        return EVACUATION.read(found)
+
     async def _carried_out(
         self, review: EvictionReview, known: Known, decision: Decision, config: BridgeConfig
     ) -> BridgeAnswer:
@@ -172,8 +188,11 @@ class EvictionBridge:
                 await self._record(review, request, config, now, answered=True)
                 return BridgeAnswer(_gone(review, request))
             case Wait(request=EvictionRequest() as request):
-                await self._join(review, request, config, now)
+                if request.kind == EVICTIONREQUESTS:
+                    await self._join(review, request, config, now)
                 return BridgeAnswer(refusal(waiting_message(request, now)))
+            case Wait(replaced=EvictionRequest() as over) if over.kind == EVACUATIONS:
+                return BridgeAnswer(refusal(ending_message(review.name)))
             case Wait(replaced=old) if pod is not None:
                 return await self._make(review, pod, old, config, now)
             case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api.identity import Access, User
-from vacate.api.kinds import SUBJECTACCESSREVIEWS
+from vacate.api.kinds import EVACUATIONS, SUBJECTACCESSREVIEWS
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -63,7 +63,11 @@ class Reviewer:
             dry_run=request.dry_run is True,
         )
         bridge_config = BridgeConfig(
-            config.authority, config.allowed_interceptors, config.bridge_wait, config.limits
+            config.authority,
+            config.allowed_interceptors,
+            config.bridge_wait,
+            config.limits,
+            config.gates.enabled(EVACUATIONS.gate),
         )
         answer = await self._bridge.answer(review, bridge_config)
         return Verdict(answer.refusal, warnings=[answer.warning] if answer.warning else ())

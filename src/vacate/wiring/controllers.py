@@ -24,8 +24,11 @@ from vacate.controllers.nodemaintenance.controller import build as node_maintena
 from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
+from vacate.interceptors.deployment.interceptor import build_evacuator as deployment_evacuator
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
+from vacate.interceptors.replicaset.interceptor import build_evacuator as replicaset_evacuator
 from vacate.interceptors.statefulset.interceptor import build as statefulset_interceptor
+from vacate.interceptors.statefulset.interceptor import build_evacuator as statefulset_evacuator
 from vacate.interceptors.surge.controller import build as surge
 from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.fencing import build as fencing
@@ -36,6 +39,12 @@ EVENTS = rule("create patch", CORE, "events")
 _INTERCEPTING = (
     rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
     rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+    rule(READ, CORE, "pods"),
+)
+
+_EVACUATING = (
+    rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+    rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
     rule(READ, CORE, "pods"),
 )
 
@@ -78,8 +87,9 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             # It removes the finalizers of instigators, and the object, when the evacuation is over.
             rule(f"{READ} patch delete", EVACUATIONS.group, EVACUATIONS.plural),
             rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
-            # A client that changes or deletes an Evacuation needs the right to delete the pod.
-            rule(f"{READ} delete", CORE, "pods"),
+            # A client that changes or deletes an Evacuation needs the right to delete the pod; where
+            # reasons are annotated, the pod is patched.
+            rule(f"{READ} patch delete", CORE, "pods"),
             rule("create", CORE, "pods/eviction"),
             rule("list watch", "policy", "poddisruptionbudgets"),
             rule("get", "apps", "daemonsets"),
@@ -138,6 +148,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         kinds=(EVICTIONREQUESTS,),
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule("list watch", CORE, "namespaces"),
             rule("list watch", "apps", "deployments replicasets statefulsets"),
             rule("list watch patch", CORE, "pods"),
@@ -150,6 +161,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         kinds=(EVICTIONREQUESTS,),
         rules=(
             rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule(f"{READ} patch", "apps", "deployments"),
             rule("list watch patch", "apps", "replicasets"),
             rule("list watch patch", CORE, "pods"),
@@ -175,6 +187,27 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="StatefulSetInterceptor",
         kinds=(EVICTIONREQUESTS,),
         rules=(*_INTERCEPTING, rule("list watch", "apps", "statefulsets")),
+    ),
+    ControllerDescriptor(
+        "deployment-evacuator",
+        deployment_evacuator,
+        gate="DeploymentInterceptor",
+        kinds=(EVACUATIONS,),
+        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets")),
+    ),
+    ControllerDescriptor(
+        "replicaset-evacuator",
+        replicaset_evacuator,
+        gate="ReplicaSetInterceptor",
+        kinds=(EVACUATIONS,),
+        rules=(*_EVACUATING, rule(READ, "apps", "deployments"), rule("list watch", "apps", "replicasets")),
+    ),
+    ControllerDescriptor(
+        "statefulset-evacuator",
+        statefulset_evacuator,
+        gate="StatefulSetInterceptor",
+        kinds=(EVACUATIONS,),
+        rules=(*_EVACUATING, rule("list watch", "apps", "statefulsets")),
     ),
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""

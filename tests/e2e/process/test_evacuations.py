@@ -43,6 +43,12 @@ def test_evict_waits_for_an_evacuation_until_the_pod_is_gone(town: Town) -> None
     until(lambda: not evacuations(town))
 
 
+def test_the_queue_of_evacuations_is_measured(town: Town) -> None:
+    shown = town.https.get("/metrics").text
+    for family in ("adds_total", "depth", "retries_total", "unfinished_work_seconds"):
+        assert re.search(rf'workqueue_{family}{{[^}}]*name="evacuations"[^}}]*}}', shown), family
+
+
 def test_status_explain_and_cancel_know_an_evacuation(town: Town) -> None:
     pod = town.pod("web", annotations=REGISTERED)
     asked = town.vacate("evict", pod, "--api", "evacuation")

@@ -22,7 +22,7 @@ from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
-from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Assign,
@@ -90,6 +90,7 @@ class BridgeConfig:
     allowed_interceptors: tuple[str, ...] = ()
     wait: dt.timedelta = dt.timedelta(minutes=10)
     limits: Limits = field(default_factory=Limits)
+    evacuations: bool = False  # whether the cluster has Evacuations, which a direct eviction waits for too
 
 
 class Lookup(Enum):
@@ -190,8 +191,8 @@ def _decide_on_request(
         return Pass()
     if request.complete:
         return Wait(replaced=request)
-    process = process_of(request)
-    target = target_of(request, msgspec.convert(pod, Pod), live=True)
+    dialect = dialect_of(request)
+    process, target = dialect.process(request), dialect.target(request, msgspec.convert(pod, Pod), live=True)
     action = decide(process, target, DecisionContext(now, EARLIEST, limits=config.limits))
     match action:
         case Assign() | CorrectHeartbeat() | Hold(stage=Stage.INTERCEPTING):

@@ -15,11 +15,11 @@ from vacate.admission.pods.workloads import (
     registration_change,
     stateful_registration,
 )
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS
+from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS
 from vacate.api.types import Deployment, Namespace, ObjectMeta, Pod, ReplicaSet, StatefulSet
-from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -81,7 +81,7 @@ class RegistrationController:
             self._stateful_sets,
             self._namespaces,
         )
-        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest).reader
+        self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
 
     def pods_of(self, deployment: Deployment) -> Iterable[Key]:
         """The pods of one Deployment."""
@@ -120,7 +120,7 @@ class RegistrationController:
         pod = self._pods.get(*key)
         if pod is None or pod.terminating or pod.terminal:
             return Done()
-        if self._requests.get(pod.metadata.namespace, pod.metadata.uid) is not None:
+        if self._is_requested(pod):
             return Done()
         change = self._change(pod)
         if change:
@@ -130,6 +130,13 @@ class RegistrationController:
             except NotFound:
                 return Done()
         return Done()
+
+    def _is_requested(self, pod: Pod) -> bool:
+        meta = pod.metadata
+        return any(
+            requests.get(meta.namespace, dialect.request_name(meta.name, meta.uid)) is not None
+            for dialect, requests in self._requests.items()
+        )
 
     def _change(self, pod: Pod) -> dict[str, str | None]:
         owner: Deployment | StatefulSet | None

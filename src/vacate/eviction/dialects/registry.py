@@ -9,11 +9,17 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.features import FeatureGates
 
 DIALECTS: Mapping[Kind, Dialect] = {one.kind: one for one in (EVICTION_REQUEST, EVACUATION)}
 
 DIALECT_NAMES: tuple[str, ...] = tuple(one.singular for one in DIALECTS)
 """The APIs by the singular names of their kinds."""
+
+
+def served_dialects(gates: FeatureGates) -> tuple[Dialect, ...]:
+    """The dialects whose feature gates are open."""
+    return tuple(one for one in DIALECTS.values() if gates.enabled(one.kind.gate))
 
 
 def dialect_of(request: EvictionRequest) -> Dialect:

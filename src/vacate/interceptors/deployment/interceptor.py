@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from weakref import WeakValueDictionary
 
 from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR
 from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, TransportError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.deployment.batches import decide_batch
 from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide
-from vacate.interceptors.surge.view import SurgeView, is_handed_over
+from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
 from vacate.runtime.controller import Controller
@@ -28,11 +32,21 @@ CONCURRENCY = 1_000
 """Turns wait for the surges of others, so many are open at once; each costs a look at the caches."""
 
 
-def build(deps: Deps) -> Controller:
-    """The interceptor as a controller."""
-    handler = DeploymentTurns(deps)
+# One for all APIs of a process: it remembers which pods it has just handed over. By the identity of the
+# informers, which live as long as the handler.
+_TURNS: WeakValueDictionary[int, DeploymentTurns] = WeakValueDictionary()
+
+
+def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+    """The interceptor as a controller, for the requests of one API."""
+    handler = _TURNS.setdefault(id(deps.informers), DeploymentTurns(deps))
     one = Interceptor(DEPLOYMENT_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one)
+    return interceptor_controller(deps, one, dialect)
+
+
+def build_evacuator(deps: Deps) -> Controller:
+    """The same for Evacuations."""
+    return build(deps, EVACUATION)
 
 
 class DeploymentTurns:
@@ -94,7 +108,7 @@ class DeploymentTurns:
 
         What was just decided is not in the cache yet, and is remembered until the request is over.
         """
-        requests = {one.metadata.name: one for one in self._view.open_requests(deployment)}
+        requests = {pod_uid(one): one for one in self._view.open_requests(deployment)}
         uid = deployment.metadata.uid
         for one in [pod for pod, owner in self._given.items() if owner == uid and pod not in requests]:
             del self._given[one]

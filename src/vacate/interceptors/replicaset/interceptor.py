@@ -14,6 +14,9 @@ from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.times import after
 from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, NotFound, TransportError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import MARKED, record_of, stands
@@ -32,11 +35,16 @@ REMOVAL_LIMIT = 120
 CONCURRENCY = 1_000
 
 
-def build(deps: Deps) -> Controller:
-    """The interceptor as a controller."""
+def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+    """The interceptor as a controller, for the requests of one API."""
     handler = ReplicaSetTurns(deps)
     one = Interceptor(REPLICASET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one)
+    return interceptor_controller(deps, one, dialect)
+
+
+def build_evacuator(deps: Deps) -> Controller:
+    """The same for Evacuations."""
+    return build(deps, EVACUATION)
 
 
 @dataclass(frozen=True, slots=True)

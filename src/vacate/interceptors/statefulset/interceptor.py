@@ -13,6 +13,7 @@ import datetime as dt
 from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.types import Pod, StatefulSet
 from vacate.errors import ApiError, TransportError
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.interceptors.statefulset.decision import Decision, Members, Wait, Waited, decide, is_full
 from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
@@ -21,7 +22,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build as interceptor_controller
 from vacate.sdk.interceptors.interceptor import Interceptor
-from vacate.sdk.values import Finished, Outcome
+from vacate.sdk.values import Declined, Finished, Outcome
 
 LOOK_EVERY = 2.0
 """Seconds between two looks, and before the first: requests of one drain are seen together by then."""
@@ -35,6 +36,16 @@ def build(deps: Deps) -> Controller:
     handler = StatefulSetTurns(deps)
     one = Interceptor(STATEFULSET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
     return interceptor_controller(deps, one)
+
+
+def build_evacuator(deps: Deps) -> Controller:
+    """The evacuator of that name. It declines: members that go one after the other need one queue, which
+    is that of EvictionRequests."""
+    return interceptor_controller(deps, Interceptor(STATEFULSET_INTERCEPTOR, _decline), EVACUATION)
+
+
+async def _decline(_context: EvictionContext) -> Declined:
+    return Declined("members of a StatefulSet are moved one by one for EvictionRequests only")
 
 
 class StatefulSetTurns:

@@ -8,6 +8,7 @@ write nothing but their own turns.
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
@@ -35,8 +36,8 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by requests, by pods under request, and by Deployments that are raised."""
     surge = SurgeController(deps)
     view = surge.view
-    sources = (
-        Source(view.requests, view.key_of_request),
+    sources: tuple[Source[Any], ...] = (
+        *(Source(one, view.key_of_request) for one in view.requests.values()),
         Source(view.pods, view.key_of_pod),
         Source(view.deployments, when=surge.concerns),
         Source(view.replica_sets, view.key_of_replicaset, when=_carries_record),

@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Iterable
 
 from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
 from vacate.api.types import Deployment, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.owners import deployment_of
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.plan import Turn
 from vacate.kube.surge import MARKED
@@ -30,7 +31,7 @@ class SurgeView:
         self.pods = informers.informer(PODS, Pod)
         self.replica_sets = informers.informer(REPLICASETS, ReplicaSet)
         self.deployments = informers.informer(DEPLOYMENTS, Deployment)
-        self.requests = informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self.requests = {one: informers.requests(one) for one in served_dialects(deps.gates)}
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """The Deployment that the pod belongs to."""
@@ -39,8 +40,11 @@ class SurgeView:
     def key_of_pod(self, pod: Pod) -> Iterable[Key]:
         """The Deployment to look at when a pod changes that is under request, or marked to go first."""
         meta = pod.metadata
-        request = self.requests.reader.get(meta.namespace, meta.uid)
-        ours = request is not None and _lists_us(request)
+        found = [
+            informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            for dialect, informer in self.requests.items()
+        ]
+        ours = any(one is not None and _lists_us(one) for one in found)
         return self._key(pod) if ours or MARKED in meta.annotations else ()
 
     def key_of_request(self, request: EvictionRequest) -> Iterable[Key]:
@@ -68,14 +72,14 @@ class SurgeView:
 
     def requested(self, deployment: Deployment) -> dict[str, Turn]:
         """The pods that are to be moved, by UID, oldest request first, and whose turn it is."""
-        return {
-            one.metadata.name: turn_of(one) for one in self.open_requests(deployment) if is_to_be_moved(one)
-        }
+        open_ones = self.open_requests(deployment)
+        return {pod_uid(one): turn_of(one) for one in open_ones if is_to_be_moved(one)}
 
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
         meta, found = deployment.metadata, []
-        for request in self.requests.reader.list(meta.namespace):
+        listed = [one for each in self.requests.values() for one in each.reader.list(meta.namespace)]
+        for request in listed:
             ref = request.spec.target.pod_ref
             pod = self.pods.reader.get(meta.namespace, ref.name) if ref else None
             if pod is None or not _is_open(request, pod):
@@ -134,6 +138,12 @@ def turn_of(request: EvictionRequest) -> Turn:
             return Turn.REPLICASET
         case _:
             return Turn.OTHER
+
+
+def pod_uid(request: EvictionRequest) -> str:
+    """The UID of the pod that the request is about."""
+    ref = request.spec.target.pod_ref
+    return ref.uid if ref else ""
 
 
 def is_handed_over(request: EvictionRequest) -> bool:

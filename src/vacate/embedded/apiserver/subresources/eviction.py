@@ -12,7 +12,7 @@ from dataclasses import replace
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
 from vacate.api import status
 from vacate.api.fielderrors import invalid
-from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, Kind
+from vacate.api.kinds import EVACUATIONS, PODDISRUPTIONBUDGETS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
@@ -60,7 +60,12 @@ async def _ask_bridge(registry: Storage, call: Call, body: Obj, options: DeleteO
     if registry.bridge is None:
         return
     review = read_eviction(call.user, call.namespace, call.name, body, dry_run=options.is_dry_run)
-    config = BridgeConfig(registry.authority, registry.allowed_interceptors, registry.bridge_wait)
+    config = BridgeConfig(
+        registry.authority,
+        registry.allowed_interceptors,
+        registry.bridge_wait,
+        evacuations=registry.gates.enabled(EVACUATIONS.gate),
+    )
     try:
         answer = await registry.bridge.answer(review, config)
     except (ApiError, TransportError) as error:
