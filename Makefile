@@ -18,7 +18,7 @@ PYTEST_FLAGS := $(if $(K),-k "$(K)") $(if $(SEED),--seed $(SEED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node differential rules fuzz sbom audit
+.PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz sbom audit
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ test-kube: $(STAMP) ## Run conformance, end-to-end and kubectl tests on a real c
 test-node: $(STAMP) ## Run Vacate as pods on a node with a real kubelet and containers (K)
 	@$(BIN)/python -m hack.nodelab.session -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) tests/e2e/node
 
+# On Debian or a relative of it; says what is missing elsewhere. Nothing is installed on the machine.
+test-fence: $(STAMP) ## Fence with Debian's fence_redfish and a real Redfish service (K)
+	@$(BIN)/python -m hack.fencelab.session -- $(BIN)/python -m pytest -q $(PYTEST_FLAGS) tests/e2e/redfish
+
 # make differential N=5000
 N ?= 1000
 differential: $(STAMP) ## Send the same random requests to the embedded and a real server, and compare (N sequences)
@@ -102,6 +106,7 @@ lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras pyproject.toml -o requirements/runtime.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/build.in -o requirements/build.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/audit.in -o requirements/audit.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 requirements/redfish.in -o requirements/redfish.lock
 
 sbom: $(STAMP) ## Write the image's bill of materials (CycloneDX) from the lock to dist/vacate.cdx.json
 	@mkdir -p dist
