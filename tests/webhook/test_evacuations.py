@@ -12,6 +12,7 @@ import pytest
 from embedded.registry.given import NOW, POD_UID, RUNNING
 from support.embedded import Answer, Embedded, embedded, namespace
 from support.reviews import Hook, Told, review
+from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVACUATIONS as KIND
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
 from vacate.api.objects import Obj
@@ -195,3 +196,20 @@ async def test_nothing_is_created_while_the_gate_is_closed_and_the_rest_goes_on(
     withdrawn = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
     assert (await pair.hook.ask(MUTATE, asked("UPDATE", new=withdrawn, old=stored))).allowed
     assert (await pair.hook.ask(VALIDATE, asked("DELETE", old=stored))).allowed
+
+
+def test_the_kind_has_the_names_of_its_design() -> None:
+    assert (
+        KIND.collection_path("d") == "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/d/evacuations"
+    )
+
+
+async def test_a_pod_that_has_only_terminated_does_not_complete_an_evacuation(pair: Pair) -> None:
+    pair.hook.terms = WebhookConfig(gates=OPEN, authority=StatusAuthority(("admin",)))
+    stored = await _stored(pair)
+    _, step = STEPS["only ended"]
+    new = {**stored, "status": {**stored["status"], **step["status"]}}
+    refused = (
+        await pair.hook.ask(MUTATE, asked("UPDATE", new=new, old=stored, subresource="status"))
+    ).refusal
+    assert 'supported values: "Cancelled", "PodDeleted"' in refused["message"]
