@@ -13,7 +13,7 @@ from support.audit import Call
 from support.eviction_people import Person, Right, done_by, person, refused, rights_of, unused
 from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
-from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
+from vacate.api.kinds import CLUSTERROLES, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
 from vacate.api.objectnames import (
     CERTIFICATES,
     INTERCEPTOR,
@@ -39,9 +39,9 @@ EXERCISED = ("evictionrequest-controller", "nodemaintenance-controller")
 """The controllers whose whole work the manager does here."""
 DELETE_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
 USED_ELSEWHERE = {
-    Right("evacuations", "get", EVACUATIONS.group),  # behind the gate EvacuationAPI
-    Right("deployments", "get", "apps"),  # for pods of Deployments that have opted in to move
+    Right("deployments", "get", "apps"),  # for pods of workloads that have opted in to move
     Right("replicasets", "get", "apps"),
+    Right("statefulsets", "get", "apps"),
 }
 """Rights of the webhook that only features use which are not in use here."""
 READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
