@@ -1,6 +1,6 @@
 """The first process of the namespaces: it makes the cluster, and everything in it ends with it.
 
-python -m hack.nodelab.inside PLACE TOOLS PROGRAMS ARCHIVE LOGS -- [COMMAND…]
+python -m hack.nodelab.inside PLACE TOOLS LOGIND PROGRAMS ARCHIVE LOGS -- [COMMAND…]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hack.kubelab.children import start_child
 from hack.kubelab.control_plane import ControlPlane
 from hack.kubelab.obtain import ASSETS
 from hack.kubelab.release import KubeError
+from hack.logindlab.elogind import Elogind
 from hack.nodelab.cgroups import mount_groups
 from hack.nodelab.image import IMAGE as VACATE_IMAGE
 from hack.nodelab.keeper import PROCESS
@@ -28,6 +29,9 @@ from hack.nodelab.small_images import write_small_images
 KUBECONFIG = "VACATE_NODE_KUBECONFIG"
 IMAGE = "VACATE_NODE_IMAGE"
 AUDIT = "VACATE_NODE_AUDIT"
+BUS = "VACATE_NODE_BUS"
+"""Names the folder of the bus on which the node has a logind, and where `off` is when it would go down."""
+_DELAY_SECONDS = 120
 _LOOK_SECONDS = 0.2
 
 
@@ -40,22 +44,34 @@ def be_first() -> None:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def work(place: Path, tools: Path, programs: Path, archive: Path, logs: str, command: list[str]) -> int:
+def work(
+    place: Path, tools: Path, logind: Path, programs: Path, archive: Path, logs: str, command: list[str]
+) -> int:
     """Start the cluster, run the command in it, and hand its exit code on."""
     mount("-t", "sysfs", "sysfs", "/sys")
     mount_groups()
     set_up_network()
     room = Room(place)
     room.furnish(tools)
+    bus = _start_logind(place, logind)
     plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS)
     try:
         plane.start()
-        node = Node(room, programs, plane)
+        node = Node(room, programs, plane, bus)
         node.start(_images(plane.layout.root / "images", tools, archive))
-        return _attend(plane, node, command, _environment(plane, programs))
+        return _attend(plane, node, command, _environment(plane, programs) | {BUS: str(bus)})
     finally:
         if logs and plane.layout.logs.exists():
             shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
+
+
+def _start_logind(place: Path, packages: Path) -> Path:
+    """Of the machine that the node is: its own processes see it, and it sees them."""
+    bus, room = place / "bus", place / "logind"
+    bus.mkdir()
+    room.mkdir()
+    Elogind(room, packages, bus, _DELAY_SECONDS).start()
+    return bus
 
 
 def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
@@ -101,9 +117,9 @@ def _explain(environment: dict[str, str]) -> None:
 
 def main() -> None:
     be_first()
-    place, tools, programs, archive = map(Path, sys.argv[1:5])
+    place, tools, logind, programs, archive = map(Path, sys.argv[1:6])
     try:
-        sys.exit(work(place, tools, programs, archive, sys.argv[5], sys.argv[6:]))
+        sys.exit(work(place, tools, logind, programs, archive, sys.argv[6], sys.argv[7:]))
     except KubeError as error:
         sys.exit(f"node: {error}")
 

@@ -29,10 +29,11 @@ _IN_MEMORY = ("var/lib/containerd", "var/lib/kubelet", "var/log", "run", "tmp")
 class Node:
     """The programs run in the room; they are children of the process that starts them."""
 
-    def __init__(self, room: Room, programs: Path, plane: ControlPlane) -> None:
+    def __init__(self, room: Room, programs: Path, plane: ControlPlane, bus: Path) -> None:
         self._room = room
         self._programs = programs
         self._plane = plane
+        self._bus = bus
         self._papers = _papers(plane)
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -70,6 +71,8 @@ class Node:
             source.mkdir(parents=True)
             (room.root / name).mkdir(parents=True, exist_ok=True)
             mount("--bind", source, room.root / name)
+        (room.root / "run/dbus").mkdir()
+        mount("--bind", self._bus, room.root / "run/dbus")
         room.share(self._programs)
         room.share(self._plane.layout.root, writable=True)
         self._write("etc/containerd/config.toml", settings.CONTAINERD)
@@ -121,7 +124,11 @@ class Node:
         return self._plane.layout.logs / f"{name}.log"
 
 
-_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root"}
+_ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin",
+    "HOME": "/root",
+    "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/run/dbus/system_bus_socket",
+}
 
 
 def _papers(plane: ControlPlane) -> settings.Papers:

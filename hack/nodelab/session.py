@@ -19,6 +19,7 @@ from typing import NoReturn
 from hack.kubelab.obtain import obtain
 from hack.kubelab.programs import missing_programs
 from hack.kubelab.release import NODE, KubeError
+from hack.logindlab.elogind import PACKAGES as LOGIND
 from hack.nodelab.image import REPOSITORY, vacate_archive
 from hack.nodelab.keeper import PLACE
 from hack.nodelab.packages import root_of
@@ -32,7 +33,8 @@ def session(command: list[str], logs: Path | None) -> int:
     check()
     programs = _programs()
     archive = vacate_archive()
-    inside = ["hack.nodelab.inside", PLACE, str(root_of("tools", TOOLS)), str(programs), str(archive)]
+    roots = [str(root_of("tools", TOOLS)), str(root_of("elogind", LOGIND))]
+    inside = ["hack.nodelab.inside", PLACE, *roots, str(programs), str(archive)]
     python = [sys.executable, "-m"]
     keeper = subprocess.Popen(
         [*python, "hack.nodelab.keeper", *python, *inside, str(logs or ""), *command],
