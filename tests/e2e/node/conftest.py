@@ -38,7 +38,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _state(place: NodePlace) -> Iterator[str]:
-    for kubectl in (place.system, place.shop):
+    for kubectl in (place.system, place.shop, place.system.within("vacate-shutdown-agent")):
         yield str(kubectl("get pods,evictionrequests -o wide"))
         yield str(kubectl("get events --sort-by=.lastTimestamp"))
         for pod in kubectl("get pods -o name").out.split():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import METRICS_PORT, OWN_NODE, PART_OF, SHUTDOWN_AGENT, labels
@@ -155,7 +157,11 @@ def _container(chosen: ShutdownAgent, settings: Settings) -> Obj:
         "imagePullPolicy": settings.pull_policy,
         "args": args,
         "env": [
-            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()
+            *(
+                {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+                for name, path in fields.items()
+            ),
+            {"name": "DBUS_SYSTEM_BUS_ADDRESS", "value": f"unix:path={_BUS}/system_bus_socket"},
         ],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
         "livenessProbe": {"httpGet": {"path": "/livez", **probe}, "periodSeconds": 10, "failureThreshold": 6},
@@ -217,7 +223,7 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
     def about(resource: str, holds: str) -> str:
         return f"request.resource.resource != '{resource}' || {holds}"
 
-    status = "request.subResource == 'status'"
+    status = "request.?subResource.orValue('') == 'status'"
     deletes = "request.operation == 'DELETE'"
     requesters = "oldObject.spec.?requesters.orValue([])"
     validations = {
@@ -266,7 +272,7 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
                 {"name": "node", "expression": f"request.userInfo.?extra[?'{node}'][?0].orValue('')"}
             ],
             "validations": [
-                {"expression": expression, "message": message, "reason": "Forbidden"}
+                {"expression": _untyped(expression), "message": message, "reason": "Forbidden"}
                 for message, expression in validations.items()
             ],
         },
@@ -278,6 +284,11 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         "spec": {"policyName": OWN_NODE, "validationActions": ["Deny"]},
     }
     return [policy, binding]
+
+
+def _untyped(expression: str) -> str:
+    """Each validation is about one of several kinds, and would be checked against the fields of all."""
+    return re.sub(r"\b(object|oldObject)\.", r"dyn(\1).", expression)
 
 
 def _matched(group: str, version: str, resources: list[str], operations: list[str]) -> Obj:
