@@ -11,9 +11,10 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.fencing_words import Fenced, beside, builder, judge, stateful_set
+from support.fencing_words import SOON, Fenced, beside, builder, judge
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
-from vacate.api.kinds import NAMESPACES, PODS
+from vacate.api.kinds import NAMESPACES, PODS, STATEFULSETS
+from vacate.api.objects import Obj
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import Entropy
 from vacate.errors import Forbidden, NotFound, OutOfTime, TransportError
@@ -22,6 +23,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.plan import FaultPlan, FaultRates
 from vacate.sim.fenceagents import Behaviour, SimulatedAgents
 from vacate.sim.run import Sim, run_sim
+from vacate.testing import statefulset
 
 NODE_COUNT, MAX_FENCED, STEPS = 5, 2, 10
 IDENTITIES = ("db-0", "db-1", "db-2")
@@ -85,8 +87,8 @@ class Scenario:
             label = {"metadata": {"labels": {GUARD_LABEL: "enabled"}}}
             await world.client.patch(NAMESPACES, "default", label)
             await made.policy(maxFenced=MAX_FENCED, powerOn="Automatic", minHealthy="40%")
-            async with beside(judge(made), stateful_set(made), self._watch(made)):
-                made.identities = IDENTITIES
+            async with beside(judge(made), self._watch(made)):
+                await world.client.create(STATEFULSETS, _members(), "default")
                 await world.until(lambda: len(world.healthy_pods()) == len(IDENTITIES), 900.0, "the start")
                 for _ in range(STEPS):
                     await self._fault(made, dice)
@@ -180,6 +182,13 @@ class Scenario:
         if text not in self.outcome.breaches:
             self.outcome.breaches.append(text)
             self._note(made, f"BREACH: {text}")
+
+
+def _members() -> Obj:
+    """A StatefulSet whose pods are deleted soon after their node is lost."""
+    template = {"spec": {"tolerations": SOON}}
+    spec = {"podManagementPolicy": "Parallel"}
+    return statefulset("db", replicas=len(IDENTITIES), template=template, spec=spec)
 
 
 def breaches(seed: int, **settings: Any) -> Outcome:
