@@ -14,7 +14,7 @@ from vacate.sim.faults.crashpoints import Tripwire
 pytestmark = pytest.mark.sim
 
 # Every so many requests; VACATE_FENCING_CRASHES=1 dies at each one of them.
-EVERY = int(os.environ.get("VACATE_FENCING_CRASHES", "11"))
+EVERY = int(os.environ.get("VACATE_FENCING_CRASHES", "23"))
 DOWN = 1.0
 
 
