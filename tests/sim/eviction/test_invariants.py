@@ -221,7 +221,7 @@ def test_counts_and_conditions_of_others_stay() -> None:
     lost = request(podEvictionStatus={"failedAPIEvictionCounter": 2}, conditions=[])
     assert RecordedHistory().say(1, counted).say(2, lost).breaches() == [
         "the counter fell from 3 to 2",
-        "the condition Backup of somebody else was lost",
+        "the condition Backup of another writer was lost",
     ]
 
 
