@@ -138,7 +138,7 @@ def not_ready_in_time(town: Town) -> None:
     (manager,) = [line for line in errors if line.startswith("error: deployment.apps/vacate-manager: ")]
     assert "vacate-manager: 0 of 2 copies are available: pod " in manager
     assert "Unschedulable: 0/3 nodes are available: 3 node(s) were unschedulable" in manager
-    assert any(line.endswith("vacate-mutating: 4 of 4 webhooks have no authority yet") for line in errors)
+    assert any(line.endswith("vacate-mutating: 5 of 5 webhooks have no authority yet") for line in errors)
     assert errors[-1] == "Installed, and not ready after 4s; the same command goes on waiting."
 
 
