@@ -22,11 +22,11 @@ from support.eviction_words import (
     stage,
     status,
 )
-from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS
+from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NODES, PODS
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.sim.cluster import World
-from vacate.testing import pod
+from vacate.testing import daemonset, pod
 
 pytestmark = pytest.mark.sim
 
@@ -149,9 +149,8 @@ def test_a_pod_of_the_same_name_and_another_uid_is_left_alone() -> None:
 
 
 def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent", "uid": "u"}}
-
     async def body(world: World) -> None:
+        owner = await world.client.create(DAEMONSETS, daemonset("agent"), "default")
         daemon = await running_pod(world, "d", node="node-1", owner=owner)
         uid = (await world.client.get(NODES, "node-1"))["metadata"]["uid"]
         node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": uid, "controller": True}

@@ -26,12 +26,12 @@ from support.maintenance_words import (
     web,
 )
 from support.worlds import in_world
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
-from vacate.testing import pdb, pod
+from vacate.testing import daemonset, pdb, pod
 from vacate.wire.message import Request, Response
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
@@ -246,21 +246,14 @@ def test_a_node_that_is_taken_out_is_released() -> None:
 
 def test_daemonset_pods_are_kept_off_by_a_taint_and_deleted_last() -> None:
     async def body(world: World) -> None:
-        owner = {
-            "apiVersion": "apps/v1",
-            "kind": "DaemonSet",
-            "name": "agent",
-            "uid": "u",
-            "controller": True,
-        }
-        meta = {"ownerReferences": [owner]}
-        spec = {"nodeName": "node-1"}
-        await world.client.create(PODS, pod("agent-1", metadata=meta, spec=spec), "default")
-        stubborn = {**spec, "tolerations": [{"operator": "Exists"}]}
-        await world.client.create(PODS, pod("cni-1", metadata=meta, spec=stubborn), "default")
+        stubborn = daemonset("cni")
+        stubborn["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+        for one in (daemonset("agent"), stubborn):
+            await world.client.create(DAEMONSETS, one, "default")
+        await world.until(lambda: len(on_node(world, "node-1")) == 2)
         await drain(world, "node-1", pods={**EASY, "daemonSetPods": "Evict"})
         await world.until(lambda: phase(world) == "Drained")
-        assert on_node(world, "node-1") == ["cni-1"]
+        assert [name.rpartition("-")[0] for name in on_node(world, "node-1")] == ["cni"]
         assert is_tainted(world, "node-1")
         assert "1 DaemonSet pod tolerates" in row(world, "node-1")["message"]
         await gone(world)
