@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.runtime.manager import Manager
-from vacate.sdk import Interceptor, Requester, interceptor_controllers
+from vacate.sdk import EvictionContext, Interceptor, Requester, interceptor_controllers
 from vacate.sim.cluster import World
 from vacate.sim.process import Process
 from vacate.testing import pdb, pod
@@ -133,3 +134,23 @@ def on_stage(body: Callable[[Stage], Awaitable[None]], seed: int = 0, **settings
 
 def names(requests: Sequence[EvictionRequest]) -> list[str]:
     return [one.metadata.name for one in requests]
+
+
+class Diary:
+    """A handler that works for an hour, and what it went through."""
+
+    def __init__(self, clean_up: float = 0.0) -> None:
+        self.lines: list[str] = []
+        self._clean_up = clean_up
+
+    async def __call__(self, turn: EvictionContext) -> None:
+        self.lines.append("resumed" if turn.resumed else "began")
+        try:
+            await turn.report("Working")
+            await turn.clock.sleep(3600)
+        except asyncio.CancelledError:
+            assert turn.end_reason is not None
+            await turn.clock.sleep(self._clean_up)
+            self.lines.append(turn.end_reason.name)
+            raise
+        self.lines.append("ended")

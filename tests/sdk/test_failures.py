@@ -1,0 +1,177 @@
+"""Handlers that raise or decline: called again, recorded as what they are, and held where that is wanted."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage, writes
+from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import dig
+from vacate.eviction.dialects.turn_conditions import is_held, past_turns
+from vacate.eviction.model import Limits
+from vacate.sdk import (
+    Declined,
+    EvictionContext,
+    Interceptor,
+    OnFailure,
+    TurnResult,
+)
+
+pytestmark = pytest.mark.sim
+
+BACKUP, CACHE = "backup.example.com", "cache.example.com"
+
+
+def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
+    async def body(stage: Stage) -> None:
+        attempts: list[int] = []
+
+        async def fails(leave: EvictionContext) -> None:
+            attempts.append(leave.attempt)
+            raise OSError("the backup server is away")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=3))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        began = stage.clock.monotonic()
+        await stage.until_active(CACHE)
+        assert attempts == [1, 2, 3]
+        assert 29 < stage.clock.monotonic() - began < 40  # pauses of 10 and 20 seconds
+        messages = [dig(one, "status", "message") for one in writes(stage.world, EVICTIONREQUESTS.resource)]
+        assert "Attempt 1 of 3 failed: the backup server is away. Attempt 2 starts in 10 s." in messages
+        assert f"{BACKUP} failed: the backup server is away (after 3 attempts)" in messages
+        assert len(stage.events("InterceptorAttemptFailed")) == 3
+        (turn,) = past_turns(stage.request)
+        assert (turn.result, turn.message) == (
+            TurnResult.FAILED,
+            "the backup server is away (after 3 attempts)",
+        )
+        await stage.until(lambda: len(stage.events("InterceptorFailed")) == 2)
+        about = {one["involvedObject"]["kind"]: one["type"] for one in stage.events("InterceptorFailed")}
+        assert about == {"EvictionRequest": "Warning", "Pod": "Warning"}
+
+    on_stage(body)
+
+
+def test_a_failure_is_no_progress() -> None:
+    async def body(stage: Stage) -> None:
+        async def fails(leave: EvictionContext) -> None:
+            raise OSError("no")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=2))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web")
+        await stage.until_active(CACHE)
+        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        mine = [one["status"] for one in states if dig(one, "status", "activeInterceptorName") == BACKUP]
+        beats = [one["heartbeatTime"] for one in mine]
+        assert len(set(beats)) == 2  # the assignment's and the one that took it on
+
+    on_stage(body)
+
+
+def test_a_handler_that_recovers_goes_on() -> None:
+    async def body(stage: Stage) -> None:
+        async def recovers(leave: EvictionContext) -> None:
+            if leave.attempt < 3:
+                raise RuntimeError("not yet")
+
+        await stage.program(Interceptor(BACKUP, recovers))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        request = await requester.request("web")
+        result = await requester.wait(request)
+        assert result.pod_gone
+        assert result.history[0].result is TurnResult.COMPLETED
+        assert result.failures == ()
+        states = writes(stage.world, EVICTIONREQUESTS.resource)
+        failure = next(one for one in states[-1]["status"]["conditions"] if one["type"] == f"{BACKUP}/Failed")
+        assert (failure["status"], failure["reason"]) == ("False", "Recovered")
+
+    on_stage(body)
+
+
+def test_a_handler_that_declines_is_not_called_completed() -> None:
+    async def body(stage: Stage) -> None:
+        async def declines(context: EvictionContext) -> Declined:
+            return context.declined("it has no data")
+
+        await stage.program(Interceptor(BACKUP, declines))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        result = await requester.wait(await requester.request("web"))
+        (turn,) = result.history
+        assert (turn.result, turn.message) == (TurnResult.DECLINED, "it has no data")
+        assert result.failures == ()
+
+    on_stage(body)
+
+
+def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
+    async def body(stage: Stage) -> None:
+        async def fails(context: EvictionContext) -> None:
+            raise KeyError("volume")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=1))
+        await stage.pod("web", BACKUP)
+        requester = stage.requester()
+        result = await requester.wait(await requester.request("web"))
+        assert result.pod_gone
+        (turn,) = result.failures
+        assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
+
+    on_stage(body)
+
+
+def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
+    async def body(stage: Stage) -> None:
+        calls: list[bool] = []
+
+        async def fails(context: EvictionContext) -> None:
+            calls.append(context.resumed)
+            raise OSError("the backup server is away")
+
+        held = Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD)
+        process = await stage.program(held)
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3 * 3600)
+        assert stage.request.status.active_interceptor_name == BACKUP
+        assert is_held(stage.request, BACKUP)
+        assert calls == [False]
+        await process.crash()
+        await process.start()
+        await stage.clock.sleep(5)
+        assert calls == [False, True]  # a restart tries again
+        done = {"status": {"activeInterceptorCompleted": True}}
+        name = stage.request.metadata.name
+        await stage.world.client.patch(EVICTIONREQUESTS, name, done, "default", subresource="status")
+        await stage.until_active(CACHE)
+        assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.FAILED]
+        await process.stop()
+
+    on_stage(body)
+
+
+def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
+    async def body(stage: Stage) -> None:
+        async def fails(context: EvictionContext) -> None:
+            raise OSError("the backup server is away")
+
+        await stage.program(Interceptor(BACKUP, fails, attempts=1, on_failure=OnFailure.HOLD))
+        await stage.pod("web", CACHE, BACKUP)
+        await stage.requester().request("web", deadline_seconds=600)
+        await stage.until_active(BACKUP)
+        await stage.clock.sleep(3 * 3600)
+        assert is_held(stage.request, BACKUP)
+        began = stage.clock.monotonic()
+        await stage.until_complete()
+        assert stage.clock.monotonic() - began < 3600 + 600
+        (event,) = stage.events("LimitReached")
+        assert "total time" in event["message"]
+
+    on_stage(body, limits=Limits(duration=dt.timedelta(hours=4)))
