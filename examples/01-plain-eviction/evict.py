@@ -12,4 +12,4 @@ with Requester("example.vacate.dev") as requester:
     result = requester.wait(request)
     for turn in result.history:
         print(f"{turn.interceptor}: {turn.result}", flush=True)
-    print(f"pod {pod} is gone" if result.pod_gone else f"pod {pod} stays: {result.message}", flush=True)
+    print(f"pod {pod} is gone" if result.pod_ended else f"pod {pod} stays: {result.message}", flush=True)

@@ -94,7 +94,7 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         assert [one.name for one in stage.request.spec.requesters] == [SORT]
         actors.users_done.set()  # 10. B completes; 11. A's turn; 12. it allows; 13. it deletes the pod
         result = await sort.wait(request)  # 14.
-        assert result.pod_gone
+        assert result.pod_ended
         assert [(turn.interceptor, turn.result) for turn in result.history] == [
             (ACTOR_B, TurnResult.COMPLETED),
             (ACTOR_A, TurnResult.POD_GONE),
@@ -115,7 +115,7 @@ def test_one_requester_who_cancels(sim_seed: int) -> None:
         assert over.status.active_interceptor_name is None
         assert over.status.expected_interceptor_finish_time is None
         result = await drain.wait("p-1")
-        assert (result.ending, result.pod_gone) == (Ending.CANCELLED, False)
+        assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
         await stage.clock.sleep(5)
         assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
         assert "deletionTimestamp" not in stage.find_pod("p-1")["metadata"]
@@ -141,7 +141,7 @@ def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: i
             await stage.world.client.delete(EVICTIONREQUESTS, name, "default")
         actors.users_done.set()  # 8. B completes; 9. A's turn; 10. its own policy; 11. it deletes the pod
         result = await drain.wait(request)  # 12.
-        assert result.pod_gone
+        assert result.pod_ended
         assert result.history[0].interceptor == ACTOR_B
         assert actors.told == ["there will be a disruption"]
 

@@ -148,7 +148,7 @@ def test_clocks_that_differ(skew: float) -> None:
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
         assert result.history[0].result.value == "completed"
-        assert result.pod_gone
+        assert result.pod_ended
 
     on_stage(body)
 
@@ -184,7 +184,7 @@ def test_over_a_bad_network(sim_seed: int) -> None:
         requester = stage.requester()
         request = await requester.request("web", deadline_seconds=600)
         result = await requester.wait(request)
-        assert result.pod_gone
+        assert result.pod_ended
         assert not stage.events("InterceptorFailed")
 
     on_stage(body, sim_seed)

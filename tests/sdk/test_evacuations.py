@@ -59,7 +59,7 @@ def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> Non
         assert request.metadata.finalizers == [DRAIN]
         assert request.metadata.labels["app"] == "web"
         result = await requester.wait(request)
-        assert (result.pod_gone, result.ending) == (True, Ending.POD_DELETED)
+        assert (result.pod_ended, result.ending) == (True, Ending.POD_DELETED)
         await stage.until(lambda: not evacuations(stage.world))
         assert not stage.find_pod("web")
 
@@ -81,7 +81,7 @@ def test_the_same_handler_serves_both_apis() -> None:
         results = await asyncio.gather(
             first.wait(await first.request("old")), second.wait(await second.request("new"))
         )
-        assert [one.pod_gone for one in results] == [True, True]
+        assert [one.pod_ended for one in results] == [True, True]
         assert sorted(seen) == ["Evacuation", "EvictionRequest"]
 
     on_stage(body, gates=OPEN)
@@ -117,7 +117,7 @@ def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() 
         request = await requester.request("web", deadline_seconds=600)
         began = stage.clock.now()
         result = await requester.wait(request)
-        assert result.pod_gone
+        assert result.pod_ended
         assert [(turn.interceptor, turn.result.value) for turn in result.history] == [
             (MIGRATE, "never-responded"),
             (BACKUP, "never-responded"),
@@ -216,7 +216,7 @@ def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> No
                 EVACUATIONS, request.metadata.name, lower, "default", subresource="status"
             )
         await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
-        assert (await requester.wait(request)).pod_gone
+        assert (await requester.wait(request)).pod_ended
 
     on_stage(body, gates=OPEN)
 

@@ -41,7 +41,7 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
         assert (stage.request.metadata.resource_version, stage.request.status.heartbeat_time) == (after, beat)
         assert not stage.request.status.active_interceptor_completed
         assert stage.request.status.active_interceptor_name == BACKUP
-        assert (await requester.wait(request)).pod_gone
+        assert (await requester.wait(request)).pod_ended
         (event,) = stage.events("PodEvicted")
         assert event["message"] == f"{BACKUP} has evicted pod web."
 
@@ -67,7 +67,7 @@ def test_a_budget_is_respected_and_its_refusal_told() -> None:
         assert stage.events("EvictionRefused")
         await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
         began = stage.clock.monotonic()
-        assert (await requester.wait(request)).pod_gone
+        assert (await requester.wait(request)).pod_ended
         assert stage.clock.monotonic() - began < 70
 
     on_stage(body)
@@ -104,7 +104,7 @@ def test_deleting_goes_past_the_budget_and_says_why() -> None:
         await stage.budget("web")
         requester = stage.requester()
         request = await requester.request("web")
-        assert (await requester.wait(request)).pod_gone
+        assert (await requester.wait(request)).pod_ended
         (event,) = stage.events("PodDeleted")
         assert event["message"] == f"{BACKUP} has deleted pod web: its data has moved already"
 

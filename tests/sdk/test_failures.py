@@ -84,7 +84,7 @@ def test_a_handler_that_recovers_goes_on() -> None:
         requester = stage.requester()
         request = await requester.request("web")
         result = await requester.wait(request)
-        assert result.pod_gone
+        assert result.pod_ended
         assert result.history[0].result is TurnResult.COMPLETED
         assert result.failures == ()
         states = writes(stage.world, EVICTIONREQUESTS.resource)
@@ -119,7 +119,7 @@ def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         result = await requester.wait(await requester.request("web"))
-        assert result.pod_gone
+        assert result.pod_ended
         (turn,) = result.failures
         assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
 

@@ -96,7 +96,7 @@ class Background:
 def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, requester: Requester) -> None:
     run_pod(cluster, "plain")
     request = requester.request("plain", reason="a test")
-    assert requester.wait(request).pod_gone
+    assert requester.wait(request).pod_ended
     assert requester.find("plain") is None
     run_pod(cluster, "held", "nobody.example.com")
     request = requester.request("held", "default")
@@ -114,7 +114,7 @@ def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -
         assert requester.withdraw("wanted")  # as somebody else would
         until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
         cluster.https().delete(f"{PODS}/wanted")
-        assert leave.wait().pod_gone
+        assert leave.wait().pod_ended
 
 
 def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Requester) -> None:
@@ -133,7 +133,7 @@ def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Re
     with Background(cluster, back_up):
         run_pod(cluster, "threaded", BACKUP)
         result = requester.wait(requester.request("threaded"))
-    assert result.pod_gone
+    assert result.pod_ended
     assert threads != [threading.current_thread().name]
 
 

@@ -32,5 +32,5 @@ def test_an_end_is_believed_when_the_pod_agrees(ending: Ending, pod: Pod | None,
     found = confirmed(told, pod)
     assert (found == told) is believed
     if not believed:
-        assert not found.pod_gone
+        assert not found.pod_ended
         assert "pod web with UID u is still there" in found.message

@@ -42,7 +42,7 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
         requester = stage.requester()
         await requester.request("web", reason="test")
         result = await requester.wait(stage.request)
-        assert result.pod_gone
+        assert result.pod_ended
         assert [(turn.interceptor, turn.result.value) for turn in result.history] == [(BACKUP, "completed")]
         assert called == ["web"]
 
@@ -66,7 +66,7 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         await stage.pod("web", CACHE, BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
-        assert (await requester.wait(request)).pod_gone
+        assert (await requester.wait(request)).pod_ended
         assert story == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
     on_stage(body, sim_seed)
@@ -84,7 +84,7 @@ def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         async with requester.keep_requested("web") as leave:
-            assert (await leave.wait()).pod_gone
+            assert (await leave.wait()).pod_ended
 
     assert on_stage(body, sim_seed) == on_stage(body, sim_seed)
 

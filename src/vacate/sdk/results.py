@@ -27,7 +27,7 @@ class Result:
     request: EvictionRequest | None = None  # as it was last seen; None where it never was
 
     @property
-    def pod_gone(self) -> bool:
+    def pod_ended(self) -> bool:
         """Whether the pod is deleted or has terminated, as opposed to a cancelled request."""
         return self.ending is not Ending.CANCELLED
 
@@ -51,7 +51,7 @@ def confirmed(result: Result, pod: Pod | None) -> Result:
     A status can have been written by another client than the controller. A caller that waits for a pod must
     not go on while it runs.
     """
-    if not result.pod_gone or pod is None or pod.terminal:
+    if not result.pod_ended or pod is None or pod.terminal:
         return result
     message = (
         f"The request says {result.ending.value}, but pod {pod.metadata.name} with UID {pod.metadata.uid} is "
@@ -65,7 +65,8 @@ def result_without(last: EvictionRequest | None, now: dt.datetime, *, pod_is_the
 
     A request may be collected with its pod before the controller has written down how it ended.
     """
-    if last is not None and (recorded := result_of(last)) is not None and (recorded.pod_gone or pod_is_there):
+    recorded = result_of(last) if last is not None else None
+    if recorded is not None and (recorded.pod_ended or pod_is_there):
         return recorded
     ending, message = (Ending.CANCELLED, REMOVED) if pod_is_there else (Ending.POD_DELETED, VANISHED)
     cut_off = TurnResult.CANCELLED if pod_is_there else TurnResult.POD_GONE

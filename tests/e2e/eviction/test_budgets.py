@@ -60,12 +60,12 @@ async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:
     await place.until_stage(pod, "Blocked")
     assert await requester.withdraw("spared")
     result = await requester.wait("spared")
-    assert (result.ending, result.pod_gone) == (Ending.CANCELLED, False)
+    assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
     await place.client.delete(PODDISRUPTIONBUDGETS, "spared", place.namespace)
     await place.stays(pod)
     again = await requester.request("spared")  # a request that is over is replaced by a new one
     assert not again.complete
-    assert (await requester.wait(again)).pod_gone
+    assert (await requester.wait(again)).pod_ended
 
 
 async def test_as_many_leave_as_a_budget_allows(place: Place) -> None:

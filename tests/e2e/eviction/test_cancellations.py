@@ -99,7 +99,7 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
         assert after.status.eviction_request_cancellation_policy == "Allow"  # 12.
         actors.may_delete.set()  # 13. A deletes the pod
         result = await sort.wait(request)  # 14.
-    assert result.pod_gone
+    assert result.pod_ended
     assert [(turn.interceptor, turn.result) for turn in result.history] == [
         (ACTOR_B, TurnResult.COMPLETED),
         (ACTOR_A, TurnResult.POD_GONE),
@@ -122,7 +122,7 @@ async def test_one_requester_who_cancels(place: Place) -> None:
         assert over.status.active_interceptor_name is None
         assert over.status.expected_interceptor_finish_time is None
         result = await drain.wait("p-1")
-        assert (result.ending, result.pod_gone) == (Ending.CANCELLED, False)
+        assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
 
         async def users_know() -> bool:
             return actors.told == ["there will be a disruption", "the disruption is cancelled"]
@@ -160,7 +160,7 @@ async def test_one_requester_who_may_not_cancel(place: Place, policy_of_a: Cance
         )  # 10.
         actors.may_delete.set()  # 11. A deletes the pod
         result = await drain.wait(request)  # 12.
-    assert result.pod_gone
+    assert result.pod_ended
     assert result.history[0].interceptor == ACTOR_B
     await place.gone(pod)  # 13. and the request goes with it
     assert actors.told == ["there will be a disruption"]

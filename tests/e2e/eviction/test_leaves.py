@@ -52,7 +52,7 @@ async def test_the_request_of_a_requester_goes_with_its_pod(place: Place) -> Non
     async with open_requester("drain.example.com", kubeconfig=config, dialect=dialect) as requester:
         await requester.request("owned", place.namespace, reason="kernel update")
         result = await requester.wait("owned", place.namespace)
-    assert result.pod_gone
+    assert result.pod_ended
     await place.gone(pod)
 
     async def collected() -> bool:

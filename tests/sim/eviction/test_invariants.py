@@ -91,7 +91,7 @@ class RecordedHistory:
     def say(self, at: float, obj: Obj, *, deleted: bool = False) -> RecordedHistory:
         return self.put(at, "evictionrequests.evictionrequest.coordination.k8s.io", obj, deleted=deleted)
 
-    def pod_gone(self, at: float) -> RecordedHistory:
+    def pod_ended(self, at: float) -> RecordedHistory:
         return self.put(at, "pods", self.pod(), deleted=True)
 
     def read(self, at: float, link: str = "manager") -> RecordedHistory:
@@ -125,7 +125,7 @@ def good_history() -> RecordedHistory:
         .say(710, request("a", "b", **changed(second, activeInterceptorCompleted=True)))
         .read(711)
         .evict(711)
-        .pod_gone(720)
+        .pod_ended(720)
         .say(721, request("a", "b", **ended("PodDeleted", 721, heartbeatTime=time_of(700))))
         .say(730, request("a", "b", **ended("PodDeleted", 721, heartbeatTime=time_of(700))), deleted=True)
     )
@@ -203,11 +203,11 @@ def test_who_has_completed_stays_so_and_heartbeats_fall_back_a_little_at_most() 
 )
 def test_what_is_over_never_changes(change: Obj, expected: str) -> None:
     done = request("a", **ended("PodDeleted"))
-    recorded = RecordedHistory().pod_gone(1).say(2, request("a")).say(3, done).say(4, merged(done, change))
+    recorded = RecordedHistory().pod_ended(1).say(2, request("a")).say(3, done).say(4, merged(done, change))
     assert recorded.breaches() == [expected]
     assert (
         not RecordedHistory()
-        .pod_gone(1)
+        .pod_ended(1)
         .say(3, done)
         .say(4, merged(done, {"metadata": {"labels": {"a": "b"}}}))
         .breaches()
@@ -248,7 +248,7 @@ def test_forbid_is_kept(change: Obj, deleted: bool, expected: str) -> None:
         .say(1, merged(request(**FORBIDS), change), deleted=deleted)
     )
     assert [line.startswith(expected) for line in recorded.breaches()] == [True]
-    gone = RecordedHistory().say(0, request(**FORBIDS)).pod_gone(0.5)
+    gone = RecordedHistory().say(0, request(**FORBIDS)).pod_ended(0.5)
     if "deleted" in expected or "removed" in expected:
         assert not gone.say(1, merged(request(**FORBIDS), change), deleted=deleted).breaches()
 
@@ -270,12 +270,12 @@ def test_endings_are_true(reason: str, expected: str) -> None:
 def test_a_pod_of_the_same_name_is_not_the_pod() -> None:
     other = pod("web", node="node-1", ready=True)
     other["metadata"]["uid"] = "uid-other"
-    recorded = RecordedHistory().say(0, request()).pod_gone(1).put(2, "pods", other)
+    recorded = RecordedHistory().say(0, request()).pod_ended(1).put(2, "pods", other)
     assert recorded.say(3, request(**ended("PodDeleted"))).breaches() == []
 
 
 def test_an_end_leaves_no_active_interceptor() -> None:
-    recorded = assigned("a").pod_gone(2).say(3, request("a", **turn("a", 1) | ended("PodDeleted")))
+    recorded = assigned("a").pod_ended(2).say(3, request("a", **turn("a", 1) | ended("PodDeleted")))
     assert "the request ended and still has an active interceptor" in recorded.breaches()
 
 
@@ -321,16 +321,16 @@ def test_writers_that_undo_each_others_work_are_noticed() -> None:
 
 def test_a_request_ends_soon_after_its_pod() -> None:
     done = request(**ended("PodDeleted"))
-    recorded = RecordedHistory().say(0, request()).pod_gone(100).say(103, done)
+    recorded = RecordedHistory().say(0, request()).pod_ended(100).say(103, done)
     assert not list(late_endings(RequestHistory(recorded.history), 0))
-    late = RecordedHistory().say(0, request()).pod_gone(100).say(120, done)
+    late = RecordedHistory().say(0, request()).pod_ended(100).say(120, done)
     assert [*late_endings(RequestHistory(late.history), 0)] == [
         f"request default/{UID} went on for 20.0 s after its pod had ended"
     ]
     assert not list(late_endings(RequestHistory(late.history), 118))
-    never = RecordedHistory().say(0, request()).pod_gone(100).put(500, "pods", pod("other"))
+    never = RecordedHistory().say(0, request()).pod_ended(100).put(500, "pods", pod("other"))
     assert len([*late_endings(RequestHistory(never.history), 0)]) == 1
-    asked_later = RecordedHistory().pod_gone(100).say(200, request()).say(201, done)
+    asked_later = RecordedHistory().pod_ended(100).say(200, request()).say(201, done)
     assert not list(late_endings(RequestHistory(asked_later.history), 0))
 
 

@@ -47,4 +47,4 @@ class PodRequest:
             self._plan.name, NAMESPACE, deadline_seconds=deadline
         ) as context:
             result = await context.wait()
-            assert result.pod_gone
+            assert result.pod_ended

@@ -308,7 +308,7 @@ class Eviction:
         self._say(pod, _ended(result))
         for line in unprepared(result, self._requester.dialect.terms.interceptor):
             terminal.error(f"pod/{pod}: {line}")
-        if not result.pod_gone:
+        if not result.pod_ended:
             return CANCELLED
         return UNPREPARED if result.failures else 0
 

@@ -192,7 +192,7 @@ class Requester:
             while (current := one.current) is not None:
                 seen = one.changes
                 if (result := result_of(current)) is not None:
-                    return confirmed(result, await self.live_pod(where) if result.pod_gone else None)
+                    return confirmed(result, await self.live_pod(where) if result.pod_ended else None)
                 await one.change(seen)
         return await self._vanished(one.last, where)
 

@@ -109,7 +109,7 @@ class SustainedRequest:
             seen = one.changes
             result = result_of(current)
             if result is not None:
-                return result if result.pod_gone else None
+                return result if result.pod_ended else None
             if not is_asked_by(current, self._requester.name) and not current.forbids_cancellation:
                 return None
             await one.change(seen)

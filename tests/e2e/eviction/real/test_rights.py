@@ -71,7 +71,7 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
                     subresource="status",
                 )
         assert await requester.withdraw("web")
-        assert not (await requester.wait("web")).pod_gone
+        assert not (await requester.wait("web")).pod_ended
         again = await requester.request("web")  # which replaces the request that is over
         assert not again.complete
         with pytest.raises(Forbidden):
