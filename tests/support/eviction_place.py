@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from support.cluster_process import environment
 from support.commands import Ended
-from support.eviction_clusters import EMBEDDED, EvictionCluster
+from support.eviction_clusters import EvictionCluster
 from support.eviction_real import DAEMON_SETS, daemon_set
 from vacate.api.kinds import EVENTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
@@ -77,16 +77,7 @@ class Place:
         return await self.until(lambda: self._if(name, is_ready), f"pod {name} is ready")
 
     async def daemon_pod(self, name: str) -> Obj:
-        """A pod of a DaemonSet, which an embedded cluster has only the word of."""
-        if self.cluster.sort == EMBEDDED:
-            owner = {
-                "apiVersion": "apps/v1",
-                "kind": "DaemonSet",
-                "name": name,
-                "uid": "u",
-                "controller": True,
-            }
-            return await self.pod(f"{name}-x", labels={"app": name}, owner=owner)
+        """A pod of a DaemonSet."""
         await self.client.create(DAEMON_SETS, daemon_set(name), self.namespace)
         return await self.until(lambda: self._first_ready(name), "the DaemonSet has a ready pod")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support.eviction_scenarios.scenario import PodPlan
-from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.errors import AlreadyExists
 from vacate.sim.cluster import World
-from vacate.testing import namespace, pdb, pod
+from vacate.testing import daemonset, namespace, pdb, pod
 
 Names = Callable[[list[str]], list[str]]
 """Who wants it after, from who wanted it before."""
@@ -48,7 +48,19 @@ class Users:
 
     async def make_pod(self, plan: PodPlan) -> None:
         """The pod, unless there is one of its name."""
-        await self._client.create(PODS, _pod(plan), NAMESPACE)
+        made = _pod(plan)
+        if plan.daemon:
+            made["metadata"]["ownerReferences"] = [await self._daemon_set()]
+        await self._client.create(PODS, made, NAMESPACE)
+
+    async def _daemon_set(self) -> Obj:
+        """A reference to a DaemonSet that is there: one that is made up would not keep the pod."""
+        try:
+            found = await self._client.create(DAEMONSETS, daemonset("d", namespace=NAMESPACE), NAMESPACE)
+        except AlreadyExists:
+            found = await self._client.get(DAEMONSETS, "d", NAMESPACE)
+        kind = {"apiVersion": DAEMONSETS.api_version, "kind": DAEMONSETS.kind}
+        return {**kind, "name": "d", "uid": found["metadata"]["uid"], "controller": True}
 
     async def ask(self, plan: PodPlan, requester: str) -> None:
         """Make a request for the pod, or join the one there is."""
@@ -147,8 +159,4 @@ def _pod(plan: PodPlan) -> Obj:
     )
     if plan.finalizer:
         built["metadata"]["finalizers"] = [FINALIZER]
-    if plan.daemon:
-        built["metadata"]["ownerReferences"] = [
-            {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d-1", "controller": True}
-        ]
     return built

@@ -46,7 +46,7 @@ class PodProcesses:
         present = {str(pod["metadata"]["uid"]): pod for pod in pods}
         for uid, pod in present.items():
             self._see(uid, pod, now)
-        self._alive = {uid: one for uid, one in self._alive.items() if self._machine(one).survived(one.since)}
+        self._alive = {uid: one for uid, one in self._alive.items() if self._survived(one)}
         for uid, one in list(self._alive.items()):
             if uid in present:
                 continue
@@ -77,6 +77,11 @@ class PodProcesses:
             if other is not one and pair not in self._told:
                 self._told[pair] = None
                 yield f"{one} runs beside {other}"
+
+    def _survived(self, one: Alive) -> bool:
+        """Whether the machine has been on since; to the instant, unlike the times in statuses."""
+        booted = self._machine(one).booted
+        return booted is None or one.since > booted
 
     def _machine(self, one: Alive) -> Machine:
         return self._machines[one.node]
