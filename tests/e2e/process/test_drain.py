@@ -114,6 +114,9 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(town: Town) -> None
     assert again.out.startswith(f"{name} drains these nodes already")
     other = town.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
+    for one in (name, other.out.split()[0]):
+        cancelled = town.vacate("drain", "--cancel", one.partition("/")[2])
+        assert cancelled.code == 0, cancelled.err
 
 
 def test_the_dry_run_tells_which_pods_would_find_no_node(town: Town) -> None:
