@@ -87,7 +87,7 @@ async def test_the_rest_of_the_cluster_is_drained_on_time(arm: KubeArm) -> None:
         for name, status in zip(bad, statuses, strict=True):
             await _report(arm, namespace, name, status)
         with managing(
-            kubeconfig, "--feature-gates=NodeMaintenance=false"
+            kubeconfig, "--feature-gates=NodeMaintenance=false,Descheduling=false,Fencing=false"
         ) as manager:  # some are listed and others watched
             for name, status in zip(bad[::2], statuses[::2], strict=True):
                 await _report(arm, namespace, name, {**status, "message": 7})

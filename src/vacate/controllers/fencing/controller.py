@@ -67,6 +67,8 @@ class FencingPolicies:
         self._looks: dict[str, Look] = {}  # by policy: the first of two looks at who reports
         self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
+        for reason in events.RESULTS:
+            deps.metrics.fences.labels(reason)  # so that what has not happened yet reads as zero
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step: of what is under way, or a decision."""

@@ -129,11 +129,13 @@ def _manager(settings: Settings) -> list[Obj]:
 def _webhook(settings: Settings) -> list[Obj]:
     everywhere = [
         _rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
-        _rule("", ["namespaces", "pods"], ["get"]),
+        _rule("", ["pods"], ["get"]),
         # A pod has one request, whichever API it comes by.
         _rule(_GROUP, [_REQUESTS], ["get"]),
         _rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),
     ]
+    if settings.pod_rules or settings.pod_webhooks:
+        everywhere.append(_rule("", ["namespaces"], ["get"]))
     if settings.pod_webhooks:  # to which workload a new pod belongs, and whether that has opted in
         everywhere.append(_rule("apps", ["deployments", "replicasets", "statefulsets"], ["get"]))
     if settings.eviction_bridge:

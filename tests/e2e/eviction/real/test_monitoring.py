@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from support.prometheus import (
 )
 from support.promtool import check_metrics
 from support.waiting import until
+from vacate.api.kinds import FENCINGPOLICIES
 from vacate.api.objectnames import MANAGER, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -83,8 +84,8 @@ def watched(real: RealCluster) -> Iterator[Prometheus]:
 
 
 @pytest.fixture
-async def busy(real: RealCluster, place: Place) -> Place:
-    """A pod that is gone, one that a budget keeps, and one that an interceptor takes its time with."""
+async def busy(real: RealCluster, place: Place) -> AsyncIterator[Place]:
+    """A pod that is gone, one that a budget keeps, one that an interceptor takes its time with, a policy."""
     gone = await place.pod("gone")
     kept = await place.pod("kept", labels={"app": "kept"})
     slow = await place.pod("slow", INTERCEPTOR)
@@ -94,7 +95,11 @@ async def busy(real: RealCluster, place: Place) -> Place:
     await place.until_complete(gone)
     await place.until_active(slow, INTERCEPTOR)
     await place.until_request(kept, _is_refused, "it is refused")
-    return place
+    name, nowhere = f"watched-{place.namespace}", {"matchLabels": {"no-such-label": "x"}}
+    spec = {"nodeSelector": nowhere, "agent": {"command": {"program": "fence_none"}}}
+    await place.client.create(FENCINGPOLICIES, {"metadata": {"name": name}, "spec": spec})
+    yield place
+    await place.client.delete(FENCINGPOLICIES, name)
 
 
 async def test_prometheus_sees_all_that_alerts_and_dashboard_speak_of(real: RealCluster, busy: Place) -> None:
