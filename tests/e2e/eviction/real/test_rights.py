@@ -212,8 +212,13 @@ async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealC
     exercised = [row for row in CONTROLLERS if row.component in EXERCISED]
     assert len(exercised) == len(EXERCISED)
     # Admission asks whether a requester may delete the pod; the manager deletes pods of DaemonSets alone, and
-    # looks only for their owners.
-    spare = {Right("pods", "delete"), Right("nodes", "get"), Right("daemonsets", "get", "apps")}
+    # looks only for their owners. It patches pods where TerminationReasonAnnotations is on.
+    spare = {
+        Right("pods", "delete"),
+        Right("pods", "patch"),
+        Right("nodes", "get"),
+        Right("daemonsets", "get", "apps"),
+    }
     assert needless(rights_of(one.to_obj() for one in rules(exercised)), done) <= spare
     role = await place.client.get(CLUSTERROLES, MANAGER)
     assert set(rights_of(role["rules"])) == set(rights_of(one.to_obj() for one in rules()))
