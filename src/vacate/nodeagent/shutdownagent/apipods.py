@@ -116,10 +116,16 @@ class ApiPods:
         self._requests.withdraw_all()
 
     def gone(self, uids: Iterable[str]) -> set[str]:
-        """Those that the API server has no more, or shows as ended. Without a list of its pods none is."""
+        """Those that the API server has no more, or shows as ended. Without a list of its pods none is.
+
+        One that was deleted is still to be removed by its kubelet, which needs the machine for that: an
+        object that stays keeps the replacement of a StatefulSet's pod away while the machine is off.
+        """
         if not self._reader.synced:
             return set()
-        running = {one.metadata.uid for one in self._reader.list() if not one.terminal}
+        running = {
+            one.metadata.uid for one in self._reader.list() if not one.terminal or _is_removed_soon(one)
+        }
         return {uid for uid in uids if uid not in running or uid in self._prepared}
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -220,3 +226,7 @@ def _described(pod: AgentPod) -> ShutdownPod:
     return ShutdownPod(
         meta.uid, meta.namespace, meta.name, priority, pod.grace_seconds, has_interceptors(pod)
     )
+
+
+def _is_removed_soon(pod: AgentPod) -> bool:
+    return pod.deleting and not pod.metadata.finalizers
