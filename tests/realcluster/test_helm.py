@@ -66,10 +66,12 @@ class Release:
         self._helm.ran("uninstall", "vacate", "-n", self.namespace)
         for obj in objects(Settings(namespace=self.namespace)):
             await self.arm.call("DELETE", path_of(obj))
-        await until(self._definition_is_gone)
+        await until(self._definitions_are_gone)
 
-    async def _definition_is_gone(self) -> bool:
-        return (await self.arm.call("GET", COLLECTION)).code == 404
+    async def _definitions_are_gone(self) -> bool:
+        """All of them: the server removes their objects first, which takes a moment."""
+        left = await self.there(Settings(namespace=self.namespace))
+        return definitions(left) == []
 
 
 @pytest.fixture
