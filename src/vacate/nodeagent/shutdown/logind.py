@@ -16,6 +16,7 @@ from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
+ENDED = "the connection to the system bus ended"
 BUS, BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
 LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
 MANAGER = "org.freedesktop.login1.Manager"
@@ -134,7 +135,7 @@ class DBusSession:
             waiting.cancel()
         self._changed.clear()
         if self._ended.done():
-            raise LogindUnavailable("the connection to the system bus ended")
+            raise LogindUnavailable(ENDED)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -186,7 +187,10 @@ class DBusSession:
         except TimeoutError:
             self._bus.disconnect()  # an answer that comes too late must not bring a lock that nobody holds
             raise LogindUnavailable(f"{member} got no answer within {CALL_SECONDS:g} s") from None
-        except (OSError, EOFError, self._library.DBusError) as error:
+        except (OSError, EOFError) as error:
+            log.info("%s failed: %s", member, _reason(error))
+            raise LogindUnavailable(ENDED) from error
+        except self._library.DBusError as error:
             raise LogindUnavailable(f"{member} failed: {_reason(error)}") from error
         if reply is None:
             raise LogindUnavailable(f"{member} got no answer")
