@@ -19,6 +19,7 @@ import yaml
 
 from support.cluster_process import running_cluster
 from support.commands import PODS, Town
+from support.containers import processes_of
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -88,6 +89,10 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     folder = tmp_path_factory.mktemp("reasons") / "dir"
     with running_cluster(folder, "--nodes", "1", "--runtime", "process") as running:
         yield Town(running)
+        assert running.stop() == 0, (
+            running.output
+        )  # and its pods with it: killed, it would leave them running
+        assert processes_of(folder) == []
 
 
 def containers(hook: dict[str, Any], image: str = "none") -> list[dict[str, Any]]:
