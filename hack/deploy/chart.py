@@ -37,6 +37,7 @@ _MANAGER_USER = "mark-manager-user"
 _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
 _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
+_BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
 _SOURCES = {
     "mark-webhook-from": "networkPolicySources.webhook",
     "mark-metrics-from": "networkPolicySources.metrics",
@@ -53,6 +54,7 @@ _VALUES = {
     str(_WEBHOOKS): ".Values.webhook.replicas",
     str(_MAX_INTERCEPTORS): ".Values.limits.interceptors",
     str(_MAX_SECONDS): ".Values.limits.requestSeconds",
+    str(_BRIDGE_SECONDS): ".Values.evictionBridge.waitSeconds",
 }
 _MARKED = Settings(
     image="mark-image",
@@ -104,7 +106,17 @@ SWITCHES = (
     ),
     Switch(".Values.podWebhooks", lambda given: replace(given, pod_webhooks=True)),
     Switch(".Values.guardForceDeletion", lambda given: replace(given, guard_unlabelled=True)),
-    Switch(".Values.evictionBridge", lambda given: replace(given, eviction_bridge=True)),
+    Switch(
+        ".Values.evictionBridge.enabled",
+        partial(
+            _changed,
+            {
+                "eviction_bridge": True,
+                "bridge_namespaces": f"{_BRIDGE_LABEL}={_BRIDGE_VALUE}",
+                "bridge_wait_seconds": _BRIDGE_SECONDS,
+            },
+        ),
+    ),
     Switch(".Values.terminationReasons", lambda given: replace(given, termination_reasons=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(
@@ -231,7 +243,7 @@ def _manifest(obj: str) -> str:
 
 def _template(objects: list[Obj]) -> str:
     text = "---\n".join(_manifest(json.dumps(obj)) for obj in objects).replace("{{", '{{ "{{" }}')
-    text = _repeated(text)
+    text = _repeated(_BRIDGE_REQUIREMENT.sub(_bridge_requirements, text))
     for mark, value in _VALUES.items():
         text = re.sub(rf": {mark}$", f": {{{{ {value} | quote }}}}", text, flags=re.MULTILINE)
         text = text.replace(mark, f"{{{{ {value} }}}}")
@@ -276,6 +288,27 @@ def _repeated(text: str) -> str:
             quoted = quoted.replace(f", '{_MANAGER_USER}'", users.replace("''", "'"))
             lines.append(quoted.replace(f"{{''{_BOUND}'': [''{_ACCOUNT}'']}}", _BOUND_ACCOUNTS))
     return "\n".join(lines)
+
+
+# The one requirement of the marked selector, which becomes all those that a user gives.
+_BRIDGE_REQUIREMENT = re.compile(
+    rf"^( *)- key: {_BRIDGE_LABEL}\n +operator: In\n +values:\n +- {_BRIDGE_VALUE}$", re.MULTILINE
+)
+_BRIDGE_REQUIREMENTS = """\
+{{- range $key, $value := .Values.evictionBridge.namespaceSelector.matchLabels }}
+INDENT- key: {{ $key | quote }}
+INDENT  operator: In
+INDENT  values:
+INDENT    - {{ $value | quote }}
+{{- end }}
+{{- range .Values.evictionBridge.namespaceSelector.matchExpressions }}
+{{ list . | toYaml | indent WIDTH }}
+{{- end }}"""
+
+
+def _bridge_requirements(found: re.Match[str]) -> str:
+    indent = found[1]
+    return _BRIDGE_REQUIREMENTS.replace("INDENT", indent).replace("WIDTH", str(len(indent)))
 
 
 # Accounts by interceptor: as options of the webhook, and as a map in CEL within a text in single quotes.
@@ -366,7 +399,14 @@ guardForceDeletion: false
 
 # Let kubectl drain, Karpenter and the Cluster Autoscaler wait for interceptors: evictions of pods that have
 # some are answered with 429 until these are done. The webhook then gets the right to delete pods.
-evictionBridge: false
+evictionBridge:
+  enabled: false
+  # The namespaces where that holds; empty for all but those of the system and of this release.
+  namespaceSelector:
+    matchLabels: {{}}
+    matchExpressions: []
+  # How many seconds after its last attempt a caller counts as waiting; then its request is withdrawn.
+  waitSeconds: 600
 
 # Annotate pods with the reason when somebody deletes or evicts them. The webhook then gets the right to patch
 # pods, which an admission policy narrows to that annotation.

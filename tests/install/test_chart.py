@@ -73,10 +73,30 @@ CASES: dict[str, tuple[Values, Settings]] = {
         Settings(pod_webhooks=False, network_policy=False, definitions=False),
     ),
     "guard": ({"guardForceDeletion": True}, Settings(guard_unlabelled=True)),
-    "bridge": ({"evictionBridge": True}, Settings(eviction_bridge=True)),
+    "bridge": ({"evictionBridge": {"enabled": True}}, Settings(eviction_bridge=True)),
+    "bridge of some namespaces": (
+        {
+            "evictionBridge": {
+                "enabled": True,
+                "namespaceSelector": {
+                    "matchLabels": {"drains": "wait", "number": "1"},
+                    "matchExpressions": [
+                        {"key": "team", "operator": "In", "values": ["a", "b"]},
+                        {"key": "unmoved", "operator": "DoesNotExist"},
+                    ],
+                },
+                "waitSeconds": 90,
+            }
+        },
+        Settings(
+            eviction_bridge=True,
+            bridge_namespaces="drains=wait,number=1,team in (a,b),!unmoved",
+            bridge_wait_seconds=90,
+        ),
+    ),
     "reasons": ({"terminationReasons": True}, Settings(termination_reasons=True)),
     "bridge and rules": (
-        {"evictionBridge": True, "podRules": RULES},
+        {"evictionBridge": {"enabled": True}, "podRules": RULES},
         Settings(eviction_bridge=True, pod_rules=RULES),
     ),
     "rules": ({"podRules": RULES}, Settings(pod_rules=RULES)),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -36,10 +39,40 @@ def test_kustomize_renders_the_objects_of_the_settings(folder: str, settings: Se
     assert _by_path(list(yaml.safe_load_all(done.stdout))) == _by_path(objects(settings))
 
 
+BRIDGED_PAGE = DEPLOY.parent / "docs/how-to/existing-drains.md"
+
+
+@pytest.mark.kubectl
+def test_the_kustomization_of_the_page_sets_the_namespaces_and_the_wait_of_the_bridge(tmp_path: Path) -> None:
+    kubectl, reason = kubectl_or_reason()
+    if kubectl is None:
+        pytest.skip(reason)
+    (shown,) = re.findall(r"```yaml\n(apiVersion: kustomize.*?)```", BRIDGED_PAGE.read_text(), re.DOTALL)
+    # kustomize takes no absolute paths.
+    there = os.path.relpath(DEPLOY / "kustomize", tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(shown.replace("deploy/kustomize", there))
+    done = subprocess.run([kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = _by_path(list(yaml.safe_load_all(done.stdout)))
+    expected = _by_path(objects(Settings(eviction_bridge=True)))
+    # The rest of the base is as it is; what the page sets comes on top.
+    webhook = expected["/apis/apps/v1/namespaces/vacate-system/deployments/vacate-webhook"]
+    webhook["spec"]["template"]["spec"]["containers"][0]["args"].append("--bridge-wait=5m")
+    hooks = expected[_VALIDATING]["webhooks"]
+    (hook,) = [one for one in hooks if one["name"] == "evictions.validate.vacate.dev"]
+    hook["namespaceSelector"]["matchLabels"] = {"drains": "wait"}
+    for one in (found, expected):
+        one[_VALIDATING]["webhooks"].sort(key=lambda hook: str(hook["name"]))
+    assert found == expected
+
+
+_VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vacate-validating"
+
+
 @pytest.mark.unit
 def test_kustomize_lists_every_file() -> None:
     for folder in (DEPLOY / "kustomize").iterdir():
-        listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+        listed = yaml.safe_load((folder / "kustomization.yaml").read_text()).get("resources", [])
         there = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
         assert {name for name in listed if not name.startswith("..")} == there
 

@@ -30,14 +30,14 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
 _Dumper.add_representer(str, _text)
 
 
-def manifest(obj: Obj, *, width: float = _WIDTH) -> str:
-    """One object."""
+def manifest(obj: Obj | list[Obj], *, width: float = _WIDTH) -> str:
+    """One object, or one list of them."""
     text = _dumped(obj, width, unicode=True)
     # What a terminal could obey, and readers cannot see, is written with escapes.
     return text if all(map(str.isprintable, text.split("\n"))) else _dumped(obj, width, unicode=False)
 
 
-def _dumped(obj: Obj, width: float, *, unicode: bool) -> str:
+def _dumped(obj: Obj | list[Obj], width: float, *, unicode: bool) -> str:
     return yaml.dump(obj, Dumper=_Dumper, sort_keys=False, width=width, allow_unicode=unicode)
 
 
