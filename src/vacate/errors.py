@@ -10,6 +10,7 @@
     │   ├── RevisionCompacted    history that is no longer kept
     │   ├── RevisionTooNew       a revision that does not exist yet
     │   ├── WatchOverrun         the watcher was too slow, its buffer is full
+    │   ├── StoreFull            the objects take as many bytes as they may
     │   └── StoreReadOnly        the disk failed; nothing is written any more
     ├── FencingFailed            a node was not fenced; nothing of it was released
     ├── SimulationError
@@ -92,6 +93,10 @@ class RevisionTooNew(StoreError):
 
 class WatchOverrun(StoreError):
     """The watcher did not keep up and its buffer is full."""
+
+
+class StoreFull(StoreError):
+    """The objects take as many bytes as they may; those that make it less are still written."""
 
 
 class StoreReadOnly(StoreError):

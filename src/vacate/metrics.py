@@ -53,6 +53,9 @@ class Metrics:
         self.store_records = Counter(
             "vacate_store_records", "Records that reached the disk.", registry=self.registry
         )
+        self.store_bytes = Gauge(
+            "vacate_store_object_bytes", "Bytes that the stored objects count for.", registry=self.registry
+        )
         self.queue_depth = Gauge(
             "workqueue_depth", "Keys that wait.", ["name", "controller"], registry=self.registry
         )

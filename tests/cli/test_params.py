@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacate.api.names import dns1123_subdomain
-from vacate.cli.common.parameters import own_requester_name, pod_name, span_between, subdomain
+from vacate.cli.common.parameters import (
+    own_requester_name,
+    pod_name,
+    size_between,
+    span_between,
+    subdomain,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -87,3 +93,17 @@ def test_the_name_of_a_user_as_a_requester(user: str, name: str) -> None:
 @given(st.text())
 def test_every_user_has_a_name_that_a_server_takes(user: str) -> None:
     assert dns1123_subdomain(own_requester_name(user)) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "size"), [("16Mi", 2**24), (" 1Gi ", 2**30), ("20000000", 20_000_000), ("1.5Gi", 3 * 2**29)]
+)
+def test_sizes(typed: str, size: int) -> None:
+    assert size_between("16Mi", "1Ti")(typed) == size
+
+
+@pytest.mark.parametrize("typed", ["", "0", "-1Gi", "1Mi", "2Ti", "1e400", "many", "1GB", "9" * 5000, "nan"])
+def test_what_is_no_size(typed: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        size_between("16Mi", "1Ti")(typed)
+    assert len(refused.value.message) < 200

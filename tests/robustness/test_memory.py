@@ -8,7 +8,9 @@ import tracemalloc
 import pytest
 from multidict import CIMultiDict, MultiDict
 
-from support.embedded import ADMIN, Embedded, embedded
+from support.embedded import ADMIN, Embedded, a_pod, embedded
+from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
 from vacate.wire.message import Peer, Request
 
 pytestmark = pytest.mark.unit
@@ -86,3 +88,44 @@ async def test_long_questions_and_texts_are_not_remembered() -> None:
         finally:
             tracemalloc.stop()
         assert held < 2_000_000
+
+
+async def test_the_objects_of_a_server_are_bounded_in_bytes() -> None:
+    """Beyond the quota nothing is created, and everything can be deleted, pods with a grace too."""
+    limit = 4 * 1024 * 1024
+    async with embedded() as server:
+        await server.seed(PODS, a_pod("held"))
+        server.store.limit(limit)
+        created = 0
+        while (answer := await server.ask("POST", MAPS, large_map(created))).code == 201:
+            created += 1
+        assert answer.code == 500
+        assert answer.body["reason"] == "InternalError"
+        assert "storage is full" in answer.body["message"]
+        assert "--storage-quota" in answer.body["message"]
+        assert limit - 1024 * 1024 < server.store.size <= limit
+        await fill_up(server, limit)
+        event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "d", "name": "held"}}
+        assert (await server.ask("POST", "/api/v1/namespaces/d/events", event)).code == 500
+        pod = "/api/v1/namespaces/d/pods/held"
+        assert (await server.ask("DELETE", pod)).code == 200
+        assert (await server.ask("DELETE", pod, {"gracePeriodSeconds": 0})).code == 200
+        assert server.stored(PODS, "held") is None
+        for number in range(created):
+            assert (await server.ask("DELETE", f"{MAPS}/c{number}")).code == 200
+        assert (await server.ask("POST", MAPS, large_map(0))).code == 201
+
+
+def large_map(number: int) -> Obj:
+    return {"metadata": {"name": f"c{number}"}, "data": {"text": "x" * 900_000}}
+
+
+async def fill_up(server: Embedded, limit: int) -> None:
+    """Leave no room for any object."""
+    meta = {"name": "rest"}
+    room = limit - server.store.size - 2 * 1024
+    for size in range(room, 0, -256):
+        obj = {"metadata": meta, "data": {"text": "x" * size}}
+        if (await server.ask("POST", MAPS, obj)).code == 201:
+            break
+    assert limit - server.store.size < 1024 + 256

@@ -1,4 +1,4 @@
-"""What users type: pods, requesters, namespaces and spans of time, checked before anything is sent."""
+"""What users type: pods, requesters, namespaces, sizes and spans of time, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 import click
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
+from vacate.api.quantity import parse_quantity
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -53,6 +54,22 @@ def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Ca
             bounds = f"{shortest:.0f}s and {longest:.0f}s"
             raise click.BadParameter(f"{_shown(text)} does not lie between {bounds}")
         return dt.timedelta(seconds=seconds)
+
+    return read
+
+
+def size_between(smallest: str, largest: str) -> Callable[[str], int]:
+    """A number of bytes within bounds, as a quantity of Kubernetes: 512Mi, 2Gi."""
+    lowest, highest = parse_quantity(smallest), parse_quantity(largest)
+
+    def read(text: str) -> int:
+        try:
+            size = parse_quantity(text.strip())
+        except ValueError:
+            raise click.BadParameter(f"{_shown(text)} is no size; write 512Mi or 2Gi") from None
+        if not lowest <= size <= highest:
+            raise click.BadParameter(f"{_shown(text)} does not lie between {smallest} and {largest}")
+        return size.value()
 
     return read
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from vacate.cli.common.parameters import size_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import (
     allowed_option,
@@ -100,6 +101,14 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     help="Force deletion of a pod whose node has not confirmed its end must be confirmed, in namespaces "
     "without the label vacate.dev/force-delete-guard.",
 )
+@click.option(
+    "--storage-quota",
+    type=size_between("16Mi", "1Ti"),
+    default="512Mi",
+    show_default=True,
+    metavar="SIZE",
+    help="Bytes that all objects together may take; beyond, creations are refused and deletions are not.",
+)
 @bridge_wait_option
 @allowed_option
 @interceptor_accounts_option
@@ -115,6 +124,7 @@ def up(
     pod_stop: float,
     evictions: bool,
     guard: bool,
+    storage_quota: int,
     bridge_wait: dt.timedelta,
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
@@ -140,6 +150,7 @@ def up(
         runtime=runtime,
         interceptor_accounts=interceptors,
         bridge_wait=bridge_wait,
+        storage_quota=storage_quota,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 

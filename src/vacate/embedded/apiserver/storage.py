@@ -108,6 +108,8 @@ class Storage:
             return self.store.put(key, encoder(obj), expect=0)
         except errors.KeyExists:
             raise status.already_exists(kind, key.name) from None
+        except errors.StoreFull as full:
+            raise _no_room(full) from None
 
     def stage_update(self, kind: Kind, obj: Obj, old: Entry) -> Write | None:
         """Put the next state into the log; None where it equals the old one and nothing is written."""
@@ -117,6 +119,8 @@ class Storage:
             return self.store.put(old.key, encoder(obj), expect=old.revision)
         except errors.KeyChanged:
             raise status.modified(kind, old.key.name) from None
+        except errors.StoreFull as full:
+            raise _no_room(full) from None
 
     def stage_delete(self, kind: Kind, last: Obj, old: Entry) -> Write:
         """Take the object out; `last` is the state that watchers see go."""
@@ -140,3 +144,8 @@ class Storage:
     async def write_delete(self, kind: Kind, last: Obj, old: Entry) -> Entry:
         """Delete and wait for the disk; the entry holds the last state."""
         return await self.stage_delete(kind, last, old).done()
+
+
+def _no_room(full: errors.StoreFull) -> errors.InternalError:
+    """As kube-apiserver answers when etcd has exceeded its quota: 500, and nothing is written."""
+    return errors.InternalError(f"{full}; delete objects, or restart with a larger --storage-quota")

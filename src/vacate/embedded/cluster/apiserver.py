@@ -51,6 +51,7 @@ class ServerParts:
     authority: StatusAuthority = field(default_factory=StatusAuthority)
     force_guard: Guard = field(default_factory=Guard)
     bridge_wait: dt.timedelta = DEFAULT_WAIT
+    storage_quota: int | None = None  # bytes of objects; None for as many as there are
 
 
 async def open_server(parts: ServerParts) -> ApiServer:
@@ -74,6 +75,8 @@ async def open_server(parts: ServerParts) -> ApiServer:
     except BaseException:
         await store.aclose()
         raise
+    if parts.storage_quota is not None:
+        store.limit(parts.storage_quota)  # not before: a full store must come up, or nothing could be deleted
     server = ApiServer(registry, Authenticator(parts.tokens), parts.metrics)
     if parts.gates.enabled(BRIDGE_GATE):
         transport = InProcessTransport(server, controller("evictionrequest-controller"))

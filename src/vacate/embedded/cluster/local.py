@@ -31,6 +31,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
+from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
@@ -43,6 +44,9 @@ from vacate.wiring.nodeagent import build_agent, container_environment
 HOST = "127.0.0.1"
 SIMULATED, PROCESS = "simulated", "process"
 RUNTIMES = (SIMULATED, PROCESS)
+STORAGE_QUOTA = 512 * 1024 * 1024
+LISTENER_LIMITS = Limits(connections=2_000, requests=1_000, all_body_bytes=128 * 1024 * 1024)
+"""Far above what one machine's clients need; without limits strangers could fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class LocalSettings:
     # Accounts that interceptors are bound to, by the interceptors' names.
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
+    storage_quota: int = STORAGE_QUOTA  # bytes of objects that the store takes
 
     @property
     def authority(self) -> StatusAuthority:
@@ -141,6 +146,7 @@ class LocalCluster:
             self.settings.authority,
             Guard(unlabelled=self.settings.guard_force_deletion),
             self.settings.bridge_wait,
+            self.settings.storage_quota,
         )
         server = await open_server(parts)
         store = server.registry.store
@@ -152,7 +158,7 @@ class LocalCluster:
         pki = Pki(self.folder.pki, self._clock)
         pki.server()
         context = server_ssl_context(pki.file("server"), pki.authority.certificate_pem)
-        edge = HttpListener(server.handle, context)
+        edge = HttpListener(server.handle, context, LISTENER_LIMITS)
         self._undo.push_async_callback(edge.stop)
         try:
             await edge.start(HOST, self.settings.port)

@@ -141,6 +141,11 @@ class State:
             return len(shelf.spaces.get(namespace, _EMPTY_SPACE).names)
         return sum(len(space.names) for space in spaces)
 
+    def entries(self) -> Iterator[Entry]:
+        """All objects, in no particular order."""
+        spaces = (space for shelf in self._shelves.values() for space in shelf.spaces.values())
+        return (entry for space in spaces for entry in space.entries.values())
+
     def resources(self) -> list[str]:
         """The resources that have objects, sorted."""
         return sorted(resource for resource, shelf in self._shelves.items() if shelf.spaces)

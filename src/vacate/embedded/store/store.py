@@ -12,6 +12,7 @@ from vacate.embedded.store.fanout import Fanout, in_scope
 from vacate.embedded.store.history import History, in_steps
 from vacate.embedded.store.log import Log
 from vacate.embedded.store.progress import Progress
+from vacate.embedded.store.quota import Quota, cost
 from vacate.embedded.store.replay import replay
 from vacate.embedded.store.state import State
 from vacate.embedded.store.types import Change, Encode, Entry, Key, Page, Project, Scope
@@ -38,6 +39,7 @@ class Store:
         self._state = State()
         self._history = History()
         self._fanout = Fanout()
+        self._quota = Quota()
         self._progress = Progress()
         self._volume = Progress()  # of the bytes that were ever written, in place of revisions
         self._overlay: dict[Key, Change] = {}  # the newest change under way of each key
@@ -57,6 +59,7 @@ class Store:
             await self._log.aclose()
             raise
         self._state, self._history = replayed.state, replayed.history
+        self._quota = Quota(sum(cost(entry) for entry in replayed.state.entries()))
         self._leftovers = replayed.leftovers
         self._tip_revision = self._fanout.revision = replayed.revision
         self._refusal = None
@@ -100,6 +103,15 @@ class Store:
     def watchers(self) -> int:
         """How many watches are open."""
         return len(self._fanout)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the objects count for, with the writes that are under way."""
+        return self._quota.used
+
+    def limit(self, size: int) -> None:
+        """Take no more than so many bytes of objects from now on; what is there stays."""
+        self._quota.limit = size
 
     def touched(self, resource: str) -> int:
         """The revision of the newest change of a resource that this store has seen, or 0.
@@ -161,7 +173,8 @@ class Store:
         """Create or replace an object at the tip.
 
         `expect` 0: it must not exist (KeyExists); a revision: it must be the newest of the key (KeyChanged);
-        None: whatever is there. Nothing has happened when this or `encode` raises.
+        None: whatever is there. StoreFull where there is no room. Nothing has happened when this or `encode`
+        raises.
         """
         before = self._current(key, expect)
         if before is not None and expect == 0:
@@ -200,7 +213,9 @@ class Store:
             raise StoreError("a write was made while another one was being encoded")
         created = before.created if before else revision
         key = before.key if before else key  # one key object for all entries of it
-        change = Change(revision, key, before, Entry(key, value, revision, created, attributes), deleted)
+        after = Entry(key, value, revision, created, attributes)
+        self._quota.take(before, None if deleted else after)
+        change = Change(revision, key, before, after, deleted)
         self._tip_revision = revision
         self._overlay[key] = change
         return self._committer.submit(change)
@@ -288,6 +303,7 @@ class Store:
         if self._metrics is not None:
             self._metrics.store_commits.inc()
             self._metrics.store_records.inc(len(changes))
+            self._metrics.store_bytes.set(self._quota.used)
 
     def _abandon(self, reason: str) -> str:
         self._failure = reason
