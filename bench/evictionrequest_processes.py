@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _LOOK = 0.05  # seconds between two looks at a process that starts
-_PATIENCE = 900.0
+_TIMEOUT = 900.0
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Manager:
             return None
 
     def _until(self, ask: Callable[[], bool]) -> None:
-        ends = time.perf_counter() + _PATIENCE
+        ends = time.perf_counter() + _TIMEOUT
         while not ask():
             if time.perf_counter() > ends:
                 raise SystemExit("the manager did not get there in time")

@@ -26,7 +26,7 @@ from vacate.eviction.registration import resolve
 
 CRD = Path("deploy/crds/evictionrequests.yaml")
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def admitted(request: Obj, target: Obj) -> Obj:
 
 
 def _wait(ask: Callable[[], bool], what: str) -> None:
-    ends = time.perf_counter() + _PATIENCE
+    ends = time.perf_counter() + _TIMEOUT
     while not ask():
         if time.perf_counter() > ends:
-            raise SystemExit(f"no {what} within {_PATIENCE:.0f} s")
+            raise SystemExit(f"no {what} within {_TIMEOUT:.0f} s")
         time.sleep(0.1)

@@ -48,12 +48,12 @@ def start_child(
     )
 
 
-def end_child(child: subprocess.Popen[bytes], patience: float) -> None:
+def end_child(child: subprocess.Popen[bytes], seconds: float) -> None:
     """Ask the process to end, and end its whole group where it has not after so many seconds."""
     if child.poll() is None:
         child.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(patience)
+            child.wait(seconds)
     end_group(child)
 
 

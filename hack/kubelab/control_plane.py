@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from hack.kubelab import flags
+from hack.kubelab.certificates import write_certificates
 from hack.kubelab.children import end_child, end_group, start_child
 from hack.kubelab.etcd import Etcd
 from hack.kubelab.flags import HOST, Layout, Ports
 from hack.kubelab.health import Probe
-from hack.kubelab.papers import write_papers
 from hack.kubelab.ports import release_ports, reserve_ports
 from hack.kubelab.release import KubeError
 
@@ -118,7 +118,7 @@ class ControlPlane:
     def _start(self) -> None:
         layout, ports = self.layout, self.ports
         there = self._node_address
-        write_papers(layout, ports.api, [there, flags.KUBERNETES_SERVICE] if there else ())
+        write_certificates(layout, ports.api, [there, flags.KUBERNETES_SERVICE] if there else ())
         layout.logs.mkdir(parents=True, exist_ok=True)
         layout.audit_policy.write_text(json.dumps(flags.AUDIT_POLICY))
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))

@@ -25,8 +25,8 @@ class Progress:
     def step(self, title: str, done: int, total: int = 0) -> None:
         """Something was done; shown at once on a terminal, now and then elsewhere."""
         now = time.monotonic()
-        patience = 0.1 if self._live else QUIET_SECONDS
-        if now - self._shown < patience:
+        interval = 0.1 if self._live else QUIET_SECONDS
+        if now - self._shown < interval:
             return
         self._shown = now
         of = f" of {total} ({100 * done // total} %)" if total else ""

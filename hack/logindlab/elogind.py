@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from hack.nodelab.chroot import Chroot, mount
 from hack.nodelab.packages import root_of
-from hack.nodelab.rooms import Room, mount
 
 SOCKET, OFF, LOG = "system_bus_socket", "off", "log"
 PACKAGES = ("elogind", "dbus-daemon", "mount")
@@ -50,24 +50,24 @@ class Elogind:
     def __init__(self, place: Path, packages: Path, bus: Path, delay_seconds: int) -> None:
         self._bus = bus
         self._children: list[subprocess.Popen[bytes]] = []
-        room = self._room = Room(place)
-        room.furnish(packages)
-        mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", room.root / "run")
+        chroot = self._chroot = Chroot(place)
+        chroot.populate(packages)
+        mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", chroot.root / "run")
         for name in ("dbus", "systemd", "user"):
-            (room.root / "run" / name).mkdir()
-        mount("--bind", bus, room.inside(Path(_BUS)))
+            (chroot.root / "run" / name).mkdir()
+        mount("--bind", bus, chroot.inside(Path(_BUS)))
         # It would make a hierarchy of control groups of its own, for which a namespace gives no right.
-        mount("-t", "cgroup2", "cgroup2", room.root / "sys/fs/cgroup")
-        (room.root / "etc/bus.conf").write_text(_CONFIG)
-        (room.root / "etc/elogind").mkdir(exist_ok=True)
+        mount("-t", "cgroup2", "cgroup2", chroot.root / "sys/fs/cgroup")
+        (chroot.root / "etc/bus.conf").write_text(_CONFIG)
+        (chroot.root / "etc/elogind").mkdir(exist_ok=True)
         settings = f"[Login]\nInhibitDelayMaxSec={delay_seconds}\nHandlePowerKey=ignore\n"
-        (room.root / "etc/elogind/logind.conf").write_text(settings)
-        (room.root / "etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
+        (chroot.root / "etc/elogind/logind.conf").write_text(settings)
+        (chroot.root / "etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
         for name in ("poweroff", "halt", "reboot"):
-            program = room.root / "usr/sbin" / name
+            program = chroot.root / "usr/sbin" / name
             program.write_text(_POWER_OFF)
             program.chmod(0o755)
-        room.close()
+        chroot.close()
 
     def start(self) -> None:
         """Return when elogind answers."""
@@ -82,7 +82,7 @@ class Elogind:
 
     def _begin(self, *words: str) -> None:
         with (self._bus / LOG).open("ab") as log:
-            command = [*_DIES_WITH_ITS_PARENT, *self._room.command(words)]
+            command = [*_DIES_WITH_ITS_PARENT, *self._chroot.command(words)]
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_ENVIRONMENT
             )
@@ -92,7 +92,7 @@ class Elogind:
         words = ("dbus-send", "--system", "--print-reply", "--dest=org.freedesktop.login1",
                  "/org/freedesktop/login1", "org.freedesktop.DBus.Peer.Ping")  # fmt: skip
         done = subprocess.run(
-            self._room.command(words), capture_output=True, check=False, timeout=30, env=_ENVIRONMENT
+            self._chroot.command(words), capture_output=True, check=False, timeout=30, env=_ENVIRONMENT
         )
         return done.returncode == 0
 

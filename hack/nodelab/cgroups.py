@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack.kubelab.release import KubeError
-from hack.nodelab.rooms import mount
+from hack.nodelab.chroot import mount
 
 PREFIX = "vacate-node-"
 _CONTROL = Path("/sys/fs/cgroup")

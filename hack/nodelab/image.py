@@ -17,10 +17,10 @@ from hack.kubelab.children import end_group, start_child
 from hack.kubelab.release import KubeError
 from hack.nodelab import pip_settings
 from hack.nodelab.archive import Image, write_archive
+from hack.nodelab.chroot import Chroot, enter
 from hack.nodelab.kept import kept
 from hack.nodelab.packages import root_of
 from hack.nodelab.preconditions import TOOLS, check
-from hack.nodelab.rooms import Room, enter
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 IMAGE = "localhost/vacate:smoke"
@@ -86,27 +86,27 @@ def _make_base(python: Path, target: Path) -> None:
 
 def build_inside(place: Path, tools: Path, folder: Path, store: Path) -> None:
     """The build itself, in namespaces of its own."""
-    room = Room(place)
-    room.furnish(tools)
-    room.share(REPOSITORY)
-    room.share(folder, writable=True)
-    room.share(store, writable=True)
+    chroot = Chroot(place)
+    chroot.populate(tools)
+    chroot.share(REPOSITORY)
+    chroot.share(folder, writable=True)
+    chroot.share(store, writable=True)
     settings = pip_settings.told()
-    (room.root / "pip.conf").write_text(pip_settings.as_file(settings))
+    (chroot.root / "pip.conf").write_text(pip_settings.as_file(settings))
     mounts = ["/pip.conf:/etc/pip.conf:ro"]
     for path in pip_settings.named_paths(settings):
         copy = Path("/given") / path.relative_to("/")
-        _bring(room, path, copy)
+        _bring(chroot, path, copy)
         mounts.append(f"{copy}:{path}:ro")
     for name in ("resolv.conf", "hosts"):
-        (room.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
-    room.close()
+        (chroot.root / "etc" / name).write_bytes(Path("/etc", name).read_bytes())
+    chroot.close()
     for words in _buildah(folder, store, mounts):
-        subprocess.run(room.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
+        subprocess.run(chroot.command(words), check=True, env=_environment(), stdin=subprocess.DEVNULL)
 
 
-def _bring(room: Room, path: Path, under: Path) -> None:
-    here = room.inside(under)
+def _bring(chroot: Chroot, path: Path, under: Path) -> None:
+    here = chroot.inside(under)
     here.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cp", "-rL", path, here], check=True)
 

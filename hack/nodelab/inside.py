@@ -18,13 +18,13 @@ from hack.kubelab.obtain import ASSETS
 from hack.kubelab.release import KubeError
 from hack.logindlab.elogind import Elogind
 from hack.nodelab.cgroups import mount_groups
+from hack.nodelab.chroot import Chroot, mount
 from hack.nodelab.image import IMAGE as VACATE_IMAGE
-from hack.nodelab.keeper import PROCESS
 from hack.nodelab.network import set_up_network
 from hack.nodelab.node import Node
-from hack.nodelab.rooms import Room, mount
 from hack.nodelab.settings import NODE_ADDRESS
 from hack.nodelab.small_images import write_small_images
+from hack.nodelab.supervisor import PROCESS
 
 KUBECONFIG = "VACATE_NODE_KUBECONFIG"
 IMAGE = "VACATE_NODE_IMAGE"
@@ -51,13 +51,13 @@ def work(
     mount("-t", "sysfs", "sysfs", "/sys")
     mount_groups()
     set_up_network()
-    room = Room(place)
-    room.furnish(tools)
+    chroot = Chroot(place)
+    chroot.populate(tools)
     bus = _start_logind(place, logind)
     plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS)
     try:
         plane.start()
-        node = Node(room, programs, plane, bus)
+        node = Node(chroot, programs, plane, bus)
         node.start(_images(plane.layout.root / "images", tools, archive))
         return _attend(plane, node, command, _environment(plane, programs) | {BUS: str(bus)})
     finally:
@@ -67,10 +67,10 @@ def work(
 
 def _start_logind(place: Path, packages: Path) -> Path:
     """Of the machine that the node is: its own processes see it, and it sees them."""
-    bus, room = place / "bus", place / "logind"
+    bus, chroot = place / "bus", place / "logind"
     bus.mkdir()
-    room.mkdir()
-    Elogind(room, packages, bus, _DELAY_SECONDS).start()
+    chroot.mkdir()
+    Elogind(chroot, packages, bus, _DELAY_SECONDS).start()
     return bus
 
 

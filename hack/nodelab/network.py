@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hack.kubelab.flags import SERVICE_NETWORK
-from hack.nodelab.rooms import run
+from hack.nodelab.chroot import run
 from hack.nodelab.settings import NODE_ADDRESS, NODE_INTERFACE
 
 # All of them belong to the network namespace.

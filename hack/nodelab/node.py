@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hack.kubelab.certificates import write_kubeconfigs
 from hack.kubelab.children import start_child
 from hack.kubelab.control_plane import ControlPlane
 from hack.kubelab.health import Probe
-from hack.kubelab.papers import write_kubeconfigs
 from hack.kubelab.release import KubeError
 from hack.nodelab import settings
-from hack.nodelab.rooms import Room, mount
+from hack.nodelab.chroot import Chroot, mount
 
 from vacate.embedded.bootstrap import identities
 from vacate.wire.message import Peer
@@ -27,14 +27,14 @@ _IN_MEMORY = ("var/lib/containerd", "var/lib/kubelet", "var/log", "run", "tmp")
 
 
 class Node:
-    """The programs run in the room; they are children of the process that starts them."""
+    """The programs run in the chroot; they are children of the process that starts them."""
 
-    def __init__(self, room: Room, programs: Path, plane: ControlPlane, bus: Path) -> None:
-        self._room = room
+    def __init__(self, chroot: Chroot, programs: Path, plane: ControlPlane, bus: Path) -> None:
+        self._chroot = chroot
         self._programs = programs
         self._plane = plane
         self._bus = bus
-        self._papers = _papers(plane)
+        self._credentials = _credentials(plane)
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, images: Sequence[Path]) -> None:
@@ -47,9 +47,11 @@ class Node:
         plane = self._plane
         parts = {"kubelet": identities.node(settings.NODE), "kube-proxy": Peer("system:kube-proxy")}
         write_kubeconfigs(plane.layout, plane.ports.api, parts)
-        config = self._write("kubelet.json", json.dumps(settings.kubelet(self._papers)))
-        self._begin("kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._papers))
-        config = self._write("proxy.json", json.dumps(settings.proxy(self._papers)))
+        config = self._write("kubelet.json", json.dumps(settings.kubelet(self._credentials)))
+        self._begin(
+            "kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._credentials)
+        )
+        config = self._write("proxy.json", json.dumps(settings.proxy(self._credentials)))
         self._begin("kube-proxy", [str(self._programs / "kube-proxy"), f"--config={config}"])
         health = Probe(f"http://127.0.0.1:{settings.PROXY_HEALTH_PORT}/healthz")
         self._wait("kube-proxy", health.failure)
@@ -65,35 +67,35 @@ class Node:
         return "\n".join([f"--- {name}", *lines[-_LOG_LINES:]])
 
     def _prepare(self) -> None:
-        room = self._room
+        chroot = self._chroot
         for name in _IN_MEMORY:
-            source = room.place / "memory" / name
+            source = chroot.place / "memory" / name
             source.mkdir(parents=True)
-            (room.root / name).mkdir(parents=True, exist_ok=True)
-            mount("--bind", source, room.root / name)
-        (room.root / "run/dbus").mkdir()
-        mount("--bind", self._bus, room.root / "run/dbus")
-        room.share(self._programs)
-        room.share(self._plane.layout.root, writable=True)
+            (chroot.root / name).mkdir(parents=True, exist_ok=True)
+            mount("--bind", source, chroot.root / name)
+        (chroot.root / "run/dbus").mkdir()
+        mount("--bind", self._bus, chroot.root / "run/dbus")
+        chroot.share(self._programs)
+        chroot.share(self._plane.layout.root, writable=True)
         self._write("etc/containerd/config.toml", settings.CONTAINERD)
         self._write("etc/cni/net.d/10-pods.conflist", json.dumps(settings.POD_NETWORKS))
         self._write("etc/resolv.conf", "")
         self._write("etc/hosts", "127.0.0.1 localhost\n")
         for name, value in settings.KERNEL_SETTINGS.items():
             said = self._write(f"kernel-settings/{name}", f"{value}\n")
-            mount("--bind", room.inside(said), room.root / "proc/sys" / name)
-        room.close()
+            mount("--bind", chroot.inside(said), chroot.root / "proc/sys" / name)
+        chroot.close()
 
     def _write(self, name: str, text: str) -> Path:
         path = Path("/") / name
-        here = self._room.inside(path)
+        here = self._chroot.inside(path)
         here.parent.mkdir(parents=True, exist_ok=True)
         here.write_text(text)
         return path
 
     def _begin(self, name: str, words: Sequence[str]) -> None:
         with self._log(name).open("ab") as log:
-            child = start_child(self._room.command(words), stdout=log, env=_ENVIRONMENT)
+            child = start_child(self._chroot.command(words), stdout=log, env=_ENVIRONMENT)
         self._children[name] = child
 
     def _wait(self, name: str, failure: Callable[[], str]) -> None:
@@ -113,7 +115,7 @@ class Node:
         return ""
 
     def _control_containers(self, *arguments: str) -> None:
-        words = self._room.command(["ctr", "--namespace=k8s.io", *arguments])
+        words = self._chroot.command(["ctr", "--namespace=k8s.io", *arguments])
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=_START_SECONDS, check=False, env=_ENVIRONMENT
         )
@@ -131,8 +133,8 @@ _ENVIRONMENT = {
 }
 
 
-def _papers(plane: ControlPlane) -> settings.Papers:
+def _credentials(plane: ControlPlane) -> settings.NodeCredentials:
     layout = plane.layout
-    return settings.Papers(
+    return settings.NodeCredentials(
         layout.authority, layout.server, layout.kubeconfig("kubelet"), layout.kubeconfig("kube-proxy")
     )

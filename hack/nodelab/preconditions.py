@@ -12,7 +12,7 @@ import sys
 
 from hack.kubelab.release import KubeError
 from hack.nodelab.cgroups import hierarchies
-from hack.nodelab.rooms import enter
+from hack.nodelab.chroot import enter
 
 TOOLS = (
     "containerd", "runc", "containernetworking-plugins",

@@ -21,9 +21,9 @@ from hack.kubelab.programs import missing_programs
 from hack.kubelab.release import NODE, KubeError
 from hack.logindlab.elogind import PACKAGES as LOGIND
 from hack.nodelab.image import REPOSITORY, vacate_archive
-from hack.nodelab.keeper import PLACE
 from hack.nodelab.packages import root_of
 from hack.nodelab.preconditions import TOOLS, check
+from hack.nodelab.supervisor import PLACE
 
 _CLEAR_SECONDS = 60.0
 
@@ -36,16 +36,16 @@ def session(command: list[str], logs: Path | None) -> int:
     roots = [str(root_of("tools", TOOLS)), str(root_of("elogind", LOGIND))]
     inside = ["hack.nodelab.inside", PLACE, *roots, str(programs), str(archive)]
     python = [sys.executable, "-m"]
-    keeper = subprocess.Popen(
-        [*python, "hack.nodelab.keeper", *python, *inside, str(logs or ""), *command],
+    supervisor = subprocess.Popen(
+        [*python, "hack.nodelab.supervisor", *python, *inside, str(logs or ""), *command],
         stdin=subprocess.PIPE, start_new_session=True, cwd=REPOSITORY,
     )  # fmt: skip
     try:
-        return keeper.wait()
+        return supervisor.wait()
     finally:
-        assert keeper.stdin is not None
-        keeper.stdin.close()
-        keeper.wait(_CLEAR_SECONDS)
+        assert supervisor.stdin is not None
+        supervisor.stdin.close()
+        supervisor.wait(_CLEAR_SECONDS)
 
 
 def _programs() -> Path:

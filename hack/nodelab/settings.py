@@ -59,7 +59,7 @@ POD_NETWORKS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Papers:
+class NodeCredentials:
     """Files that the programs of the node read."""
 
     authority: Path
@@ -68,7 +68,7 @@ class Papers:
     proxy: Path
 
 
-def kubelet(papers: Papers) -> dict[str, Any]:
+def kubelet(credentials: NodeCredentials) -> dict[str, Any]:
     """Everything is evicted by Vacate or not at all: the kubelet's own reasons are off."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -76,12 +76,12 @@ def kubelet(papers: Papers) -> dict[str, Any]:
         "address": NODE_ADDRESS,
         "port": KUBELET_PORT,
         "healthzPort": KUBELET_HEALTH_PORT,
-        "tlsCertFile": str(papers.server),
-        "tlsPrivateKeyFile": str(papers.server),
+        "tlsCertFile": str(credentials.server),
+        "tlsPrivateKeyFile": str(credentials.server),
         "authentication": {
             "anonymous": {"enabled": False},
             "webhook": {"enabled": True},
-            "x509": {"clientCAFile": str(papers.authority)},
+            "x509": {"clientCAFile": str(credentials.authority)},
         },
         "authorization": {"mode": "Webhook"},
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
@@ -102,13 +102,13 @@ def kubelet(papers: Papers) -> dict[str, Any]:
     }
 
 
-def proxy(papers: Papers) -> dict[str, Any]:
+def proxy(credentials: NodeCredentials) -> dict[str, Any]:
     """Services by nftables; limits that are the machine's and not this network's stay untouched."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
-        "clientConnection": {"kubeconfig": str(papers.proxy)},
+        "clientConnection": {"kubeconfig": str(credentials.proxy)},
         "hostnameOverride": NODE,
         "clusterCIDR": POD_NETWORK,
         "healthzBindAddress": f"127.0.0.1:{PROXY_HEALTH_PORT}",
@@ -123,9 +123,9 @@ def proxy(papers: Papers) -> dict[str, Any]:
     }
 
 
-def kubelet_command(program: Path, config: Path, papers: Papers) -> list[str]:
+def kubelet_command(program: Path, config: Path, credentials: NodeCredentials) -> list[str]:
     """The kubelet's command line."""
     return [
-        str(program), f"--config={config}", f"--kubeconfig={papers.kubelet}",
+        str(program), f"--config={config}", f"--kubeconfig={credentials.kubelet}",
         f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}", "--v=2",
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from vacate.cli.demo.report import Summary, report
 from vacate.cli.demo.timeline import Course, Timeline
 from vacate.cli.demo.view import LEGEND, View, drawn
 from vacate.testing.builders import pod
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.unit
 
@@ -34,14 +34,15 @@ def pods() -> list[Pod]:
 
 
 def test_the_live_screen() -> None:
-    plays = [
-        SCENES[name]() for name in ("responding", "handed over after silence", "blocked", "blocked often")
+    requests = [
+        EXPLANATION_INPUTS[name]()
+        for name in ("responding", "handed over after silence", "blocked", "blocked often")
     ]
-    budget = SCENES["blocked"]().typed_budgets[0]
-    row = NodeProgress(name="node-1", phase=BLOCKED, pods_total=4, percent=25, start_time=plays[0].now)
+    budget = EXPLANATION_INPUTS["blocked"]().typed_budgets[0]
+    row = NodeProgress(name="node-1", phase=BLOCKED, pods_total=4, percent=25, start_time=requests[0].now)
     status = NodeMaintenanceStatus(nodes=[row])
     maintenance = NodeMaintenance(status=status)
-    view = View(pods(), [play.typed for play in plays], budget, plays[0].now, maintenance)
+    view = View(pods(), [sim.typed for sim in requests], budget, requests[0].now, maintenance)
     lines = drawn(view, NODES, ["x" * 200] * 4, 80)
     assert lines[0].startswith("Drain of node-1  █████░░░░░░░░░░░░░░░  25%  Blocked")
     assert len(lines) <= 23

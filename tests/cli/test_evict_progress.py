@@ -6,32 +6,32 @@ import pytest
 
 from vacate.cli.evict.progress import progress_text
 from vacate.views.statusrows import row_of
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(
-    ("scene", "said"),
+    ("name", "said"),
     [
         ("responding", "waits for interceptor backup.example.com (ETA in 9m49s): Copied 40 of 100 GiB"),
         ("not started", "waits for its first interceptor"),
         ("evicting without interceptors", "is being evicted"),
     ],
 )
-def test_the_sentence(scene: str, said: str) -> None:
-    play = SCENES[scene]()
-    assert progress_text(row_of(play.typed, play.typed_budgets, play.now)) == said
+def test_the_sentence(name: str, said: str) -> None:
+    sim = EXPLANATION_INPUTS[name]()
+    assert progress_text(row_of(sim.typed, sim.typed_budgets, sim.now)) == said
 
 
 def test_a_blocker_is_named_with_its_reason() -> None:
-    play = SCENES["blocked"]()
-    said = progress_text(row_of(play.typed, play.typed_budgets, play.now))
+    sim = EXPLANATION_INPUTS["blocked"]()
+    said = progress_text(row_of(sim.typed, sim.typed_budgets, sim.now))
     assert said.startswith("is blocked by pdb/web: The eviction was refused: ")
     assert "needs 3 healthy pods and has 3 currently" in said
 
 
-@pytest.mark.parametrize("scene", SCENES)
-def test_every_state_has_a_sentence(scene: str) -> None:
-    play = SCENES[scene]()
-    assert progress_text(row_of(play.typed, play.typed_budgets, play.now))
+@pytest.mark.parametrize("name", EXPLANATION_INPUTS)
+def test_every_state_has_a_sentence(name: str) -> None:
+    sim = EXPLANATION_INPUTS[name]()
+    assert progress_text(row_of(sim.typed, sim.typed_budgets, sim.now))

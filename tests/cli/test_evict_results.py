@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.leave_play import Play
+from support.sim_request import SimRequest
 from vacate.cli.evict.command import how_requested, unprepared
 from vacate.sdk.results import result_of
 
@@ -14,44 +14,51 @@ ME, OTHER, THIRD = "me.example.com", "other.example.com", "third.example.com"
 
 
 @pytest.mark.parametrize(
-    ("play", "said"),
+    ("sim", "said"),
     [
-        (Play(requesters=(ME,)), "eviction requested"),
-        (Play("a.example.com", requesters=(ME,)), "eviction requested; first interceptor: a.example.com"),
+        (SimRequest(requesters=(ME,)), "eviction requested"),
         (
-            Play("a.example.com", "b.example.com", requesters=(OTHER, ME, THIRD)),
+            SimRequest("a.example.com", requesters=(ME,)),
+            "eviction requested; first interceptor: a.example.com",
+        ),
+        (
+            SimRequest("a.example.com", "b.example.com", requesters=(OTHER, ME, THIRD)),
             f"eviction requested, also by {OTHER} and {THIRD}; first interceptor: a.example.com",
         ),
         (
-            Play(requesters=(OTHER,)).status(evictionRequestCancellationPolicy="Forbid"),
+            SimRequest(requesters=(OTHER,)).status(evictionRequestCancellationPolicy="Forbid"),
             f"eviction already requested by {OTHER}; it can no longer be joined or cancelled",
         ),
         (
-            Play(requesters=()),
+            SimRequest(requesters=()),
             "eviction already requested by others; it can no longer be joined or cancelled",
         ),
         (
-            Play("a.example.com", requesters=(ME,)).metadata(annotations=None),
+            SimRequest("a.example.com", requesters=(ME,)).metadata(annotations=None),
             "eviction requested, but it did not pass Vacate's admission and is not processed",
         ),
     ],
     ids=["alone", "with an interceptor", "joined", "forbidden", "nobody", "unadmitted"],
 )
-def test_what_is_said(play: Play, said: str) -> None:
-    assert how_requested(play.typed, ME) == said
+def test_what_is_said(sim: SimRequest, said: str) -> None:
+    assert how_requested(sim.typed, ME) == said
 
 
 def test_who_failed_and_why_is_said_and_who_completed_is_not() -> None:
-    play = Play("a.example.com", "b.example.com").controller().after(seconds=5)
-    play.fails("True", "HandedOver", "the disk\x1b[2J is full.", activeInterceptorCompleted=True).controller()
-    play.after(seconds=1801).controller().pod_goes().controller()
-    result = result_of(play.typed)
+    sim = SimRequest("a.example.com", "b.example.com").controller().after(seconds=5)
+    sim.fails("True", "HandedOver", "the disk\x1b[2J is full.", activeInterceptorCompleted=True).controller()
+    sim.after(seconds=1801).controller().pod_goes().controller()
+    result = result_of(sim.typed)
     assert result is not None
     assert unprepared(result) == [
         "interceptor a.example.com failed (the disk [2J is full); it did not prepare the pod",
         "interceptor b.example.com timed out without responding; it did not prepare the pod",
     ]
     done = (
-        Play("a.example.com").controller().responds(activeInterceptorCompleted=True).pod_goes().controller()
+        SimRequest("a.example.com")
+        .controller()
+        .responds(activeInterceptorCompleted=True)
+        .pod_goes()
+        .controller()
     )
     assert unprepared(result_of(done.typed) or result) == []

@@ -1,4 +1,4 @@
-"""A story on the screen and as an object."""
+"""An explanation on the screen and as an object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from vacate.cli.explain.text import as_object, as_text
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.sections.intercepting import EVICTED_NEXT
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.unit
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.unit
 TIMED_OUT = "responded, then timed out after 30m. Its last message: Copying."
 
 
-def story(name: str) -> Explanation:
-    play = SCENES[name]()
-    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+def explained(name: str) -> Explanation:
+    sim = EXPLANATION_INPUTS[name]()
+    return explanation_of(sim.typed, sim.typed_pod, sim.typed_budgets, now=sim.now)
 
 
 def test_the_whole_text() -> None:
-    assert as_text(story("handed over after silence")).splitlines() == [
+    assert as_text(explained("handed over after silence")).splitlines() == [
         "Pod web-1 waits for interceptor notify.example.com, which has not responded yet.",
         "The eviction request was created 30m ago; requested by drain.example.com.",
         "",
@@ -47,21 +47,21 @@ def test_the_whole_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", EXPLANATION_INPUTS)
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_lines_are_broken_between_words_and_commands_never(name: str, width: int) -> None:
-    whole, broken = as_text(story(name)), as_text(story(name), width)
+    whole, broken = as_text(explained(name)), as_text(explained(name), width)
     assert whole.split() == broken.split()
-    commands = {one.command for one in story(name).remedies}
+    commands = {one.command for one in explained(name).remedies}
     too_long = [line for line in broken.splitlines() if len(line) > width and line.strip() not in commands]
     assert all(len(line.split()) <= 2 for line in too_long), too_long
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", EXPLANATION_INPUTS)
 def test_the_object_says_the_same(name: str) -> None:
-    told = story(name)
-    obj = json.loads(json.dumps(as_object(told)))
-    assert obj["headline"] == told.headline
-    assert [one["name"] for one in obj["interceptors"]] == [one.interceptor for one in told.turns]
-    assert [one["command"] for one in obj["remedies"]] == [one.command for one in told.remedies]
-    assert (obj["nextAt"] is None) == (told.next_at is None)
+    explanation = explained(name)
+    obj = json.loads(json.dumps(as_object(explanation)))
+    assert obj["headline"] == explanation.headline
+    assert [one["name"] for one in obj["interceptors"]] == [one.interceptor for one in explanation.turns]
+    assert [one["command"] for one in obj["remedies"]] == [one.command for one in explanation.remedies]
+    assert (obj["nextAt"] is None) == (explanation.next_at is None)

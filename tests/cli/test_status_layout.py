@@ -8,7 +8,7 @@ from vacate.cli.status.layout import layout
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.table import live_table
 from vacate.views.statusrows import Row, pod_of, row_of
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.unit
 
@@ -18,9 +18,9 @@ LONG = "recommendation-service-7f9c4b7d4-abcde"
 def rows(pod: str, namespace: str = "default") -> list[Row]:
     found = []
     for name in ("responding", "blocked", "cancelled"):
-        play = SCENES[name]()
-        play.spec(target={"podRef": {"name": pod, "uid": "uid-web-1"}}).metadata(namespace=namespace)
-        found.append(row_of(play.typed, play.typed_budgets, play.now))
+        sim = EXPLANATION_INPUTS[name]()
+        sim.spec(target={"podRef": {"name": pod, "uid": "uid-web-1"}}).metadata(namespace=namespace)
+        found.append(row_of(sim.typed, sim.typed_budgets, sim.now))
     return found
 
 
@@ -72,13 +72,13 @@ def test_a_low_terminal_says_what_it_cannot_show() -> None:
 
 @pytest.mark.parametrize("by", KEYS)
 def test_every_order_takes_every_state(by: str) -> None:
-    requests = [make().typed for make in SCENES.values()]
+    requests = [make().typed for make in EXPLANATION_INPUTS.values()]
     assert len(in_order(requests, by)) == len(requests)
 
 
 def test_orders() -> None:
-    scenes = ("responding", "later than expected", "blocked", "complete: gone")
-    requests = [SCENES[name]().metadata(name=name).typed for name in scenes]
+    names = ("responding", "later than expected", "blocked", "complete: gone")
+    requests = [EXPLANATION_INPUTS[name]().metadata(name=name).typed for name in names]
     assert [one.metadata.name for one in in_order(requests, "eta")][:2] == [
         "later than expected",
         "responding",

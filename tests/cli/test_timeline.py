@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.leave_play import Play
+from support.sim_request import SimRequest
 from vacate.cli.demo.timeline import Course, Timeline, bar, steps_of
 from views.explanation_inputs import SPENT
 
@@ -14,17 +14,17 @@ pytestmark = pytest.mark.unit
 def test_a_whole_course() -> None:
     lines: list[str] = []
     timeline = Timeline(lines.append)
-    play = Play("one.example.com", "two.example.com")
-    timeline.see_request(play.typed, 0.0)
-    timeline.see_request(play.after(seconds=1).controller().typed, 1.0)
-    timeline.see_request(play.responds().typed, 1.5)
-    timeline.see_request(play.responds(activeInterceptorCompleted=True).controller().typed, 3.0)
-    timeline.see_request(play.responds(activeInterceptorCompleted=True).refused(SPENT).typed, 4.0)
-    play.pod_is(metadata={"deletionTimestamp": "2026-03-01T10:00:30Z", "deletionGracePeriodSeconds": 30})
-    pod = play.typed_pod
+    sim = SimRequest("one.example.com", "two.example.com")
+    timeline.see_request(sim.typed, 0.0)
+    timeline.see_request(sim.after(seconds=1).controller().typed, 1.0)
+    timeline.see_request(sim.responds().typed, 1.5)
+    timeline.see_request(sim.responds(activeInterceptorCompleted=True).controller().typed, 3.0)
+    timeline.see_request(sim.responds(activeInterceptorCompleted=True).refused(SPENT).typed, 4.0)
+    sim.pod_is(metadata={"deletionTimestamp": "2026-03-01T10:00:30Z", "deletionGracePeriodSeconds": 30})
+    pod = sim.typed_pod
     assert pod is not None
     timeline.see_pod(pod, 6.0, gone=False)
-    timeline.see_request(play.typed, 6.5)
+    timeline.see_request(sim.typed, 6.5)
     timeline.see_pod(pod, 8.0, gone=True)
     timeline.see_pod(pod, 9.0, gone=True)
     course = timeline.courses["web-1"]
@@ -47,7 +47,7 @@ def test_a_whole_course() -> None:
 
 def test_pods_that_nobody_asked_do_not_count() -> None:
     timeline = Timeline(lambda _line: None)
-    pod = Play().typed_pod
+    pod = SimRequest().typed_pod
     assert pod is not None
     timeline.see_pod(pod, 1.0, gone=True)
     assert timeline.courses == {}

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from support.arms import Arm
+from support.arms_case_api import CaseApi
 from support.arms_kube import REAL
 from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
-from support.arms_scene import Scene
 from support.arms_servers import ALL_ARMS, arm_names, arms_left_out, open_arm
 from vacate.entropy import system_entropy
 
@@ -68,13 +68,13 @@ async def arm(request: pytest.FixtureRequest, pool: OpenArm) -> Arm:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def scene(arm: Arm) -> AsyncIterator[Scene]:
+async def api(arm: Arm) -> AsyncIterator[CaseApi]:
     """The arm with a new namespace."""
-    scene = Scene(arm, system_entropy().uid()[:8])
-    await scene.enter()
+    api = CaseApi(arm, system_entropy().uid()[:8])
+    await api.enter()
     if arm.name == REAL:
         # A real server wants it there before the first pod, and its controller may be late or not run.
-        await arm.call("POST", f"/api/v1/namespaces/{scene.namespace}/serviceaccounts",
+        await arm.call("POST", f"/api/v1/namespaces/{api.namespace}/serviceaccounts",
                        body={"metadata": {"name": "default"}})  # fmt: skip
-    yield scene
-    await scene.leave()
+    yield api
+    await api.leave()

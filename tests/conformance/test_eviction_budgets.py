@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from support.arms import Obj
+from support.arms_case_api import CaseApi
 from support.arms_eviction import WOULD_VIOLATE, allowed_now, budgeted, evict, running
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import condition
-from support.arms_scene import Scene
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -45,14 +45,14 @@ SPENT: dict[str, tuple[Obj, str]] = {
 
 
 @pytest.mark.parametrize("case", SPENT)
-async def test_a_spent_budget_says_why(scene: Scene, case: str) -> None:
+async def test_a_spent_budget_says_why(api: CaseApi, case: str) -> None:
     status, message = SPENT[case]
-    await running(scene)
-    await budgeted(scene, 0, status=status)
-    answer = (await evict(scene)).refused(429, "TooManyRequests", WOULD_VIOLATE)
+    await running(api)
+    await budgeted(api, 0, status=status)
+    answer = (await evict(api)).refused(429, "TooManyRequests", WOULD_VIOLATE)
     answer.caused_by(("DisruptionBudget", message))
     assert answer.header("Retry-After") is None
-    assert "deletionTimestamp" not in (await scene.get(PODS, "p"))["metadata"]
+    assert "deletionTimestamp" not in (await api.get(PODS, "p"))["metadata"]
 
 
 SELECTORS: dict[str, tuple[Obj, bool]] = {
@@ -72,20 +72,20 @@ SELECTORS: dict[str, tuple[Obj, bool]] = {
 
 
 @pytest.mark.parametrize("case", SELECTORS)
-async def test_whom_a_budget_covers(scene: Scene, case: str) -> None:
+async def test_whom_a_budget_covers(api: CaseApi, case: str) -> None:
     spec, covered = SELECTORS[case]
-    await running(scene)
-    await budgeted(scene, 0, spec=spec)
-    answer = await evict(scene)
+    await running(api)
+    await budgeted(api, 0, spec=spec)
+    answer = await evict(api)
     if covered:
         answer.refused(429, "TooManyRequests", WOULD_VIOLATE)
     else:
         answer.ok(201)
 
 
-async def test_budgets_of_other_namespaces_do_not_count(scene: Scene) -> None:
-    await running(scene)
-    (await evict(scene)).ok(201)
+async def test_budgets_of_other_namespaces_do_not_count(api: CaseApi) -> None:
+    await running(api)
+    (await evict(api)).ok(201)
 
 
 # The policy, the budget's status, whether the eviction goes, and what is left of the budget.
@@ -112,21 +112,21 @@ UNREADY: dict[str, tuple[str | None, Obj, bool, int]] = {
 
 
 @pytest.mark.parametrize("case", UNREADY)
-async def test_a_pod_that_is_not_ready(scene: Scene, case: str) -> None:
+async def test_a_pod_that_is_not_ready(api: CaseApi, case: str) -> None:
     policy, status, goes, left = UNREADY[case]
-    await running(scene, ready=False)
+    await running(api, ready=False)
     spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}
-    await budgeted(scene, 0, spec=spec, status=status)
-    answer = await evict(scene)
+    await budgeted(api, 0, spec=spec, status=status)
+    answer = await evict(api)
     if goes:
         answer.ok(201)
     else:
         answer.refused(429, "TooManyRequests", WOULD_VIOLATE)
-    assert await allowed_now(scene) == left
+    assert await allowed_now(api) == left
 
 
 @pytest.mark.parametrize("policy", ["AlwaysAllow", "IfHealthyBudget"])
-async def test_a_ready_pod_is_always_budgeted(scene: Scene, policy: str) -> None:
-    await running(scene)
-    await budgeted(scene, 0, spec={"unhealthyPodEvictionPolicy": policy}, status={"desiredHealthy": 3})
-    (await evict(scene)).refused(429, "TooManyRequests", WOULD_VIOLATE)
+async def test_a_ready_pod_is_always_budgeted(api: CaseApi, policy: str) -> None:
+    await running(api)
+    await budgeted(api, 0, spec={"unhealthyPodEvictionPolicy": policy}, status={"desiredHealthy": 3})
+    (await evict(api)).refused(429, "TooManyRequests", WOULD_VIOLATE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.arms_case_api import CaseApi, told
 from support.arms_kinds import STORED, minimal
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import config_map, pod
-from support.arms_scene import Scene, told
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -68,10 +68,10 @@ COLUMNS: dict[Kind, list[str]] = {
 
 
 @pytest.mark.parametrize("kind", STORED, ids=lambda kind: kind.plural)
-async def test_a_table_of_one(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, minimal(kind, scene.unique("it"), scene.namespace))
+async def test_a_table_of_one(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, minimal(kind, api.unique("it"), api.namespace))
     name = created["metadata"]["name"]
-    table = await scene.get(kind, name, accept=TABLE)
+    table = await api.get(kind, name, accept=TABLE)
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     titles = [column["name"] for column in table["columnDefinitions"]]
     assert titles == COLUMNS.get(kind, titles)
@@ -82,10 +82,10 @@ async def test_a_table_of_one(scene: Scene, kind: Kind) -> None:
     assert row["object"]["metadata"]["uid"] == created["metadata"]["uid"]
 
 
-async def test_a_table_of_a_list(scene: Scene) -> None:
+async def test_a_table_of_a_list(api: CaseApi) -> None:
     for name in ("a", "b"):
-        await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"}, k="v"))
-    table = await scene.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=TABLE)
+        await api.given(CONFIGMAPS, config_map(name, {"mine": "yes"}, k="v"))
+    table = await api.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=TABLE)
     assert [row["cells"][:2] for row in table["rows"]] == [["a", 1], ["b", 1]]
     assert table["metadata"]["resourceVersion"]
 
@@ -93,74 +93,74 @@ async def test_a_table_of_a_list(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata")]
 )
-async def test_rows_with_their_objects(scene: Scene, include: str, kind: str) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", k="v"))
-    table = await scene.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": include})
+async def test_rows_with_their_objects(api: CaseApi, include: str, kind: str) -> None:
+    await api.given(CONFIGMAPS, config_map("m", k="v"))
+    table = await api.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": include})
     assert table["rows"][0]["object"]["kind"] == kind
 
 
-async def test_rows_without_their_objects(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    table = await scene.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": "None"})
+async def test_rows_without_their_objects(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    table = await api.get(CONFIGMAPS, "m", accept=TABLE, query={"includeObject": "None"})
     assert not table["rows"][0].get("object")
 
 
-async def test_what_a_pods_row_says(scene: Scene) -> None:
-    await scene.given(PODS, pod("p", node="n"))
-    table = await scene.get(PODS, "p", accept=TABLE)
+async def test_what_a_pods_row_says(api: CaseApi) -> None:
+    await api.given(PODS, pod("p", node="n"))
+    table = await api.get(PODS, "p", accept=TABLE)
     assert table["rows"][0]["cells"][:4] == ["p", "0/1", "Pending", "0"]
-    await scene.arm.drop(scene.at(PODS, "p"))
-    table = await scene.get(PODS, "p", accept=TABLE)
+    await api.arm.drop(api.at(PODS, "p"))
+    table = await api.get(PODS, "p", accept=TABLE)
     assert table["rows"][0]["cells"][2] == "Terminating"
 
 
-async def test_a_watch_of_tables(scene: Scene) -> None:
-    version = await scene.version(CONFIGMAPS)
+async def test_a_watch_of_tables(api: CaseApi) -> None:
+    version = await api.version(CONFIGMAPS)
     for name in ("a", "b"):
-        await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"}))
+        await api.given(CONFIGMAPS, config_map(name, {"mine": "yes"}))
     query = {"resourceVersion": version, "labelSelector": "mine"}
-    events = await scene.watch(CONFIGMAPS, query, 2, accept=TABLE)
+    events = await api.watch(CONFIGMAPS, query, 2, accept=TABLE)
     assert [event.obj["kind"] for event in events] == ["Table", "Table"]
     assert [event.obj["rows"][0]["cells"][0] for event in events] == ["a", "b"]
     assert [bool(event.obj.get("columnDefinitions")) for event in events] == [True, False]
 
 
-async def test_bare_metadata_of_one(scene: Scene) -> None:
-    created = await scene.given(CONFIGMAPS, config_map("m", k="v"))
-    bare = await scene.get(CONFIGMAPS, "m", accept=METADATA)
+async def test_bare_metadata_of_one(api: CaseApi) -> None:
+    created = await api.given(CONFIGMAPS, config_map("m", k="v"))
+    bare = await api.get(CONFIGMAPS, "m", accept=METADATA)
     assert (bare["kind"], bare["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
     assert bare["metadata"]["uid"] == created["metadata"]["uid"]
     assert "data" not in bare
 
 
-async def test_bare_metadata_of_a_list(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", {"mine": "yes"}, k="v"))
-    bare = await scene.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=METADATA_LIST)
+async def test_bare_metadata_of_a_list(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m", {"mine": "yes"}, k="v"))
+    bare = await api.listed(CONFIGMAPS, {"labelSelector": "mine"}, accept=METADATA_LIST)
     assert (bare["kind"], bare["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     assert [item["metadata"]["name"] for item in bare["items"]] == ["m"]
     assert "data" not in bare["items"][0]
 
 
-async def test_bare_metadata_of_a_watch(scene: Scene) -> None:
-    version = await scene.version(CONFIGMAPS)
-    await scene.given(CONFIGMAPS, config_map("m", k="v"))
+async def test_bare_metadata_of_a_watch(api: CaseApi) -> None:
+    version = await api.version(CONFIGMAPS)
+    await api.given(CONFIGMAPS, config_map("m", k="v"))
     query = {"resourceVersion": version, "fieldSelector": "metadata.name=m"}
-    events = await scene.watch(CONFIGMAPS, query, 1, accept=METADATA)
+    events = await api.watch(CONFIGMAPS, query, 1, accept=METADATA)
     assert told(events) == [("ADDED", "m")]
     assert events[0].obj["kind"] == "PartialObjectMetadata"
     assert "data" not in events[0].obj
 
 
-async def test_the_first_form_that_fits(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
+async def test_the_first_form_that_fits(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
     accept = f"application/x-nothing, {TABLE}, application/json"
-    assert (await scene.get(CONFIGMAPS, "m", accept=accept))["kind"] == "Table"
-    assert (await scene.get(CONFIGMAPS, "m", accept="*/*"))["kind"] == "ConfigMap"
+    assert (await api.get(CONFIGMAPS, "m", accept=accept))["kind"] == "Table"
+    assert (await api.get(CONFIGMAPS, "m", accept="*/*"))["kind"] == "ConfigMap"
 
 
 @pytest.mark.parametrize("accept", ["application/xml", "text/html"])
-async def test_forms_that_nobody_has(scene: Scene, accept: str) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    answer = await scene.ask("GET", CONFIGMAPS, "m", accept=accept)
+async def test_forms_that_nobody_has(api: CaseApi, accept: str) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    answer = await api.ask("GET", CONFIGMAPS, "m", accept=accept)
     start = "406: Not Acceptable\n\nAvailable representations: application/json"
     answer.refused(406, "NotAcceptable", starting=start)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
+from support.arms_case_api import CaseApi, names, told
 from support.arms_kinds import STORED, minimal
 from support.arms_marks import CONFORMANCE
-from support.arms_scene import Scene, names, told
 from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, Kind
 
 pytestmark = CONFORMANCE
@@ -21,55 +21,55 @@ collections = pytest.mark.parametrize(
 )
 
 
-def an_object(scene: Scene, kind: Kind) -> Obj:
-    return minimal(kind, scene.unique("it"), scene.namespace)
+def an_object(api: CaseApi, kind: Kind) -> Obj:
+    return minimal(kind, api.unique("it"), api.namespace)
 
 
-def of_this(scene: Scene) -> dict[str, str]:
-    return {"labelSelector": f"of={scene.namespace}"}
+def of_this(api: CaseApi) -> dict[str, str]:
+    return {"labelSelector": f"of={api.namespace}"}
 
 
 @every_kind
-async def test_create(scene: Scene, kind: Kind) -> None:
-    wanted = an_object(scene, kind)
-    created = await scene.create(kind, wanted)
+async def test_create(api: CaseApi, kind: Kind) -> None:
+    wanted = an_object(api, kind)
+    created = await api.create(kind, wanted)
     meta = created["metadata"]
     assert (created["kind"], created["apiVersion"]) == (kind.kind, kind.api_version)
     assert meta["name"] == wanted["metadata"]["name"]
-    assert meta.get("namespace") == (scene.namespace if kind.namespaced else None)
+    assert meta.get("namespace") == (api.namespace if kind.namespaced else None)
     assert meta["uid"]
     assert meta["creationTimestamp"].endswith("Z")
     assert int(meta["resourceVersion"]) > 0
-    again = await scene.post(kind, wanted)
+    again = await api.post(kind, wanted)
     again.refused(409, "AlreadyExists", f'{kind.resource} "{meta["name"]}" already exists')
 
 
 @every_kind
-async def test_get(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, an_object(scene, kind))
-    read = await scene.get(kind, created["metadata"]["name"])
+async def test_get(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, an_object(api, kind))
+    read = await api.get(kind, created["metadata"]["name"])
     assert read["metadata"]["uid"] == created["metadata"]["uid"]
     assert read.get("spec", {}).keys() >= created.get("spec", {}).keys()
-    missing = await scene.ask("GET", kind, "no-such-thing")
+    missing = await api.ask("GET", kind, "no-such-thing")
     missing.refused(404, "NotFound", f'{kind.resource} "no-such-thing" not found')
 
 
 @every_kind
-async def test_list(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, an_object(scene, kind))
-    listed = await scene.listed(kind, of_this(scene))
+async def test_list(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, an_object(api, kind))
+    listed = await api.listed(kind, of_this(api))
     assert (listed["kind"], listed["apiVersion"]) == (kind.list_kind, kind.api_version)
     assert names(listed) == [created["metadata"]["name"]]
     assert int(listed["metadata"]["resourceVersion"]) >= int(created["metadata"]["resourceVersion"])
-    everywhere = await scene.arm.call("GET", kind.collection_path(), query=of_this(scene))
+    everywhere = await api.arm.call("GET", kind.collection_path(), query=of_this(api))
     assert names(everywhere.ok()) == [created["metadata"]["name"]]
 
 
 @every_kind
-async def test_update(scene: Scene, kind: Kind) -> None:
-    old = await scene.given(kind, an_object(scene, kind))
+async def test_update(api: CaseApi, kind: Kind) -> None:
+    old = await api.given(kind, an_object(api, kind))
     old["metadata"]["labels"]["changed"] = "yes"
-    new = (await scene.put(kind, old)).ok()
+    new = (await api.put(kind, old)).ok()
     assert new["metadata"]["labels"]["changed"] == "yes"
     assert new["metadata"]["uid"] == old["metadata"]["uid"]
     assert new["metadata"]["creationTimestamp"] == old["metadata"]["creationTimestamp"]
@@ -80,56 +80,56 @@ async def test_update(scene: Scene, kind: Kind) -> None:
 @pytest.mark.parametrize(
     "form", [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH], ids=["json", "merge", "strategic"]
 )
-async def test_patch(scene: Scene, kind: Kind, form: str) -> None:
-    old = await scene.given(kind, an_object(scene, kind))
+async def test_patch(api: CaseApi, kind: Kind, form: str) -> None:
+    old = await api.given(kind, an_object(api, kind))
     patch: object = {"metadata": {"labels": {"changed": "yes"}}}
     if form == JSON_PATCH:
         patch = [{"op": "add", "path": "/metadata/labels/changed", "value": "yes"}]
-    new = (await scene.patch(kind, old["metadata"]["name"], patch, form)).ok()
+    new = (await api.patch(kind, old["metadata"]["name"], patch, form)).ok()
     assert new["metadata"]["labels"] == {**old["metadata"]["labels"], "changed": "yes"}
     assert int(new["metadata"]["resourceVersion"]) > int(old["metadata"]["resourceVersion"])
 
 
 @removable
-async def test_delete(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, an_object(scene, kind))
+async def test_delete(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, an_object(api, kind))
     name = created["metadata"]["name"]
-    answer = (await scene.delete(kind, name)).ok()
+    answer = (await api.delete(kind, name)).ok()
     if kind in (PODS, SERVICEACCOUNTS):
         assert (answer["kind"], answer["metadata"]["uid"]) == (kind.kind, created["metadata"]["uid"])
     else:
         details = {"name": name, "kind": kind.plural, "uid": created["metadata"]["uid"]}
         assert (answer["kind"], answer["status"]) == ("Status", "Success")
         assert answer["details"] == ({**details, "group": kind.group} if kind.group else details)
-    await scene.gone(kind, name)
-    again = await scene.delete(kind, name)
+    await api.gone(kind, name)
+    again = await api.delete(kind, name)
     again.refused(404, "NotFound", f'{kind.resource} "{name}" not found')
 
 
 @collections
-async def test_deletecollection(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, an_object(scene, kind))
-    other = an_object(scene, kind)
-    other["metadata"] |= {"name": scene.unique("other"), "labels": {"of": "others"}}
-    await scene.given(kind, other)
-    answer = await scene.ask("DELETE", kind, query=of_this(scene))
+async def test_deletecollection(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, an_object(api, kind))
+    other = an_object(api, kind)
+    other["metadata"] |= {"name": api.unique("other"), "labels": {"of": "others"}}
+    await api.given(kind, other)
+    answer = await api.ask("DELETE", kind, query=of_this(api))
     assert answer.ok()["kind"] in (kind.list_kind, "Status")
-    await scene.gone(kind, created["metadata"]["name"])
-    await scene.get(kind, other["metadata"]["name"])
+    await api.gone(kind, created["metadata"]["name"])
+    await api.get(kind, other["metadata"]["name"])
 
 
 @every_kind
-async def test_watch(scene: Scene, kind: Kind) -> None:
-    before = await scene.version(kind)
-    created = await scene.given(kind, an_object(scene, kind))
+async def test_watch(api: CaseApi, kind: Kind) -> None:
+    before = await api.version(kind)
+    created = await api.given(kind, an_object(api, kind))
     name = created["metadata"]["name"]
-    changed = await scene.given_patch(kind, name, {"metadata": {"annotations": {"changed": "yes"}}})
-    await scene.arm.drop(scene.at(kind, name))
+    changed = await api.given_patch(kind, name, {"metadata": {"annotations": {"changed": "yes"}}})
+    await api.arm.drop(api.at(kind, name))
     # Pods that ran nowhere get their mark and go in two steps, namespaces get their mark and stay.
     last = "MODIFIED" if kind is NAMESPACES else "DELETED"
-    events = await scene.watch(
+    events = await api.watch(
         kind,
-        {"resourceVersion": before, **of_this(scene)},
+        {"resourceVersion": before, **of_this(api)},
         lambda event: event.type == last and event.version > int(changed["metadata"]["resourceVersion"]),
     )
     assert told(events)[:2] == [("ADDED", name), ("MODIFIED", name)]

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from support.arms_case_api import CaseApi, names
 from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE, without
 from support.arms_objects import config_map
-from support.arms_scene import Scene, names
 from vacate.api.kinds import CONFIGMAPS
 
 pytestmark = CONFORMANCE
@@ -18,8 +18,8 @@ pytestmark = CONFORMANCE
 MINE = {"labelSelector": "mine"}
 
 
-async def some(scene: Scene, *wanted: str) -> list[dict[str, object]]:
-    return [await scene.given(CONFIGMAPS, config_map(name, {"mine": "yes"})) for name in wanted]
+async def some(api: CaseApi, *wanted: str) -> list[dict[str, object]]:
+    return [await api.given(CONFIGMAPS, config_map(name, {"mine": "yes"})) for name in wanted]
 
 
 def token(**changes: object) -> str:
@@ -27,31 +27,31 @@ def token(**changes: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
 
 
-async def test_items_come_in_order_of_names(scene: Scene) -> None:
-    await some(scene, "b", "a", "a-b", "a.b", "c")
-    assert names(await scene.listed(CONFIGMAPS, MINE)) == ["a", "a-b", "a.b", "b", "c"]
+async def test_items_come_in_order_of_names(api: CaseApi) -> None:
+    await some(api, "b", "a", "a-b", "a.b", "c")
+    assert names(await api.listed(CONFIGMAPS, MINE)) == ["a", "a-b", "a.b", "b", "c"]
 
 
-async def test_items_have_no_kind_of_their_own(scene: Scene) -> None:
-    await some(scene, "a")
-    (item,) = (await scene.listed(CONFIGMAPS, MINE))["items"]
+async def test_items_have_no_kind_of_their_own(api: CaseApi) -> None:
+    await some(api, "a")
+    (item,) = (await api.listed(CONFIGMAPS, MINE))["items"]
     assert "kind" not in item
     assert "apiVersion" not in item
 
 
-async def test_an_empty_list_has_items(scene: Scene) -> None:
-    listed = await scene.listed(CONFIGMAPS, {"labelSelector": "nobodys"})
+async def test_an_empty_list_has_items(api: CaseApi) -> None:
+    listed = await api.listed(CONFIGMAPS, {"labelSelector": "nobodys"})
     assert listed["items"] == []
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-async def test_pages(scene: Scene, size: int) -> None:
-    await some(scene, "a", "b", "c", "d")
+async def test_pages(api: CaseApi, size: int) -> None:
+    await some(api, "a", "b", "c", "d")
     found: list[str] = []
     query = {"limit": str(size), **MINE}
     versions = set()
     while True:
-        page = await scene.listed(CONFIGMAPS, query)
+        page = await api.listed(CONFIGMAPS, query)
         found += names(page)
         versions.add(page["metadata"]["resourceVersion"])
         if not page["metadata"].get("continue"):
@@ -62,77 +62,77 @@ async def test_pages(scene: Scene, size: int) -> None:
     assert len(versions) == 1
 
 
-async def test_pages_show_one_moment(scene: Scene) -> None:
-    await some(scene, "a", "b", "c")
-    first = await scene.listed(CONFIGMAPS, {"limit": "1", **MINE})
-    await scene.arm.drop(scene.at(CONFIGMAPS, "b"))
-    await some(scene, "bb")
-    rest = await scene.listed(CONFIGMAPS, {"continue": first["metadata"]["continue"], **MINE})
+async def test_pages_show_one_moment(api: CaseApi) -> None:
+    await some(api, "a", "b", "c")
+    first = await api.listed(CONFIGMAPS, {"limit": "1", **MINE})
+    await api.arm.drop(api.at(CONFIGMAPS, "b"))
+    await some(api, "bb")
+    rest = await api.listed(CONFIGMAPS, {"continue": first["metadata"]["continue"], **MINE})
     assert names(first) + names(rest) == ["a", "b", "c"]
     assert first["metadata"]["resourceVersion"] == rest["metadata"]["resourceVersion"]
 
 
-async def test_remaining_items_are_counted_without_a_selector(scene: Scene) -> None:
-    await some(scene, "a", "b", "c")
-    whole = await scene.listed(CONFIGMAPS)
-    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
+async def test_remaining_items_are_counted_without_a_selector(api: CaseApi) -> None:
+    await some(api, "a", "b", "c")
+    whole = await api.listed(CONFIGMAPS)
+    page = await api.listed(CONFIGMAPS, {"limit": "1"})
     assert page["metadata"]["remainingItemCount"] == len(whole["items"]) - 1
 
 
-async def test_remaining_items_are_not_counted_with_a_selector(scene: Scene) -> None:
-    await some(scene, "a", "b", "c")
-    page = await scene.listed(CONFIGMAPS, {"limit": "1", **MINE})
+async def test_remaining_items_are_not_counted_with_a_selector(api: CaseApi) -> None:
+    await some(api, "a", "b", "c")
+    page = await api.listed(CONFIGMAPS, {"limit": "1", **MINE})
     assert page["metadata"]["continue"]
     assert "remainingItemCount" not in page["metadata"]
 
 
-async def test_exactly_at_a_revision(scene: Scene) -> None:
-    _, second = await some(scene, "a", "b")
-    await some(scene, "c")
+async def test_exactly_at_a_revision(api: CaseApi) -> None:
+    _, second = await some(api, "a", "b")
+    await some(api, "c")
     version = str(second["metadata"]["resourceVersion"])  # type: ignore[index]
     query = {"resourceVersion": version, "resourceVersionMatch": "Exact", **MINE}
-    listed = await scene.listed(CONFIGMAPS, query)
+    listed = await api.listed(CONFIGMAPS, query)
     assert names(listed) == ["a", "b"]
     assert listed["metadata"]["resourceVersion"] == version
 
 
-async def test_exactly_at_a_revision_shows_old_states(scene: Scene) -> None:
-    (first,) = await some(scene, "a")
-    await scene.given_patch(CONFIGMAPS, "a", {"data": {"k": "new"}})
+async def test_exactly_at_a_revision_shows_old_states(api: CaseApi) -> None:
+    (first,) = await some(api, "a")
+    await api.given_patch(CONFIGMAPS, "a", {"data": {"k": "new"}})
     version = str(first["metadata"]["resourceVersion"])  # type: ignore[index]
-    listed = await scene.listed(
+    listed = await api.listed(
         CONFIGMAPS, {"resourceVersion": version, "resourceVersionMatch": "Exact", **MINE}
     )
     assert "data" not in listed["items"][0]
 
 
-async def test_not_older_than_a_revision(scene: Scene) -> None:
-    (first,) = await some(scene, "a")
+async def test_not_older_than_a_revision(api: CaseApi) -> None:
+    (first,) = await some(api, "a")
     version = str(first["metadata"]["resourceVersion"])  # type: ignore[index]
     query = {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan", **MINE}
-    listed = await scene.listed(CONFIGMAPS, query)
+    listed = await api.listed(CONFIGMAPS, query)
     assert names(listed) == ["a"]
     assert int(listed["metadata"]["resourceVersion"]) >= int(version)
 
 
 @pytest.mark.parametrize("match", ["", "NotOlderThan"], ids=["plain", "not-older"])
-async def test_any_revision(scene: Scene, match: str) -> None:
-    await some(scene, "a")
+async def test_any_revision(api: CaseApi, match: str) -> None:
+    await some(api, "a")
     query = {"resourceVersion": "0", **({"resourceVersionMatch": match} if match else {})}
-    assert (await scene.listed(CONFIGMAPS, {**query, **MINE}))["kind"] == "ConfigMapList"
+    assert (await api.listed(CONFIGMAPS, {**query, **MINE}))["kind"] == "ConfigMapList"
 
 
 @without("kubectl", because="kubectl tries again for a long time when it is told to come back in a second")
-async def test_a_revision_of_the_future(scene: Scene) -> None:
-    future = str(int(await scene.version(CONFIGMAPS)) + 1_000_000)
-    answer = await scene.ask("GET", CONFIGMAPS, query={"resourceVersion": future})
+async def test_a_revision_of_the_future(api: CaseApi) -> None:
+    future = str(int(await api.version(CONFIGMAPS)) + 1_000_000)
+    answer = await api.ask("GET", CONFIGMAPS, query={"resourceVersion": future})
     answer.refused(504, "Timeout", starting=f"Timeout: Too large resource version: {future}, current: ")
     answer.caused_by(("ResourceVersionTooLarge", "Too large resource version"))
     assert answer.header("Retry-After") == "1"
 
 
-async def test_a_revision_that_is_no_number(scene: Scene) -> None:
-    answer = await scene.ask("GET", CONFIGMAPS, query={"resourceVersion": "x"})
+async def test_a_revision_that_is_no_number(api: CaseApi) -> None:
+    answer = await api.ask("GET", CONFIGMAPS, query={"resourceVersion": "x"})
     field_error = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
     answer.refused(400, "BadRequest", f"invalid resource version: {field_error}")
 
@@ -173,9 +173,9 @@ WRONG_OPTIONS = {
 
 
 @pytest.mark.parametrize("case", WRONG_OPTIONS)
-async def test_options_that_do_not_fit(scene: Scene, case: str) -> None:
+async def test_options_that_do_not_fit(api: CaseApi, case: str) -> None:
     query, field_errors = WRONG_OPTIONS[case]
-    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    answer = await api.ask("GET", CONFIGMAPS, query=query)
     listed = field_errors[0] if len(field_errors) == 1 else f"[{', '.join(field_errors)}]"
     answer.refused(
         422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', field_errors=field_errors
@@ -200,45 +200,45 @@ BAD_TOKENS = {
 
 
 @pytest.mark.parametrize("case", BAD_TOKENS)
-async def test_bad_continue_tokens(scene: Scene, case: str) -> None:
+async def test_bad_continue_tokens(api: CaseApi, case: str) -> None:
     text, message = BAD_TOKENS[case]
-    answer = await scene.ask("GET", CONFIGMAPS, query={"limit": "1", "continue": text})
+    answer = await api.ask("GET", CONFIGMAPS, query={"limit": "1", "continue": text})
     answer.refused(400, "BadRequest", starting=message)
 
 
-async def test_continue_with_a_revision(scene: Scene) -> None:
-    await some(scene, "a", "b")
-    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
+async def test_continue_with_a_revision(api: CaseApi) -> None:
+    await some(api, "a", "b")
+    page = await api.listed(CONFIGMAPS, {"limit": "1"})
     query = {"continue": page["metadata"]["continue"], "resourceVersion": page["metadata"]["resourceVersion"]}
-    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    answer = await api.ask("GET", CONFIGMAPS, query=query)
     answer.refused(400, "BadRequest", "specifying resource version is not allowed when using continue")
 
 
 @ALTERS_THE_SERVER
-async def test_an_expired_continue_token(scene: Scene) -> None:
-    await some(scene, "a", "b", "c")
-    page = await scene.listed(CONFIGMAPS, {"limit": "1"})
-    await some(scene, "d")
-    await scene.arm.forget_history()
-    answer = await scene.ask("GET", CONFIGMAPS, query={"continue": page["metadata"]["continue"]})
+async def test_an_expired_continue_token(api: CaseApi) -> None:
+    await some(api, "a", "b", "c")
+    page = await api.listed(CONFIGMAPS, {"limit": "1"})
+    await some(api, "d")
+    await api.arm.forget_history()
+    answer = await api.ask("GET", CONFIGMAPS, query={"continue": page["metadata"]["continue"]})
     answer.refused(
         410, "Expired", starting="The provided continue parameter is too old to display a consistent list"
     )
     if answer.obj:
-        rest = await scene.listed(CONFIGMAPS, {"continue": answer.obj["metadata"]["continue"]})
+        rest = await api.listed(CONFIGMAPS, {"continue": answer.obj["metadata"]["continue"]})
         assert names(rest) == ["b", "c", "d"]
 
 
 @ALTERS_THE_SERVER
-async def test_an_expired_revision(scene: Scene) -> None:
-    version = await scene.version(CONFIGMAPS)
-    await some(scene, "a")
-    await scene.arm.forget_history()
+async def test_an_expired_revision(api: CaseApi) -> None:
+    version = await api.version(CONFIGMAPS)
+    await some(api, "a")
+    await api.arm.forget_history()
     query = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
-    answer = await scene.ask("GET", CONFIGMAPS, query=query)
+    answer = await api.ask("GET", CONFIGMAPS, query=query)
     answer.refused(410, "Expired", "The resourceVersion for the provided list is too old.")
 
 
-async def test_limit_that_is_no_number(scene: Scene) -> None:
-    answer = await scene.ask("GET", CONFIGMAPS, query={"limit": "many"})
+async def test_limit_that_is_no_number(api: CaseApi) -> None:
+    answer = await api.ask("GET", CONFIGMAPS, query={"limit": "many"})
     answer.refused(400, "BadRequest", 'strconv.ParseInt: parsing "many": invalid syntax')

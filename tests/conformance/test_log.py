@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
-from support.arms_scene import Scene
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
 
 
-async def test_asks_for_a_container_that_is_there(scene: Scene) -> None:
+async def test_asks_for_a_container_that_is_there(api: CaseApi) -> None:
     two = pod("p")
     first = two["spec"]["containers"][0]
     two["spec"]["containers"] = [{**first, "name": "a"}, {**first, "name": "b"}]
-    await scene.given(PODS, two)
-    answer = await scene.ask("GET", PODS, "p", "log")
+    await api.given(PODS, two)
+    answer = await api.ask("GET", PODS, "p", "log")
     answer.refused(400, "BadRequest", "a container name must be specified for pod p, choose one of: [a b]")
-    answer = await scene.ask("GET", PODS, "p", "log", query={"container": "c"})
+    answer = await api.ask("GET", PODS, "p", "log", query={"container": "c"})
     answer.refused(400, "BadRequest", "container c is not valid for pod p")
 
 
-async def test_of_a_pod_that_is_not_there(scene: Scene) -> None:
-    (await scene.ask("GET", PODS, "p", "log")).refused(404, "NotFound", 'pods "p" not found')
+async def test_of_a_pod_that_is_not_there(api: CaseApi) -> None:
+    (await api.ask("GET", PODS, "p", "log")).refused(404, "NotFound", 'pods "p" not found')

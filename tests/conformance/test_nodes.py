@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import named
-from support.arms_scene import Scene
 from vacate.api.kinds import NODES
 
 pytestmark = CONFORMANCE
@@ -19,9 +19,9 @@ RANGES = {
 
 
 @pytest.mark.parametrize("case", RANGES)
-async def test_ranges_have_two_names(scene: Scene, case: str) -> None:
+async def test_ranges_have_two_names(api: CaseApi, case: str) -> None:
     spec, ranges = RANGES[case]
-    made = await scene.create(NODES, named(scene.unique("n"), spec=spec))
+    made = await api.create(NODES, named(api.unique("n"), spec=spec))
     assert (made["spec"]["podCIDR"], made["spec"]["podCIDRs"]) == (ranges[0], ranges)
 
 
@@ -49,19 +49,19 @@ BAD_RANGES = {
 
 
 @pytest.mark.parametrize("case", BAD_RANGES)
-async def test_bad_ranges(scene: Scene, case: str) -> None:
+async def test_bad_ranges(api: CaseApi, case: str) -> None:
     ranges, field_error = BAD_RANGES[case]
-    answer = await scene.post(NODES, named(scene.unique("n"), spec={"podCIDRs": ranges}))
+    answer = await api.post(NODES, named(api.unique("n"), spec={"podCIDRs": ranges}))
     answer.refused(422, "Invalid", field_errors=[field_error])
 
 
-async def test_an_external_id_is_for_ever(scene: Scene) -> None:
-    name = scene.unique("n")
-    await scene.given(NODES, named(name, spec={"externalID": "a"}))
-    answer = await scene.patch(NODES, name, {"spec": {"externalID": "b"}})
+async def test_an_external_id_is_for_ever(api: CaseApi) -> None:
+    name = api.unique("n")
+    await api.given(NODES, named(name, spec={"externalID": "a"}))
+    answer = await api.patch(NODES, name, {"spec": {"externalID": "b"}})
     answer.refused(422, "Invalid", field_errors=["spec.externalID: Forbidden: may not be updated"])
 
 
-async def test_configuration_from_elsewhere_is_out_of_use(scene: Scene) -> None:
-    made = await scene.create(NODES, named(scene.unique("n"), spec={"configSource": {}}))
+async def test_configuration_from_elsewhere_is_out_of_use(api: CaseApi) -> None:
+    made = await api.create(NODES, named(api.unique("n"), spec={"configSource": {}}))
     assert "configSource" not in made["spec"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from support.arms import Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import binding, budget, config_map, named, pod, role, workload
-from support.arms_scene import Scene
 from vacate.api.kinds import (
     CONFIGMAPS,
     DEPLOYMENTS,
@@ -77,30 +77,30 @@ DEFAULTS: dict[str, tuple[Kind, Obj, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", DEFAULTS)
-async def test_defaults(scene: Scene, case: str) -> None:
+async def test_defaults(api: CaseApi, case: str) -> None:
     kind, obj, wanted = DEFAULTS[case]
-    created = await scene.create(kind, obj)
+    created = await api.create(kind, obj)
     if case == "roles":
         assert not created.get("rules")
         return
     assert {path: dig(created, path) for path in wanted} == wanted
 
 
-async def test_one_replica_unless_said(scene: Scene) -> None:
+async def test_one_replica_unless_said(api: CaseApi) -> None:
     obj = workload("w")
     del obj["spec"]["replicas"]
-    assert (await scene.create(DEPLOYMENTS, obj))["spec"]["replicas"] == 1
+    assert (await api.create(DEPLOYMENTS, obj))["spec"]["replicas"] == 1
 
 
-async def test_priorities_are_resolved(scene: Scene) -> None:
-    name = scene.unique("high")
-    await scene.given(PRIORITYCLASSES, named(name, value=1234, preemptionPolicy="Never"))
-    created = await scene.create(PODS, pod("p", priorityClassName=name))
+async def test_priorities_are_resolved(api: CaseApi) -> None:
+    name = api.unique("high")
+    await api.given(PRIORITYCLASSES, named(name, value=1234, preemptionPolicy="Never"))
+    created = await api.create(PODS, pod("p", priorityClassName=name))
     assert (created["spec"]["priority"], created["spec"]["preemptionPolicy"]) == (1234, "Never")
 
 
-async def test_a_priority_class_that_is_not_there(scene: Scene) -> None:
-    answer = await scene.post(PODS, pod("p", priorityClassName="none"))
+async def test_a_priority_class_that_is_not_there(api: CaseApi) -> None:
+    answer = await api.post(PODS, pod("p", priorityClassName="none"))
     message = 'pods "p" is forbidden: no PriorityClass with name none was found'
     answer.refused(403, "Forbidden", message)
 
@@ -117,55 +117,55 @@ def pod_with_a_slip(name: str) -> Obj:
 
 
 @pytest.mark.parametrize("directive", ["Warn", "Ignore"])
-async def test_unknown_fields_are_dropped(scene: Scene, directive: str) -> None:
-    answer = await scene.post(PODS, pod_with_a_slip("p"), query={"fieldValidation": directive})
+async def test_unknown_fields_are_dropped(api: CaseApi, directive: str) -> None:
+    answer = await api.post(PODS, pod_with_a_slip("p"), query={"fieldValidation": directive})
     answer.ok(201)
     if answer.headers is not None:
         assert (UNKNOWN in (answer.header("Warning") or "")) is (directive == "Warn")
-    assert "evictionInterceptor" not in (await scene.get(PODS, "p"))["spec"]
+    assert "evictionInterceptor" not in (await api.get(PODS, "p"))["spec"]
 
 
-async def test_unknown_fields_are_refused_where_the_client_is_strict(scene: Scene) -> None:
+async def test_unknown_fields_are_refused_where_the_client_is_strict(api: CaseApi) -> None:
     strict = {"fieldValidation": "Strict"}
     slip = pod_with_a_slip("p")
     slip["spec"]["containers"][0]["imagee"] = "x"
-    answer = (await scene.post(PODS, slip, query=strict)).refused(400, "BadRequest")
+    answer = (await api.post(PODS, slip, query=strict)).refused(400, "BadRequest")
     for path in ("spec.evictionInterceptor", "spec.containers[0].imagee"):
         assert answer.message is None or f'unknown field "{path}"' in answer.message
-    made = await scene.create(CONFIGMAPS, config_map("m", a="1"))
-    answer = await scene.put(CONFIGMAPS, {**made, "data": {"a": "2"}, "dataa": {}}, query=strict)
+    made = await api.create(CONFIGMAPS, config_map("m", a="1"))
+    answer = await api.put(CONFIGMAPS, {**made, "data": {"a": "2"}, "dataa": {}}, query=strict)
     answer.refused(400, "BadRequest")
-    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
+    assert (await api.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
 
 
 @pytest.mark.parametrize("form", [MERGE, STRATEGIC, JSON])
-async def test_unknown_fields_of_patches(scene: Scene, form: str) -> None:
-    await scene.create(CONFIGMAPS, config_map("m", a="1"))
+async def test_unknown_fields_of_patches(api: CaseApi, form: str) -> None:
+    await api.create(CONFIGMAPS, config_map("m", a="1"))
     patch: Any = {"data": {"a": "2"}, "dataa": {"b": "c"}}
     if form == JSON:
         patch = [{"op": "add", "path": f"/{key}", "value": value} for key, value in patch.items()]
-    if scene.arm.name != "kubectl":  # which has no options for patches
+    if api.arm.name != "kubectl":  # which has no options for patches
         strict = {"fieldValidation": "Strict"}
-        answer = await scene.patch(CONFIGMAPS, "m", patch, form, query=strict)
+        answer = await api.patch(CONFIGMAPS, "m", patch, form, query=strict)
         answer.refused(422, "Invalid")
         assert answer.field_errors[0].startswith("patch: ")
         assert answer.field_errors[0].endswith('strict decoding error: unknown field "dataa"')
-    answer = await scene.patch(CONFIGMAPS, "m", patch, form)
+    answer = await api.patch(CONFIGMAPS, "m", patch, form)
     assert answer.ok()["data"] == {"a": "2"}
     assert "dataa" not in answer.ok()
     if answer.headers is not None:
         assert 'unknown field \\"dataa\\"' in (answer.header("Warning") or "")
 
 
-async def test_texts_survive(scene: Scene) -> None:
+async def test_texts_survive(api: CaseApi) -> None:
     data = {"a": 'ünïcödé "quoted" \n\t \\', "b": "", "c": "☃ 🚀"}
-    await scene.create(CONFIGMAPS, named("m", data=data))
-    assert (await scene.get(CONFIGMAPS, "m"))["data"] == data
+    await api.create(CONFIGMAPS, named("m", data=data))
+    assert (await api.get(CONFIGMAPS, "m"))["data"] == data
 
 
-async def test_an_immutable_config_map(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, {**config_map("m", a="1"), "immutable": True})
-    answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+async def test_an_immutable_config_map(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, {**config_map("m", a="1"), "immutable": True})
+    answer = await api.patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
     field_error = "data: Forbidden: field is immutable when `immutable` is set"
     answer.refused(422, "Invalid", f'ConfigMap "m" is invalid: {field_error}', field_errors=[field_error])
 
@@ -247,21 +247,21 @@ INVALID: dict[str, tuple[Kind, Obj, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", INVALID)
-async def test_invalid(scene: Scene, case: str) -> None:
+async def test_invalid(api: CaseApi, case: str) -> None:
     kind, obj, field_errors = INVALID[case]
-    answer = await scene.post(kind, obj)
+    answer = await api.post(kind, obj)
     answer.refused(422, "Invalid")
     if case != "budget-with-both":
         assert list(answer.field_errors) == field_errors
     else:
         assert answer.field_errors[0].endswith("minAvailable and maxUnavailable cannot be both set")
-    await scene.gone(kind, "x")
+    await api.gone(kind, "x")
 
 
-async def test_selector_and_template_must_agree(scene: Scene) -> None:
+async def test_selector_and_template_must_agree(api: CaseApi) -> None:
     obj = workload("w")
     obj["spec"]["selector"] = {"matchLabels": {"app": "other"}}
-    answer = await scene.post(DEPLOYMENTS, obj)
+    answer = await api.post(DEPLOYMENTS, obj)
     field_error = (
         'spec.template.metadata.labels: Invalid value: {"app":"web"}: '
         "`selector` does not match template `labels`"
@@ -270,77 +270,77 @@ async def test_selector_and_template_must_agree(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("kind", [DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
-async def test_a_selector_is_for_ever(scene: Scene, kind: Kind) -> None:
-    await scene.given(kind, workload("w"))
+async def test_a_selector_is_for_ever(api: CaseApi, kind: Kind) -> None:
+    await api.given(kind, workload("w"))
     labels = {"app": "web", "more": "x"}
     patch = {"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}}
-    answer = await scene.patch(kind, "w", patch)
+    answer = await api.patch(kind, "w", patch)
     answer.refused(422, "Invalid")
     assert answer.field_errors[0].startswith("spec.selector: Invalid value: ")
     assert answer.field_errors[0].endswith(": field is immutable")
 
 
-async def test_most_of_a_pod_is_for_ever(scene: Scene) -> None:
-    await scene.given(PODS, pod("p"))
-    answer = await scene.patch(PODS, "p", {"spec": {"hostNetwork": True}})
+async def test_most_of_a_pod_is_for_ever(api: CaseApi) -> None:
+    await api.given(PODS, pod("p"))
+    answer = await api.patch(PODS, "p", {"spec": {"hostNetwork": True}})
     answer.refused(422, "Invalid")
     start = "spec: Forbidden: pod updates may not change fields other than "
     assert any(field_error.startswith(start) for field_error in answer.field_errors)
 
 
-async def test_the_image_of_a_pod_may_change(scene: Scene) -> None:
-    await scene.given(PODS, pod("p"))
+async def test_the_image_of_a_pod_may_change(api: CaseApi) -> None:
+    await api.given(PODS, pod("p"))
     patch = [{"op": "replace", "path": "/spec/containers/0/image", "value": "new"}]
-    patched = (await scene.patch(PODS, "p", patch, "application/json-patch+json")).ok()
+    patched = (await api.patch(PODS, "p", patch, "application/json-patch+json")).ok()
     assert patched["spec"]["containers"][0]["image"] == "new"
     assert patched["metadata"]["generation"] == 2
 
 
-async def test_a_role_reference_is_for_ever(scene: Scene) -> None:
-    await scene.given(ROLEBINDINGS, binding("b", "Role", "r", "u"))
-    answer = await scene.put(ROLEBINDINGS, binding("b", "Role", "other", "u"))
+async def test_a_role_reference_is_for_ever(api: CaseApi) -> None:
+    await api.given(ROLEBINDINGS, binding("b", "Role", "r", "u"))
+    answer = await api.put(ROLEBINDINGS, binding("b", "Role", "other", "u"))
     answer.refused(422, "Invalid")
     assert answer.field_errors[0].startswith("roleRef: Invalid value: ")
     assert answer.field_errors[0].endswith(": cannot change roleRef")
 
 
-async def test_an_event_stays_in_its_namespace(scene: Scene) -> None:
+async def test_an_event_stays_in_its_namespace(api: CaseApi) -> None:
     event = named("e", involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R")
-    answer = await scene.post(EVENTS, event)
+    answer = await api.post(EVENTS, event)
     field_error = 'involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'
     answer.refused(422, "Invalid", f'Event "e" is invalid: {field_error}', field_errors=[field_error])
 
 
-async def test_the_value_of_a_priority_class_is_for_ever(scene: Scene) -> None:
-    name = scene.unique("pc")
-    await scene.given(PRIORITYCLASSES, named(name, value=5))
-    answer = await scene.patch(PRIORITYCLASSES, name, {"value": 6})
+async def test_the_value_of_a_priority_class_is_for_ever(api: CaseApi) -> None:
+    name = api.unique("pc")
+    await api.given(PRIORITYCLASSES, named(name, value=5))
+    answer = await api.patch(PRIORITYCLASSES, name, {"value": 6})
     answer.refused(422, "Invalid", field_errors=["value: Forbidden: may not be changed in an update."])
 
 
-async def test_a_priority_class_is_of_the_first_generation_for_ever(scene: Scene) -> None:
-    name = scene.unique("pc")
-    await scene.given(PRIORITYCLASSES, named(name, value=5))
-    patched = (await scene.patch(PRIORITYCLASSES, name, {"description": "new"})).ok()
+async def test_a_priority_class_is_of_the_first_generation_for_ever(api: CaseApi) -> None:
+    name = api.unique("pc")
+    await api.given(PRIORITYCLASSES, named(name, value=5))
+    patched = (await api.patch(PRIORITYCLASSES, name, {"description": "new"})).ok()
     assert patched["metadata"]["generation"] == 1
 
 
-async def test_system_priority_classes_stay(scene: Scene) -> None:
-    answer = await scene.delete(PRIORITYCLASSES, "system-node-critical")
+async def test_system_priority_classes_stay(api: CaseApi) -> None:
+    answer = await api.delete(PRIORITYCLASSES, "system-node-critical")
     why = "this is a system priority class and cannot be deleted"
     answer.refused(
         403, "Forbidden", f'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: {why}'
     )
 
 
-async def test_empty_parts_are_there_for_patches(scene: Scene) -> None:
-    name = scene.unique("n")
-    await scene.given(NODES, named(name))
+async def test_empty_parts_are_there_for_patches(api: CaseApi) -> None:
+    name = api.unique("n")
+    await api.given(NODES, named(name))
     step = {"op": "add", "path": "/spec/unschedulable", "value": True}
-    patched = (await scene.patch(NODES, name, [step], "application/json-patch+json")).ok()
+    patched = (await api.patch(NODES, name, [step], "application/json-patch+json")).ok()
     assert patched["spec"]["unschedulable"] is True
 
 
-async def test_service_accounts_are_plain(scene: Scene) -> None:
-    created = await scene.create(SERVICEACCOUNTS, {**named("s"), "automountServiceAccountToken": False})
+async def test_service_accounts_are_plain(api: CaseApi) -> None:
+    created = await api.create(SERVICEACCOUNTS, {**named("s"), "automountServiceAccountToken": False})
     assert created["automountServiceAccountToken"] is False

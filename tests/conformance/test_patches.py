@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import condition, config_map, named, pod, workload
-from support.arms_scene import Scene
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NODES, PODS, SERVICEACCOUNTS
 
 pytestmark = CONFORMANCE
@@ -26,19 +26,19 @@ REJECTED = "the server rejected our request due to an error in our request"
 
 
 @pytest.mark.parametrize("operation", JSON_PATCHES)
-async def test_json(scene: Scene, operation: str) -> None:
+async def test_json(api: CaseApi, operation: str) -> None:
     step, result = JSON_PATCHES[operation]
-    await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    patched = (await scene.patch(CONFIGMAPS, "m", [step], JSON_PATCH)).ok()
+    await api.given(CONFIGMAPS, config_map("m", a="1"))
+    patched = (await api.patch(CONFIGMAPS, "m", [step], JSON_PATCH)).ok()
     assert patched.get("data") == result
 
 
-async def test_json_appends_to_lists(scene: Scene) -> None:
-    await scene.given(
-        NODES, named(name := scene.unique("n"), spec={"taints": [{"key": "a", "effect": "NoSchedule"}]})
+async def test_json_appends_to_lists(api: CaseApi) -> None:
+    await api.given(
+        NODES, named(name := api.unique("n"), spec={"taints": [{"key": "a", "effect": "NoSchedule"}]})
     )
     step = {"op": "add", "path": "/spec/taints/-", "value": {"key": "b", "effect": "NoExecute"}}
-    patched = (await scene.patch(NODES, name, [step], JSON_PATCH)).ok()
+    patched = (await api.patch(NODES, name, [step], JSON_PATCH)).ok()
     assert [taint["key"] for taint in patched["spec"]["taints"]] == ["a", NOT_READY, "b"]
 
 
@@ -51,40 +51,40 @@ async def test_json_appends_to_lists(scene: Scene) -> None:
     ],
     ids=["test", "remove", "replace"],
 )
-async def test_json_that_does_not_apply(scene: Scene, step: Obj) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    answer = await scene.patch(CONFIGMAPS, "m", [step, {"op": "remove", "path": "/data"}], JSON_PATCH)
+async def test_json_that_does_not_apply(api: CaseApi, step: Obj) -> None:
+    await api.given(CONFIGMAPS, config_map("m", a="1"))
+    answer = await api.patch(CONFIGMAPS, "m", [step, {"op": "remove", "path": "/data"}], JSON_PATCH)
     answer.refused(422, "Invalid", REJECTED)
-    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
+    assert (await api.get(CONFIGMAPS, "m"))["data"] == {"a": "1"}
 
 
-async def test_merge_changes_adds_and_takes_away(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", a="1", b="2"))
+async def test_merge_changes_adds_and_takes_away(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m", a="1", b="2"))
     patch = {"data": {"a": "9", "b": None, "c": "3"}}
-    assert (await scene.patch(CONFIGMAPS, "m", patch)).ok()["data"] == {"a": "9", "c": "3"}
+    assert (await api.patch(CONFIGMAPS, "m", patch)).ok()["data"] == {"a": "9", "c": "3"}
 
 
-async def test_merge_replaces_lists(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
+async def test_merge_replaces_lists(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
     containers = [{"name": "other", "image": "i"}]
     patched = (
-        await scene.patch(DEPLOYMENTS, "w", {"spec": {"template": {"spec": {"containers": containers}}}})
+        await api.patch(DEPLOYMENTS, "w", {"spec": {"template": {"spec": {"containers": containers}}}})
     ).ok()
     assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == ["other"]
 
 
-async def test_strategic_merges_lists_by_key(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
+async def test_strategic_merges_lists_by_key(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
     containers = [{"name": "c", "image": "new"}, {"name": "d", "image": "j"}]
     patch = {"spec": {"template": {"spec": {"containers": containers}}}}
-    patched = (await scene.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
+    patched = (await api.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
     found = [(one["name"], one["image"]) for one in patched["spec"]["template"]["spec"]["containers"]]
     assert sorted(found) == [("c", "new"), ("d", "j")]
 
 
-async def test_strategic_deletes_from_lists(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    await scene.given_patch(
+async def test_strategic_deletes_from_lists(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    await api.given_patch(
         DEPLOYMENTS,
         "w",
         {
@@ -96,59 +96,57 @@ async def test_strategic_deletes_from_lists(scene: Scene) -> None:
         },
     )
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "d", "$patch": "delete"}]}}}}
-    patched = (await scene.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
+    patched = (await api.patch(DEPLOYMENTS, "w", patch, STRATEGIC_PATCH)).ok()
     assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == ["c"]
 
 
-async def test_strategic_replaces_maps(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", a="1"))
+async def test_strategic_replaces_maps(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m", a="1"))
     patch = {"data": {"$patch": "replace", "b": "2"}}
-    assert (await scene.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()["data"] == {"b": "2"}
+    assert (await api.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()["data"] == {"b": "2"}
 
 
-async def test_strategic_merges_lists_of_words(scene: Scene) -> None:
+async def test_strategic_merges_lists_of_words(api: CaseApi) -> None:
     obj = config_map("m")
     obj["metadata"]["finalizers"] = ["example.com/a"]
-    await scene.given(CONFIGMAPS, obj)
+    await api.given(CONFIGMAPS, obj)
     patch = {"metadata": {"finalizers": ["example.com/b"]}}
-    patched = (await scene.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()
+    patched = (await api.patch(CONFIGMAPS, "m", patch, STRATEGIC_PATCH)).ok()
     assert sorted(patched["metadata"]["finalizers"]) == ["example.com/a", "example.com/b"]
     removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a", "example.com/b"]}}
-    patched = (await scene.patch(CONFIGMAPS, "m", removal, STRATEGIC_PATCH)).ok()
+    patched = (await api.patch(CONFIGMAPS, "m", removal, STRATEGIC_PATCH)).ok()
     assert "finalizers" not in patched["metadata"]
 
 
-async def test_strategic_merges_conditions_by_type(scene: Scene) -> None:
-    await scene.given(PODS, pod("p", node="n"))
-    await scene.given_status(
-        PODS, "p", {"conditions": [condition("Ready", "False"), condition("a.example/x")]}
-    )
-    path = scene.at(PODS, "p", "status")
+async def test_strategic_merges_conditions_by_type(api: CaseApi) -> None:
+    await api.given(PODS, pod("p", node="n"))
+    await api.given_status(PODS, "p", {"conditions": [condition("Ready", "False"), condition("a.example/x")]})
+    path = api.at(PODS, "p", "status")
     patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    await scene.arm.given("PATCH", path, patch, content_type=STRATEGIC_PATCH)
-    found = {one["type"]: one["status"] for one in (await scene.get(PODS, "p"))["status"]["conditions"]}
+    await api.arm.given("PATCH", path, patch, content_type=STRATEGIC_PATCH)
+    found = {one["type"]: one["status"] for one in (await api.get(PODS, "p"))["status"]["conditions"]}
     assert (found["Ready"], found["a.example/x"]) == ("True", "True")
 
 
 @pytest.mark.parametrize(
     "form", [MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH], ids=["merge", "strategic", "json"]
 )
-async def test_something_that_is_not_there(scene: Scene, form: str) -> None:
+async def test_something_that_is_not_there(api: CaseApi, form: str) -> None:
     patch: object = [] if form == JSON_PATCH else {"data": {"a": "1"}}
-    answer = await scene.patch(CONFIGMAPS, "none", patch, form)
+    answer = await api.patch(CONFIGMAPS, "none", patch, form)
     answer.refused(404, "NotFound", 'configmaps "none" not found')
 
 
-async def test_a_patch_cannot_rename(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"name": "n"}})
+async def test_a_patch_cannot_rename(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    answer = await api.patch(CONFIGMAPS, "m", {"metadata": {"name": "n"}})
     message = "the name of the object (n) does not match the name on the URL (m)"
     answer.refused(400, "BadRequest", message)
 
 
-async def test_a_patch_is_validated(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    answer = await scene.patch(DEPLOYMENTS, "w", {"spec": {"replicas": -1}})
+async def test_a_patch_is_validated(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    answer = await api.patch(DEPLOYMENTS, "w", {"spec": {"replicas": -1}})
     field_error = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
     answer.refused(
         422, "Invalid", f'Deployment.apps "w" is invalid: {field_error}', field_errors=[field_error]
@@ -159,16 +157,16 @@ async def test_a_patch_is_validated(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "form", [MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH], ids=["merge", "strategic", "json"]
 )
-async def test_a_patch_that_is_no_json(scene: Scene, form: str) -> None:
-    await scene.given(SERVICEACCOUNTS, named("s"))
-    answer = await scene.patch(SERVICEACCOUNTS, "s", b'{"metadata":', form)
+async def test_a_patch_that_is_no_json(api: CaseApi, form: str) -> None:
+    await api.given(SERVICEACCOUNTS, named("s"))
+    answer = await api.patch(SERVICEACCOUNTS, "s", b'{"metadata":', form)
     answer.refused(400, "BadRequest")
 
 
 @without("kubectl", because="kubectl patch knows three forms only")
-async def test_a_form_that_nobody_knows(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    answer = await scene.patch(CONFIGMAPS, "m", {"data": {"a": "1"}}, "application/json")
+async def test_a_form_that_nobody_knows(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    answer = await api.patch(CONFIGMAPS, "m", {"data": {"a": "1"}}, "application/json")
     answer.refused(415, "UnsupportedMediaType", "415: Unsupported Media Type")
 
 
@@ -189,36 +187,36 @@ async def test_a_form_that_nobody_knows(scene: Scene) -> None:
          "unrecognized type: int32"),
     ],
 )  # fmt: skip
-async def test_strategic_refuses_wrong_types(scene: Scene, patch: Obj, shown: str, words: str) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    answer = await scene.patch(DEPLOYMENTS, "w", {"spec": patch}, STRATEGIC_PATCH)
+async def test_strategic_refuses_wrong_types(api: CaseApi, patch: Obj, shown: str, words: str) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    answer = await api.patch(DEPLOYMENTS, "w", {"spec": patch}, STRATEGIC_PATCH)
     field_error = f'Invalid value: "{shown}": {words}'
     answer.refused(422, "Invalid", f' "" is invalid: patch: {field_error}').caused_by(
         ("FieldValueInvalid", field_error)
     )
 
 
-async def test_strategic_refuses_numbers_out_of_range(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    answer = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":8589934599}}', STRATEGIC_PATCH)
+async def test_strategic_refuses_numbers_out_of_range(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    answer = await api.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":8589934599}}', STRATEGIC_PATCH)
     (field_error,) = answer.refused(422, "Invalid").field_errors
     assert field_error.endswith("spec.replicas: 8589934599 is out of the range of int32")
 
 
-async def test_strategic_takes_whole_numbers(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    patched = await scene.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":3.0}}', STRATEGIC_PATCH)
+async def test_strategic_takes_whole_numbers(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    patched = await api.patch(DEPLOYMENTS, "w", b'{"spec":{"replicas":3.0}}', STRATEGIC_PATCH)
     assert patched.ok()["spec"]["replicas"] == 3
 
 
-async def test_a_patch_that_makes_something_else_of_it(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    answer = await scene.patch(CONFIGMAPS, "m", [{"op": "add", "path": "/kind", "value": "Pod"}], JSON_PATCH)
+async def test_a_patch_that_makes_something_else_of_it(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    answer = await api.patch(CONFIGMAPS, "m", [{"op": "add", "path": "/kind", "value": "Pod"}], JSON_PATCH)
     answer.refused(422, "Invalid")
     (field_error,) = answer.field_errors
     assert field_error.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")
     unknown = [{"op": "add", "path": "/kind", "value": "Cat"}, {"op": "add", "path": "/data", "value": 5}]
     (field_error,) = (
-        (await scene.patch(CONFIGMAPS, "m", unknown, JSON_PATCH)).refused(422, "Invalid").field_errors
+        (await api.patch(CONFIGMAPS, "m", unknown, JSON_PATCH)).refused(422, "Invalid").field_errors
     )
     assert 'no kind "Cat" is registered for version "v1" in scheme' in field_error

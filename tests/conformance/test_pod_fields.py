@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from support.arms import Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
-from support.arms_scene import Scene
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -137,20 +137,20 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", FAULTS)
-async def test_refused(scene: Scene, case: str) -> None:
+async def test_refused(api: CaseApi, case: str) -> None:
     spec, field_errors = FAULTS[case]
-    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
+    (await api.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
 
 
-async def test_what_a_gate_keeps_out(scene: Scene) -> None:
-    created = await scene.create(PODS, pod("p", schedulingGroup={"podGroupName": "g"}))
+async def test_what_a_gate_keeps_out(api: CaseApi) -> None:
+    created = await api.create(PODS, pod("p", schedulingGroup={"podGroupName": "g"}))
     assert "schedulingGroup" not in created["spec"]
 
 
-async def test_affinity_to_pods_of_the_same_release(scene: Scene) -> None:
+async def test_affinity_to_pods_of_the_same_release(api: CaseApi) -> None:
     term = {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["no"]}
     rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    created = await scene.create(PODS, pod("p", affinity={"podAffinity": rule}))
+    created = await api.create(PODS, pod("p", affinity={"podAffinity": rule}))
     (kept,) = created["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     written = [{"key": "app", "operator": "In", "values": ["web"]}]
     assert kept["labelSelector"] == {"matchExpressions": written}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.arms import Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
-from support.arms_scene import Scene
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE
@@ -31,16 +31,16 @@ CONTAINER = {"name": "c", "image": "other", "env": [{"name": "A", "valueFrom": S
     ],
     ids=["names", "selector", "host", "environment"],
 )
-async def test_a_change_is_refused(scene: Scene, spec: Obj) -> None:
+async def test_a_change_is_refused(api: CaseApi, spec: Obj) -> None:
     """What the refusal shows of the change, after its first line, is wording."""
-    await scene.given(PODS, pod("p", serviceAccountName="here"))
-    answer = await scene.patch(PODS, "p", {"spec": spec})
+    await api.given(PODS, pod("p", serviceAccountName="here"))
+    answer = await api.patch(PODS, "p", {"spec": spec})
     answer.refused(422, "Invalid", starting=f'Pod "p" is invalid: spec: Forbidden: {MAY_NOT}')
 
 
-async def test_a_gate_that_comes_twice_is_told_once(scene: Scene) -> None:
-    await scene.given(PODS, pod("p"))
-    answer = await scene.patch(PODS, "p", {"spec": {"schedulingGates": [{"name": "a"}, {"name": "a"}]}})
+async def test_a_gate_that_comes_twice_is_told_once(api: CaseApi) -> None:
+    await api.given(PODS, pod("p"))
+    answer = await api.patch(PODS, "p", {"spec": {"schedulingGates": [{"name": "a"}, {"name": "a"}]}})
     new = "Forbidden: only deletion is allowed, but found new scheduling gate 'a'"
     found = ('spec.schedulingGates[1]: Duplicate value: "a"', f"spec.schedulingGates[1].name: {new}")
     answer.refused(422, "Invalid", field_errors=found)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from support.arms import Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod, workload
-from support.arms_scene import Scene
 from vacate.api.kinds import DEPLOYMENTS, PODS
 
 pytestmark = CONFORMANCE
@@ -37,14 +37,14 @@ FAULTS: dict[str, tuple[Obj, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", FAULTS)
-async def test_refused(scene: Scene, case: str) -> None:
+async def test_refused(api: CaseApi, case: str) -> None:
     spec, field_errors = FAULTS[case]
-    (await scene.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
+    (await api.post(PODS, pod("p", **spec))).refused(422, "Invalid", field_errors=field_errors)
 
 
-async def test_refused_in_a_template(scene: Scene) -> None:
+async def test_refused_in_a_template(api: CaseApi) -> None:
     wanted = workload("w")
     wanted["spec"]["template"]["spec"] |= {"securityContext": {"runAsUser": -1}}
-    answer = await scene.post(DEPLOYMENTS, wanted)
+    answer = await api.post(DEPLOYMENTS, wanted)
     field_error = f"spec.template.spec.securityContext.runAsUser: Invalid value: -1: {RANGE}"
     answer.refused(422, "Invalid", field_errors=[field_error])

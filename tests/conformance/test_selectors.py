@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.arms_case_api import CaseApi, names
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, named, pod
-from support.arms_scene import Scene, names
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, EVENTS, NAMESPACES, NODES, PODS, REPLICASETS, Kind
 
 pytestmark = CONFORMANCE
@@ -34,10 +34,10 @@ SELECTED = {
 
 
 @pytest.mark.parametrize("selector", SELECTED)
-async def test_labels(scene: Scene, selector: str) -> None:
+async def test_labels(api: CaseApi, selector: str) -> None:
     for name, labels in LABELS.items():
-        await scene.given(CONFIGMAPS, config_map(name, {**labels, "mine": "yes"}))
-    listed = await scene.listed(CONFIGMAPS, {"labelSelector": selector})
+        await api.given(CONFIGMAPS, config_map(name, {**labels, "mine": "yes"}))
+    listed = await api.listed(CONFIGMAPS, {"labelSelector": selector})
     assert names(listed) == SELECTED[selector]
 
 
@@ -57,65 +57,65 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize("selector", BAD_LABELS)
-async def test_bad_label_selectors(scene: Scene, selector: str) -> None:
-    answer = await scene.ask("GET", CONFIGMAPS, query={"labelSelector": selector})
+async def test_bad_label_selectors(api: CaseApi, selector: str) -> None:
+    answer = await api.ask("GET", CONFIGMAPS, query={"labelSelector": selector})
     answer.refused(400, "BadRequest", BAD_LABELS[selector])
 
 
-async def test_pods_by_fields(scene: Scene) -> None:
-    await scene.given(PODS, pod("a", node="n1"))
-    await scene.given(PODS, pod("b", node="n2", restartPolicy="Never"))
+async def test_pods_by_fields(api: CaseApi) -> None:
+    await api.given(PODS, pod("a", node="n1"))
+    await api.given(PODS, pod("b", node="n2", restartPolicy="Never"))
     for selector, found in {
         "spec.nodeName=n1": ["a"],
         "spec.nodeName!=n1": ["b"],
         "metadata.name=b": ["b"],
         "spec.restartPolicy=Never": ["b"],
         "spec.nodeName=n2,status.phase=Pending": ["b"],
-        f"metadata.namespace={scene.namespace}": ["a", "b"],
+        f"metadata.namespace={api.namespace}": ["a", "b"],
         "metadata.namespace=elsewhere": [],
     }.items():
-        assert names(await scene.listed(PODS, {"fieldSelector": selector})) == found, selector
+        assert names(await api.listed(PODS, {"fieldSelector": selector})) == found, selector
 
 
-async def test_events_by_fields(scene: Scene) -> None:
+async def test_events_by_fields(api: CaseApi) -> None:
     for name, involved in (("a", "x"), ("b", "y")):
-        about = {"kind": "Pod", "name": involved, "namespace": scene.namespace}
+        about = {"kind": "Pod", "name": involved, "namespace": api.namespace}
         event = named(
             name, involvedObject=about, reason=f"R{name}", type="Normal", source={"component": name}
         )
-        await scene.given(EVENTS, event)
+        await api.given(EVENTS, event)
     for selector in ("involvedObject.name=y", "reason=Rb", "source=b", "involvedObject.name!=x"):
-        assert names(await scene.listed(EVENTS, {"fieldSelector": selector})) == ["b"], selector
+        assert names(await api.listed(EVENTS, {"fieldSelector": selector})) == ["b"], selector
 
 
-async def test_namespaces_by_phase(scene: Scene) -> None:
-    query = {"fieldSelector": f"status.phase=Active,metadata.name={scene.namespace}"}
-    assert names(await scene.listed(NAMESPACES, query)) == [scene.namespace]
+async def test_namespaces_by_phase(api: CaseApi) -> None:
+    query = {"fieldSelector": f"status.phase=Active,metadata.name={api.namespace}"}
+    assert names(await api.listed(NAMESPACES, query)) == [api.namespace]
 
 
-async def test_nodes_by_schedulability(scene: Scene) -> None:
-    name = scene.unique("n")
-    await scene.given(NODES, named(name, spec={"unschedulable": True}))
+async def test_nodes_by_schedulability(api: CaseApi) -> None:
+    name = api.unique("n")
+    await api.given(NODES, named(name, spec={"unschedulable": True}))
     query = {"fieldSelector": "spec.unschedulable=true"}
-    assert name in names(await scene.listed(NODES, query))
+    assert name in names(await api.listed(NODES, query))
     query = {"fieldSelector": "spec.unschedulable=false"}
-    assert name not in names(await scene.listed(NODES, query))
+    assert name not in names(await api.listed(NODES, query))
 
 
-async def test_a_field_selector_that_nobody_understands(scene: Scene) -> None:
-    answer = await scene.ask("GET", PODS, query={"fieldSelector": "spec.nodeName"})
+async def test_a_field_selector_that_nobody_understands(api: CaseApi) -> None:
+    answer = await api.ask("GET", PODS, query={"fieldSelector": "spec.nodeName"})
     message = "invalid selector: 'spec.nodeName'; can't understand 'spec.nodeName'"
     answer.refused(400, "BadRequest", message)
 
 
 @pytest.mark.parametrize("kind", [PODS, NODES, NAMESPACES, EVENTS], ids=lambda kind: kind.plural)
-async def test_a_field_that_cannot_be_selected_by(scene: Scene, kind: Kind) -> None:
-    answer = await scene.ask("GET", kind, query={"fieldSelector": "spec.colour=red"})
+async def test_a_field_that_cannot_be_selected_by(api: CaseApi, kind: Kind) -> None:
+    answer = await api.ask("GET", kind, query={"fieldSelector": "spec.colour=red"})
     answer.refused(400, "BadRequest", "field label not supported: spec.colour")
 
 
 @pytest.mark.parametrize("kind", [CONFIGMAPS, DEPLOYMENTS, REPLICASETS], ids=lambda kind: kind.plural)
-async def test_kinds_that_are_selected_by_name_only(scene: Scene, kind: Kind) -> None:
-    answer = await scene.ask("GET", kind, query={"fieldSelector": "status.replicas=1"})
+async def test_kinds_that_are_selected_by_name_only(api: CaseApi, kind: Kind) -> None:
+    answer = await api.ask("GET", kind, query={"fieldSelector": "status.replicas=1"})
     known = 'only "metadata.name", "metadata.namespace"'
     answer.refused(400, "BadRequest", f'"status.replicas" is not a known field selector: {known}')

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.arms import MERGE_PATCH, Obj
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import budget, condition, config_map, daemon_set, named, pod, workload
-from support.arms_scene import Scene
 from vacate.api.kinds import (
     CONFIGMAPS,
     DAEMONSETS,
@@ -47,81 +47,81 @@ def contains(whole: Obj, part: Obj) -> bool:
 
 
 @with_status
-async def test_status_by_put(scene: Scene, kind: Kind) -> None:
+async def test_status_by_put(api: CaseApi, kind: Kind) -> None:
     obj, status, spec = PARTS[kind]
-    created = await scene.given(kind, obj)
+    created = await api.given(kind, obj)
     created["status"] = {**created.get("status", {}), **status}
     created["spec"] = {**created["spec"], **spec}
-    new = (await scene.put(kind, created, "status")).ok()
+    new = (await api.put(kind, created, "status")).ok()
     assert contains(new["status"], status)
     assert not contains(new["spec"], spec)
     assert new["metadata"]["generation"] == created["metadata"]["generation"]
 
 
 @with_status
-async def test_the_object_keeps_its_status(scene: Scene, kind: Kind) -> None:
+async def test_the_object_keeps_its_status(api: CaseApi, kind: Kind) -> None:
     obj, status, spec = PARTS[kind]
-    created = await scene.given(kind, obj)
+    created = await api.given(kind, obj)
     created["status"] = {**created.get("status", {}), **status}
     created["spec"] = {**created["spec"], **spec}
-    new = (await scene.put(kind, created)).ok()
+    new = (await api.put(kind, created)).ok()
     assert not contains(new.get("status", {}), status)
     assert contains(new["spec"], spec)
     assert new["metadata"]["generation"] == created["metadata"]["generation"] + 1
 
 
 @with_status
-async def test_status_by_get(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, PARTS[kind][0])
-    read = await scene.get(kind, "x", "status")
+async def test_status_by_get(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, PARTS[kind][0])
+    read = await api.get(kind, "x", "status")
     assert (read["kind"], read["metadata"]["uid"]) == (kind.kind, created["metadata"]["uid"])
 
 
 @without("kubectl", because="kubectl before 1.24 cannot patch a subresource")
 @with_status
-async def test_status_by_patch(scene: Scene, kind: Kind) -> None:
+async def test_status_by_patch(api: CaseApi, kind: Kind) -> None:
     obj, status, spec = PARTS[kind]
-    await scene.given(kind, obj)
-    new = (await scene.patch(kind, "x", {"status": status, "spec": spec}, MERGE_PATCH, "status")).ok()
+    await api.given(kind, obj)
+    new = (await api.patch(kind, "x", {"status": status, "spec": spec}, MERGE_PATCH, "status")).ok()
     assert contains(new["status"], status)
     assert not contains(new["spec"], spec)
 
 
-async def test_node_status(scene: Scene) -> None:
-    name = scene.unique("n")
-    node = await scene.given(NODES, named(name))
+async def test_node_status(api: CaseApi) -> None:
+    name = api.unique("n")
+    node = await api.given(NODES, named(name))
     node["status"] = {"conditions": [condition("Ready")], "capacity": {"cpu": "4"}}
     node["spec"] = {"unschedulable": True}
-    new = (await scene.put(NODES, node, "status")).ok()
+    new = (await api.put(NODES, node, "status")).ok()
     assert new["status"]["capacity"] == {"cpu": "4"}
     assert not new.get("spec", {}).get("unschedulable")
 
 
-async def test_namespace_status_says_whether_it_goes(scene: Scene) -> None:
-    namespace = await scene.get(NAMESPACES, scene.namespace)
+async def test_namespace_status_says_whether_it_goes(api: CaseApi) -> None:
+    namespace = await api.get(NAMESPACES, api.namespace)
     namespace["status"] = {"phase": "Terminating"}
-    answer = await scene.put(NAMESPACES, namespace, "status")
+    answer = await api.put(NAMESPACES, namespace, "status")
     detail = "may only be 'Active' if `deletionTimestamp` is empty"
     answer.refused(422, "Invalid", field_errors=[f'status.Phase: Invalid value: "Terminating": {detail}'])
 
 
-async def test_status_with_a_stale_version(scene: Scene) -> None:
-    created = await scene.given(DEPLOYMENTS, workload("x"))
-    await scene.given_patch(DEPLOYMENTS, "x", {"metadata": {"labels": {"a": "b"}}})
+async def test_status_with_a_stale_version(api: CaseApi) -> None:
+    created = await api.given(DEPLOYMENTS, workload("x"))
+    await api.given_patch(DEPLOYMENTS, "x", {"metadata": {"labels": {"a": "b"}}})
     created["status"] = {"replicas": 1}
-    (await scene.put(DEPLOYMENTS, created, "status")).refused(409, "Conflict")
+    (await api.put(DEPLOYMENTS, created, "status")).refused(409, "Conflict")
 
 
-async def test_kinds_without_a_status(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m"))
-    answer = await scene.ask("GET", CONFIGMAPS, "m", "status")
+async def test_kinds_without_a_status(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m"))
+    answer = await api.ask("GET", CONFIGMAPS, "m", "status")
     answer.refused(404, "NotFound", "the server could not find the requested resource")
 
 
 @scalable
-async def test_scale_by_get(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, workload("w", 3))
-    scale = await scene.get(kind, "w", "scale")
+async def test_scale_by_get(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, workload("w", 3))
+    scale = await api.get(kind, "w", "scale")
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert scale["metadata"]["uid"] == created["metadata"]["uid"]
     assert scale["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
@@ -130,46 +130,46 @@ async def test_scale_by_get(scene: Scene, kind: Kind) -> None:
 
 
 @scalable
-async def test_scale_by_put(scene: Scene, kind: Kind) -> None:
-    created = await scene.given(kind, workload("w", 3))
-    scale = await scene.get(kind, "w", "scale")
+async def test_scale_by_put(api: CaseApi, kind: Kind) -> None:
+    created = await api.given(kind, workload("w", 3))
+    scale = await api.get(kind, "w", "scale")
     scale["spec"]["replicas"] = 5
-    new = (await scene.put(kind, scale, "scale")).ok()
+    new = (await api.put(kind, scale, "scale")).ok()
     assert new["spec"]["replicas"] == 5
-    read = await scene.get(kind, "w")
+    read = await api.get(kind, "w")
     assert read["spec"]["replicas"] == 5
     assert read["metadata"]["generation"] == created["metadata"]["generation"] + 1
 
 
 @without("kubectl", because="kubectl before 1.24 cannot patch a subresource")
 @scalable
-async def test_scale_by_patch(scene: Scene, kind: Kind) -> None:
-    await scene.given(kind, workload("w", 3))
-    new = (await scene.patch(kind, "w", {"spec": {"replicas": 0}}, MERGE_PATCH, "scale")).ok()
+async def test_scale_by_patch(api: CaseApi, kind: Kind) -> None:
+    await api.given(kind, workload("w", 3))
+    new = (await api.patch(kind, "w", {"spec": {"replicas": 0}}, MERGE_PATCH, "scale")).ok()
     assert not new["spec"].get("replicas")
-    assert (await scene.get(kind, "w"))["spec"]["replicas"] == 0
+    assert (await api.get(kind, "w"))["spec"]["replicas"] == 0
 
 
-async def test_scale_with_a_stale_version(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    scale = await scene.get(DEPLOYMENTS, "w", "scale")
-    await scene.given_patch(DEPLOYMENTS, "w", {"metadata": {"labels": {"a": "b"}}})
-    (await scene.put(DEPLOYMENTS, scale, "scale")).refused(409, "Conflict")
+async def test_scale_with_a_stale_version(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    scale = await api.get(DEPLOYMENTS, "w", "scale")
+    await api.given_patch(DEPLOYMENTS, "w", {"metadata": {"labels": {"a": "b"}}})
+    (await api.put(DEPLOYMENTS, scale, "scale")).refused(409, "Conflict")
 
 
-async def test_scale_below_nothing(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
-    scale = await scene.get(DEPLOYMENTS, "w", "scale")
+async def test_scale_below_nothing(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
+    scale = await api.get(DEPLOYMENTS, "w", "scale")
     scale["spec"]["replicas"] = -1
-    answer = await scene.put(DEPLOYMENTS, scale, "scale")
+    answer = await api.put(DEPLOYMENTS, scale, "scale")
     field_error = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
     answer.refused(
         422, "Invalid", f'Scale.autoscaling "w" is invalid: {field_error}', field_errors=[field_error]
     )
 
 
-async def test_scale_of_something_that_is_not_there(scene: Scene) -> None:
-    answer = await scene.ask("GET", DEPLOYMENTS, "none", "scale")
+async def test_scale_of_something_that_is_not_there(api: CaseApi) -> None:
+    answer = await api.ask("GET", DEPLOYMENTS, "none", "scale")
     answer.refused(404, "NotFound", 'deployments.apps "none" not found')
 
 
@@ -194,17 +194,17 @@ GENERATIONS: dict[str, tuple[Kind, Obj, Obj, int]] = {
 
 
 @pytest.mark.parametrize("case", GENERATIONS)
-async def test_generation(scene: Scene, case: str) -> None:
+async def test_generation(api: CaseApi, case: str) -> None:
     kind, obj, patch, generation = GENERATIONS[case]
-    created = await scene.given(kind, obj)
+    created = await api.given(kind, obj)
     assert created["metadata"]["generation"] == 1
-    new = (await scene.patch(kind, "x", patch)).ok()
+    new = (await api.patch(kind, "x", patch)).ok()
     assert new["metadata"]["generation"] == generation
 
 
-async def test_generation_is_the_servers(scene: Scene) -> None:
+async def test_generation_is_the_servers(api: CaseApi) -> None:
     obj = workload("x")
     obj["metadata"]["generation"] = 9
-    assert (await scene.create(DEPLOYMENTS, obj))["metadata"]["generation"] == 1
-    patched = (await scene.patch(DEPLOYMENTS, "x", {"metadata": {"generation": 9}})).ok()
+    assert (await api.create(DEPLOYMENTS, obj))["metadata"]["generation"] == 1
+    patched = (await api.patch(DEPLOYMENTS, "x", {"metadata": {"generation": 9}})).ok()
     assert patched["metadata"]["generation"] == 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.arms_case_api import CaseApi
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import budget, config_map, named, workload
-from support.arms_scene import Scene
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODDISRUPTIONBUDGETS, ROLES, Kind
 
 pytestmark = CONFORMANCE
@@ -18,25 +18,25 @@ def conflict(resource: str, name: str, why: str = MODIFIED) -> str:
     return f'Operation cannot be fulfilled on {resource} "{name}": {why}'
 
 
-async def test_put_with_the_newest_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+async def test_put_with_the_newest_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
     old["data"] = {"a": "2"}
-    new = (await scene.put(CONFIGMAPS, old)).ok()
+    new = (await api.put(CONFIGMAPS, old)).ok()
     assert new["data"] == {"a": "2"}
 
 
-async def test_put_with_a_stale_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+async def test_put_with_a_stale_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
+    await api.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
     old["data"] = {"a": "3"}
-    (await scene.put(CONFIGMAPS, old)).refused(409, "Conflict", conflict("configmaps", "m"))
-    assert (await scene.get(CONFIGMAPS, "m"))["data"] == {"a": "2"}
+    (await api.put(CONFIGMAPS, old)).refused(409, "Conflict", conflict("configmaps", "m"))
+    assert (await api.get(CONFIGMAPS, "m"))["data"] == {"a": "2"}
 
 
-async def test_put_without_a_version_wins(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
-    new = (await scene.put(CONFIGMAPS, config_map("m", a="3"))).ok()
+async def test_put_without_a_version_wins(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m", a="1"))
+    await api.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+    new = (await api.put(CONFIGMAPS, config_map("m", a="3"))).ok()
     assert new["data"] == {"a": "3"}
 
 
@@ -45,137 +45,137 @@ async def test_put_without_a_version_wins(scene: Scene) -> None:
     [(PODDISRUPTIONBUDGETS, budget("x")), (LEASES, named("x", spec={"holderIdentity": "me"}))],
     ids=["poddisruptionbudgets", "leases"],
 )
-async def test_put_without_a_version_refused(scene: Scene, kind: Kind, obj: dict[str, object]) -> None:
-    await scene.given(kind, obj)
-    answer = await scene.put(kind, obj)
+async def test_put_without_a_version_refused(api: CaseApi, kind: Kind, obj: dict[str, object]) -> None:
+    await api.given(kind, obj)
+    answer = await api.put(kind, obj)
     field_error = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
     answer.refused(
         422, "Invalid", f'{kind.resource} "x" is invalid: {field_error}', field_errors=[field_error]
     )
 
 
-async def test_put_that_changes_nothing_keeps_the_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    new = (await scene.put(CONFIGMAPS, old)).ok()
+async def test_put_that_changes_nothing_keeps_the_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
+    new = (await api.put(CONFIGMAPS, old)).ok()
     assert new["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
 
 
-async def test_patch_that_changes_nothing_keeps_the_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    new = (await scene.patch(CONFIGMAPS, "m", {"data": {"a": "1"}})).ok()
+async def test_patch_that_changes_nothing_keeps_the_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
+    new = (await api.patch(CONFIGMAPS, "m", {"data": {"a": "1"}})).ok()
     assert new["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
 
 
-async def test_patch_with_a_stale_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    await scene.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
+async def test_patch_with_a_stale_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
+    await api.given_patch(CONFIGMAPS, "m", {"data": {"a": "2"}})
     stale = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "data": {"a": "3"}}
-    (await scene.patch(CONFIGMAPS, "m", stale)).refused(409, "Conflict", conflict("configmaps", "m"))
+    (await api.patch(CONFIGMAPS, "m", stale)).refused(409, "Conflict", conflict("configmaps", "m"))
 
 
-async def test_patch_with_the_newest_version(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+async def test_patch_with_the_newest_version(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
     fresh = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "data": {"a": "3"}}
-    assert (await scene.patch(CONFIGMAPS, "m", fresh)).ok()["data"] == {"a": "3"}
+    assert (await api.patch(CONFIGMAPS, "m", fresh)).ok()["data"] == {"a": "3"}
 
 
-async def test_put_with_another_uid(scene: Scene) -> None:
-    old = await scene.given(CONFIGMAPS, config_map("m", a="1"))
+async def test_put_with_another_uid(api: CaseApi) -> None:
+    old = await api.given(CONFIGMAPS, config_map("m", a="1"))
     uid = old["metadata"]["uid"]
     new = config_map("m", a="2")
     new["metadata"]["uid"] = "other"
-    answer = await scene.put(CONFIGMAPS, new)
+    answer = await api.put(CONFIGMAPS, new)
     answer.refused(409, "Conflict", starting=conflict("configmaps", "m", "StorageError: invalid object, "))
     why = f"Precondition failed: UID in precondition: other, UID in object meta: {uid}"
     assert str(answer.message).endswith(why)
 
 
-async def test_patch_with_another_uid(scene: Scene) -> None:
-    await scene.given(CONFIGMAPS, config_map("m", a="1"))
-    answer = await scene.patch(CONFIGMAPS, "m", {"metadata": {"uid": "other"}})
+async def test_patch_with_another_uid(api: CaseApi) -> None:
+    await api.given(CONFIGMAPS, config_map("m", a="1"))
+    answer = await api.patch(CONFIGMAPS, "m", {"metadata": {"uid": "other"}})
     field_error = 'metadata.uid: Invalid value: "other": field is immutable'
     answer.refused(422, "Invalid", field_errors=[field_error])
 
 
-async def test_put_of_something_that_is_not_there(scene: Scene) -> None:
-    answer = await scene.put(CONFIGMAPS, config_map("m"))
+async def test_put_of_something_that_is_not_there(api: CaseApi) -> None:
+    answer = await api.put(CONFIGMAPS, config_map("m"))
     answer.refused(404, "NotFound", 'configmaps "m" not found')
 
 
-async def test_put_creates_kinds_that_allow_it(scene: Scene) -> None:
-    created = (await scene.put(ROLES, named("r", rules=[]))).ok(201)
+async def test_put_creates_kinds_that_allow_it(api: CaseApi) -> None:
+    created = (await api.put(ROLES, named("r", rules=[]))).ok(201)
     assert created["metadata"]["uid"]
 
 
-async def test_create_with_a_version_is_refused(scene: Scene) -> None:
+async def test_create_with_a_version_is_refused(api: CaseApi) -> None:
     obj = config_map("m")
     obj["metadata"]["resourceVersion"] = "1"
-    answer = await scene.post(CONFIGMAPS, obj)
+    answer = await api.post(CONFIGMAPS, obj)
     answer.refused(500, "", "resourceVersion should not be set on objects to be created")
 
 
-async def test_versions_grow_across_kinds(scene: Scene) -> None:
-    first = await scene.create(CONFIGMAPS, config_map("a"))
-    second = await scene.create(ROLES, named("b", rules=[]))
-    third = await scene.create(CONFIGMAPS, config_map("c"))
+async def test_versions_grow_across_kinds(api: CaseApi) -> None:
+    first = await api.create(CONFIGMAPS, config_map("a"))
+    second = await api.create(ROLES, named("b", rules=[]))
+    third = await api.create(CONFIGMAPS, config_map("c"))
     versions = [int(obj["metadata"]["resourceVersion"]) for obj in (first, second, third)]
     assert versions == sorted(set(versions))
 
 
-async def test_get_not_older_than_a_version(scene: Scene) -> None:
-    created = await scene.create(CONFIGMAPS, config_map("m", a="1"))
+async def test_get_not_older_than_a_version(api: CaseApi) -> None:
+    created = await api.create(CONFIGMAPS, config_map("m", a="1"))
     query = {"resourceVersion": created["metadata"]["resourceVersion"]}
-    assert (await scene.get(CONFIGMAPS, "m", query=query))["data"] == {"a": "1"}
-    assert (await scene.get(CONFIGMAPS, "m", query={"resourceVersion": "0"}))["data"] == {"a": "1"}
+    assert (await api.get(CONFIGMAPS, "m", query=query))["data"] == {"a": "1"}
+    assert (await api.get(CONFIGMAPS, "m", query={"resourceVersion": "0"}))["data"] == {"a": "1"}
 
 
-async def test_a_version_that_is_no_number(scene: Scene) -> None:
+async def test_a_version_that_is_no_number(api: CaseApi) -> None:
     obj = config_map("m")
-    await scene.given(CONFIGMAPS, obj)
+    await api.given(CONFIGMAPS, obj)
     obj["metadata"]["resourceVersion"] = "x"
     message = 'strconv.ParseUint: parsing "x": invalid syntax'
-    (await scene.put(CONFIGMAPS, obj)).refused(500, "", message)
+    (await api.put(CONFIGMAPS, obj)).refused(500, "", message)
 
 
 @without("kubectl", because="kubectl prints no causes")
-async def test_faults_of_an_update_are_told_once(scene: Scene) -> None:
-    await scene.given(DEPLOYMENTS, workload("w"))
+async def test_faults_of_an_update_are_told_once(api: CaseApi) -> None:
+    await api.given(DEPLOYMENTS, workload("w"))
     patch = {"spec": {"replicas": -1}}
-    answer = await scene.patch(DEPLOYMENTS, "w", patch)
+    answer = await api.patch(DEPLOYMENTS, "w", patch)
     answer.refused(422, "Invalid").caused_by(
         ("FieldValueInvalid", "Invalid value: -1: must be greater than or equal to 0")
     )
 
 
-async def test_putting_something_new_that_is_said_to_exist(scene: Scene) -> None:
+async def test_putting_something_new_that_is_said_to_exist(api: CaseApi) -> None:
     wanted = named("l", meta={"uid": "7"}, spec={"holderIdentity": "me"})
-    answer = await scene.put(LEASES, wanted)
+    answer = await api.put(LEASES, wanted)
     why = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/leases/{scene.namespace}/l, "
+        f"StorageError: invalid object, Code: 4, Key: /registry/leases/{api.namespace}/l, "
         "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: 7, "
         "UID in object meta:"
     )
     answer.refused(409, "Conflict", starting=conflict("leases.coordination.k8s.io", "l", why))
 
 
-async def test_putting_something_new_with_a_version(scene: Scene) -> None:
-    answer = await scene.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
+async def test_putting_something_new_with_a_version(api: CaseApi) -> None:
+    answer = await api.put(LEASES, named("l", meta={"resourceVersion": "x"}, spec={}))
     answer.refused(500, "", 'strconv.ParseUint: parsing "x": invalid syntax')
     wanted = named("l", meta={"resourceVersion": "7"}, spec={})
-    tried = (await scene.put(LEASES, wanted, query={"dryRun": "All"})).ok(201)
+    tried = (await api.put(LEASES, wanted, query={"dryRun": "All"})).ok(201)
     assert tried["metadata"]["resourceVersion"] == "7"
-    (await scene.put(LEASES, wanted)).ok(201)
+    (await api.put(LEASES, wanted)).ok(201)
 
 
-async def test_putting_something_new_that_is_already_going(scene: Scene) -> None:
+async def test_putting_something_new_that_is_already_going(api: CaseApi) -> None:
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
-    made = (await scene.put(LEASES, named("l", meta=going, spec={}))).ok(201)
+    made = (await api.put(LEASES, named("l", meta=going, spec={}))).ok(201)
     assert going.items() <= made["metadata"].items()
 
 
-async def test_nodes_are_stored_under_their_first_name(scene: Scene) -> None:
-    name = scene.unique("n")
-    await scene.given(NODES, named(name))
-    answer = await scene.put(NODES, named(name, meta={"uid": "7"}))
+async def test_nodes_are_stored_under_their_first_name(api: CaseApi) -> None:
+    name = api.unique("n")
+    await api.given(NODES, named(name))
+    answer = await api.put(NODES, named(name, meta={"uid": "7"}))
     why = f"StorageError: invalid object, Code: 4, Key: /registry/minions/{name}, ResourceVersion: 0, "
     answer.refused(409, "Conflict", starting=conflict("nodes", name, why))

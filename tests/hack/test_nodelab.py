@@ -14,10 +14,10 @@ from hack.kubelab.release import KubeError
 from hack.nodelab import pip_settings, preconditions
 from hack.nodelab.archive import Image, write_archive
 from hack.nodelab.cgroups import Hierarchy, hierarchies
-from hack.nodelab.keeper import PLACE, in_groups
 from hack.nodelab.kept import kept
 from hack.nodelab.packages import Apt
-from hack.nodelab.settings import Papers, kubelet, proxy
+from hack.nodelab.settings import NodeCredentials, kubelet, proxy
+from hack.nodelab.supervisor import PLACE, in_groups
 
 pytestmark = pytest.mark.unit
 
@@ -64,10 +64,12 @@ def test_pods_find_the_api_server_and_their_tokens(tmp_path: Path) -> None:
 
 
 def test_the_machine_is_left_as_it_is(tmp_path: Path) -> None:
-    papers = Papers(tmp_path / "ca", tmp_path / "server", tmp_path / "kubelet", tmp_path / "proxy")
-    assert set(proxy(papers)["conntrack"].values()) == {0, "0s"}
-    assert kubelet(papers)["enforceNodeAllocatable"] == []
-    assert kubelet(papers)["authentication"]["anonymous"] == {"enabled": False}
+    credentials = NodeCredentials(
+        tmp_path / "ca", tmp_path / "server", tmp_path / "kubelet", tmp_path / "proxy"
+    )
+    assert set(proxy(credentials)["conntrack"].values()) == {0, "0s"}
+    assert kubelet(credentials)["enforceNodeAllocatable"] == []
+    assert kubelet(credentials)["authentication"]["anonymous"] == {"enabled": False}
 
 
 def test_an_image_can_be_checked_by_its_digests(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from vacate.api.status import to_status
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, Forbidden, ServiceUnavailable
-from vacate.install.apply.lock import PATIENCE, alone
+from vacate.install.apply.lock import LOCK_TIMEOUT_SECONDS, alone
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
@@ -74,7 +74,7 @@ def test_patience_ends() -> None:
         async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None):
             with pytest.raises(ConfigError, match=r"is installing or uninstalling, after 120 s"):
                 await alone(client, sim.clock, sim.entropy, HERE, lambda _: None).__aenter__()
-        assert sim.clock.monotonic() - began == pytest.approx(PATIENCE, abs=1.0)
+        assert sim.clock.monotonic() - began == pytest.approx(LOCK_TIMEOUT_SECONDS, abs=1.0)
 
     simulate(main)
 

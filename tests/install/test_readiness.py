@@ -131,7 +131,7 @@ def test_pods_of_others_and_those_that_go_are_no_reason() -> None:
     assert reason_of(deployment(), [other, going, pod(ready=True)], []) == ""
 
 
-def test_a_long_story_is_cut() -> None:
+def test_a_long_text_is_cut() -> None:
     assert len(reason_of(deployment(), [pod(**waiting("Bad", "x" * 5000))], [])) == 300
 
 

@@ -17,8 +17,8 @@ T0 = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 HOSTS = ("vacate-webhook.vacate-system.svc", "127.0.0.1")
 
 
-def trusts(papers: CertificateBundle, leaf: x509.Certificate, now: dt.datetime) -> bool:
-    for authority in papers.authorities:
+def trusts(bundle: CertificateBundle, leaf: x509.Certificate, now: dt.datetime) -> bool:
+    for authority in bundle.authorities:
         try:
             leaf.verify_directly_issued_by(authority)
         except Exception:
@@ -28,42 +28,42 @@ def trusts(papers: CertificateBundle, leaf: x509.Certificate, now: dt.datetime) 
 
 
 def test_nothing_to_do() -> None:
-    papers = renewed(None, HOSTS, T0)
-    assert renewed(papers, HOSTS, T0 + dt.timedelta(days=19)) is papers
-    assert len(papers.authorities) == 1
+    bundle = renewed(None, HOSTS, T0)
+    assert renewed(bundle, HOSTS, T0 + dt.timedelta(days=19)) is bundle
+    assert len(bundle.authorities) == 1
 
 
 def test_a_leaf_is_renewed_at_a_third() -> None:
-    papers = renewed(None, HOSTS, T0)
+    bundle = renewed(None, HOSTS, T0)
     later = T0 + dt.timedelta(days=21)
-    after = renewed(papers, HOSTS, later)
-    assert after.authorities == papers.authorities
-    assert after.leaf.certificate != papers.leaf.certificate
+    after = renewed(bundle, HOSTS, later)
+    assert after.authorities == bundle.authorities
+    assert after.leaf.certificate != bundle.leaf.certificate
     assert after.leaf.certificate.not_valid_after_utc == later + LEAF_LIFETIME
     assert renewed(after, HOSTS, later) is after
 
 
 def test_new_hosts_need_a_new_leaf() -> None:
-    papers = renewed(None, HOSTS, T0)
-    after = renewed(papers, (*HOSTS, "hook.example.com"), T0)
-    assert after.authorities == papers.authorities
-    assert after.leaf.certificate != papers.leaf.certificate
+    bundle = renewed(None, HOSTS, T0)
+    after = renewed(bundle, (*HOSTS, "hook.example.com"), T0)
+    assert after.authorities == bundle.authorities
+    assert after.leaf.certificate != bundle.leaf.certificate
 
 
 def test_a_new_authority_is_trusted_first_and_used_later() -> None:
-    papers = renewed(None, HOSTS, T0)
+    bundle = renewed(None, HOSTS, T0)
     turn = T0 + AUTHORITY_LIFETIME * 2 / 3
-    papers = renewed(papers, HOSTS, turn - dt.timedelta(days=1))
-    [old] = papers.authorities
-    both = renewed(papers, HOSTS, turn)
+    bundle = renewed(bundle, HOSTS, turn - dt.timedelta(days=1))
+    [old] = bundle.authorities
+    both = renewed(bundle, HOSTS, turn)
     assert both.authorities[0] == old
     assert len(both.authorities) == 2
-    assert both.leaf.certificate == papers.leaf.certificate
+    assert both.leaf.certificate == bundle.leaf.certificate
     assert renewed(both, HOSTS, turn + SETTLING / 2) is both
     used = renewed(both, HOSTS, turn + SETTLING)
     assert used.authorities == both.authorities
     used.leaf.certificate.verify_directly_issued_by(used.authorities[1])
-    last = papers.leaf.certificate.not_valid_after_utc
+    last = bundle.leaf.certificate.not_valid_after_utc
     while old in used.authorities:
         turn += dt.timedelta(hours=6)
         used = renewed(used, HOSTS, turn)
@@ -72,39 +72,39 @@ def test_a_new_authority_is_trusted_first_and_used_later() -> None:
 
 
 def test_years_without_a_gap() -> None:
-    """Whoever read the papers before the last change still fits those who read them after it."""
-    now, papers = T0, renewed(None, HOSTS, T0)
-    before = papers
+    """Whoever read the bundle before the last change still fits those who read them after it."""
+    now, bundle = T0, renewed(None, HOSTS, T0)
+    before = bundle
     changes = 0
     while now < T0 + dt.timedelta(days=600):
         now += dt.timedelta(hours=16)
-        papers = renewed(papers, HOSTS, now)
-        assert papers.leaf.certificate.not_valid_after_utc - now > dt.timedelta(days=8)
-        assert trusts(papers, papers.leaf.certificate, now)
-        if papers is not before:
-            assert trusts(before, papers.leaf.certificate, now)
-            assert trusts(papers, before.leaf.certificate, now)
+        bundle = renewed(bundle, HOSTS, now)
+        assert bundle.leaf.certificate.not_valid_after_utc - now > dt.timedelta(days=8)
+        assert trusts(bundle, bundle.leaf.certificate, now)
+        if bundle is not before:
+            assert trusts(before, bundle.leaf.certificate, now)
+            assert trusts(bundle, before.leaf.certificate, now)
             changes += 1
-        before = papers
+        before = bundle
     assert 25 < changes < 45
 
 
 def test_after_a_long_absence_everything_is_new() -> None:
-    papers = renewed(None, HOSTS, T0)
+    bundle = renewed(None, HOSTS, T0)
     now = T0 + dt.timedelta(days=900)
-    after = renewed(papers, HOSTS, now)
+    after = renewed(bundle, HOSTS, now)
     assert len(after.authorities) == 1
     assert trusts(after, after.leaf.certificate, now)
     assert after.leaf.certificate.not_valid_after_utc > now
 
 
 def test_there_and_back_in_a_secret() -> None:
-    papers = renewed(None, HOSTS, T0)
-    again = bundle_from({"data": bundle_to_data(papers)})
+    bundle = renewed(None, HOSTS, T0)
+    again = bundle_from({"data": bundle_to_data(bundle)})
     assert again is not None
-    assert again.authorities == papers.authorities
-    assert again.leaf.certificate == papers.leaf.certificate
-    assert bundle_to_data(again) == bundle_to_data(papers)
+    assert again.authorities == bundle.authorities
+    assert again.leaf.certificate == bundle.leaf.certificate
+    assert bundle_to_data(again) == bundle_to_data(bundle)
 
 
 def test_secrets_that_hold_nothing_of_use() -> None:

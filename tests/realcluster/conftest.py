@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 from support.arms_kube import KUBECONFIG
-from support.arms_kube_town import TOWNS, Town, enter_town, open_town
+from support.arms_kube_lab import LABS, Lab, enter_lab, open_lab
 from vacate.entropy import system_entropy
 
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(scope="session", params=TOWNS)
+@pytest.fixture(scope="session", params=LABS)
 def kubeconfig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A whole cluster, embedded or real."""
-    with open_town(request.param, tmp_path_factory.mktemp(request.param)) as path:
+    with open_lab(request.param, tmp_path_factory.mktemp(request.param)) as path:
         yield path
 
 
 @pytest.fixture
-async def town(kubeconfig: Path) -> AsyncIterator[Town]:
+async def lab(kubeconfig: Path) -> AsyncIterator[Lab]:
     """A new namespace in it."""
-    async with enter_town(kubeconfig, f"t-{system_entropy().uid()[:8]}") as town:
-        yield town
+    async with enter_lab(kubeconfig, f"t-{system_entropy().uid()[:8]}") as lab:
+        yield lab

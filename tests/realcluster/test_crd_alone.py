@@ -26,7 +26,7 @@ from vacate.features import FeatureGates
 
 pytestmark = [
     pytest.mark.kube,
-    pytest.mark.xdist_group("towns"),
+    pytest.mark.xdist_group("labs"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

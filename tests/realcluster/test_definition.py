@@ -18,7 +18,7 @@ from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.crds.schema import structure
 from vacate.entropy import system_entropy
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 DEFINITION = yaml.safe_load((Path(__file__).parents[2] / "deploy/crds/evictionrequests.yaml").read_text())
 # What a server adds where the schema finds errors and rules beyond it have not been asked.

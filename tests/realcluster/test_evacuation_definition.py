@@ -22,7 +22,7 @@ from vacate.install.settings import Settings
 
 pytestmark = [
     pytest.mark.kube,
-    pytest.mark.xdist_group("towns"),
+    pytest.mark.xdist_group("labs"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -33,7 +33,7 @@ from vacate.metrics import Metrics
 from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 AGENT = """#!/bin/sh
 dir=$(dirname "$0")

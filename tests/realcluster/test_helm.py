@@ -21,7 +21,7 @@ from vacate.entropy import system_entropy
 from vacate.install import Settings, objects
 from vacate.install.objectkinds import MUTATING_WEBHOOKS, kind_of, path_of
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
 COLLECTION = KIND.collection_path("default")

@@ -24,7 +24,7 @@ from vacate.install.apply.requests import existing
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 OLD = Path(__file__).parents[1] / "install/schemas-0.1.0/evictionrequests.yaml"
 COLLECTION = KIND.collection_path("default")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.arms_kube_town import NODE_COUNT, open_town
+from support.arms_kube_lab import NODE_COUNT, open_lab
 from support.cluster_process import environment, vacate
 from support.https import Https, Obj
 from support.waiting import until
@@ -36,7 +36,7 @@ CONFIGURATIONS = (
 )
 
 
-class Town:
+class Lab:
     """The cluster, and the commands in it."""
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -58,7 +58,7 @@ class Town:
         return {path_of(obj) for obj in objects(settings) if self.admin.get(path_of(obj)).code == 200}
 
     def trust(self) -> None:
-        """What the webhook would do, if the pods were more than paper."""
+        """What the webhook would do, if the pods were real."""
         for path in CONFIGURATIONS:
             hooks = self.admin.get(path).ok()["webhooks"]
             for hook in hooks:
@@ -98,15 +98,15 @@ class Town:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with open_town("real", tmp_path_factory.mktemp("installs")) as kubeconfig:
-        town = Town(kubeconfig)
-        until(lambda: len(town.nodes()) == NODE_COUNT, 60.0)
-        yield town
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with open_lab("real", tmp_path_factory.mktemp("installs")) as kubeconfig:
+        lab = Lab(kubeconfig)
+        until(lambda: len(lab.nodes()) == NODE_COUNT, 60.0)
+        yield lab
 
 
 @pytest.fixture
-def town(whole: Town) -> Iterator[Town]:
+def lab(whole: Lab) -> Iterator[Lab]:
     """Without Vacate, before and after."""
     yield whole
     done = whole.run("uninstall", "--crds")
@@ -115,24 +115,24 @@ def town(whole: Town) -> Iterator[Town]:
     assert whole.there(Settings(monitoring=Monitoring(dashboard=True))) == set()
 
 
-def test_waiting(town: Town) -> None:
+def test_waiting(lab: Lab) -> None:
     """In vain, until Ctrl-C, and until all is ready."""
-    with town.cordoned():
-        not_ready_in_time(town)
-    interrupted(town)
-    command = town.begin("install", "--wait")
-    until(lambda: _available(town, "vacate-webhook") and _available(town, "vacate-manager"), 60.0)
+    with lab.cordoned():
+        not_ready_in_time(lab)
+    interrupted(lab)
+    command = lab.begin("install", "--wait")
+    until(lambda: _available(lab, "vacate-webhook") and _available(lab, "vacate-manager"), 60.0)
     assert command.poll() is None  # there is no authority yet
-    town.trust()
+    lab.trust()
     out, err = command.communicate(timeout=60)
     assert (command.returncode, err) == (0, "")
     assert out.splitlines()[-1] == "Installed, and ready."
     assert out.count(" ready\n") == 5
-    pods_that_may_not_be_made(town)
+    pods_that_may_not_be_made(lab)
 
 
-def not_ready_in_time(town: Town) -> None:
-    done = town.run("install", "--wait=4s")
+def not_ready_in_time(lab: Lab) -> None:
+    done = lab.run("install", "--wait=4s")
     assert done.returncode == 4
     errors = done.stderr.splitlines()
     (manager,) = [line for line in errors if line.startswith("error: deployment.apps/vacate-manager: ")]
@@ -142,8 +142,8 @@ def not_ready_in_time(town: Town) -> None:
     assert errors[-1] == "Installed, and not ready after 4s; the same command goes on waiting."
 
 
-def interrupted(town: Town) -> None:
-    command = town.begin("install", "--wait=5m")
+def interrupted(lab: Lab) -> None:
+    command = lab.begin("install", "--wait=5m")
     assert command.stdout is not None
     while not command.stdout.readline().startswith("deployment.apps/vacate-manager ready"):
         assert command.poll() is None
@@ -152,34 +152,34 @@ def interrupted(town: Town) -> None:
     assert (command.returncode, err) == (130, "Interrupted. The same command goes on where it was.\n")
 
 
-def pods_that_may_not_be_made(town: Town) -> None:
+def pods_that_may_not_be_made(lab: Lab) -> None:
     none = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
-    town.admin.create(f"{NAMESPACE}/resourcequotas", none)
-    until(lambda: "hard" in town.admin.get(f"{NAMESPACE}/resourcequotas/none").ok().get("status", {}))
-    town.admin.delete(f"/apis/apps/v1/namespaces/{HOME}/deployments/vacate-webhook")
-    done = town.run("install", "--wait=4s")
+    lab.admin.create(f"{NAMESPACE}/resourcequotas", none)
+    until(lambda: "hard" in lab.admin.get(f"{NAMESPACE}/resourcequotas/none").ok().get("status", {}))
+    lab.admin.delete(f"/apis/apps/v1/namespaces/{HOME}/deployments/vacate-webhook")
+    done = lab.run("install", "--wait=4s")
     assert done.returncode == 4
     assert "exceeded quota: none" in done.stderr.splitlines()[0]
 
 
-def _available(town: Town, name: str) -> bool:
-    found = town.admin.get(f"/apis/apps/v1/namespaces/{HOME}/deployments/{name}")
+def _available(lab: Lab, name: str) -> bool:
+    found = lab.admin.get(f"/apis/apps/v1/namespaces/{HOME}/deployments/{name}")
     return found.code == 200 and found.obj.get("status", {}).get("availableReplicas") == 2
 
 
-def test_killed_in_the_middle(town: Town) -> None:
-    killed(town.begin("install"), lambda: town.admin.get(CONFIGURATIONS[0]).code == 200)
-    done = town.run("install", "--no-network-policy")
+def test_killed_in_the_middle(lab: Lab) -> None:
+    killed(lab.begin("install"), lambda: lab.admin.get(CONFIGURATIONS[0]).code == 200)
+    done = lab.run("install", "--no-network-policy")
     assert done.returncode == 0, done.stderr
     wanted = Settings(network_policy=False)
-    assert town.there(Settings()) == {path_of(obj) for obj in objects(wanted)}
-    noted = town.admin.get(NOTES).ok()["data"]["objects"].splitlines()
+    assert lab.there(Settings()) == {path_of(obj) for obj in objects(wanted)}
+    noted = lab.admin.get(NOTES).ok()["data"]["objects"].splitlines()
     assert sorted(noted) == sorted(line_of(obj) for obj in objects(wanted))
 
-    killed(town.begin("uninstall", "--crds"), lambda: town.admin.get(CONFIGURATIONS[0]).code == 404)
-    done = town.run("uninstall", "--crds")
+    killed(lab.begin("uninstall", "--crds"), lambda: lab.admin.get(CONFIGURATIONS[0]).code == 404)
+    done = lab.run("uninstall", "--crds")
     assert done.returncode == 0, done.stderr
-    until(lambda: town.there(Settings()) == set(), 60.0)
+    until(lambda: lab.there(Settings()) == set(), 60.0)
 
 
 def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
@@ -189,54 +189,54 @@ def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
     command.communicate(timeout=20)
 
 
-def test_two_at_once_take_turns(town: Town) -> None:
+def test_two_at_once_take_turns(lab: Lab) -> None:
     """Whoever is last decides; nothing of the other is left."""
-    first = town.begin("install", "--no-network-policy")
-    second = town.begin("install", "--webhook-url", "https://127.0.0.1:1")
+    first = lab.begin("install", "--no-network-policy")
+    second = lab.begin("install", "--webhook-url", "https://127.0.0.1:1")
     for one in (first, second):
         out, err = one.communicate(timeout=100)
         assert one.returncode == 0, (out, err)
     settings = (Settings(network_policy=False), Settings(webhook_url="https://127.0.0.1:1"))
-    there = town.there(Settings())
+    there = lab.there(Settings())
     left, right = ({path_of(obj) for obj in objects(one)} for one in settings)
     assert there in (left, right)
-    noted = town.admin.get(NOTES).ok()["data"]["objects"].splitlines()
+    noted = lab.admin.get(NOTES).ok()["data"]["objects"].splitlines()
     won = settings[0] if there == left else settings[1]
     assert sorted(noted) == sorted(line_of(obj) for obj in objects(won))
-    one_way_and_the_other(town)
+    one_way_and_the_other(lab)
 
 
-def one_way_and_the_other(town: Town) -> None:
+def one_way_and_the_other(lab: Lab) -> None:
     """Whoever is told that the namespace goes can come again."""
-    away, back = town.begin("uninstall"), town.begin("install")
+    away, back = lab.begin("uninstall"), lab.begin("install")
     _, err = away.communicate(timeout=100)
     assert (away.returncode, err) == (0, "")
     _, err = back.communicate(timeout=100)
     assert back.returncode == 0 or len(err.splitlines()) == 1, err
-    done = town.run("install")
+    done = lab.run("install")
     assert done.returncode == 0, done.stderr
-    assert town.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
+    assert lab.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
 
 
-def test_a_namespace_on_its_way_out_is_waited_for(town: Town) -> None:
-    town.admin.create("/api/v1/namespaces", {"metadata": {"name": HOME}})
+def test_a_namespace_on_its_way_out_is_waited_for(lab: Lab) -> None:
+    lab.admin.create("/api/v1/namespaces", {"metadata": {"name": HOME}})
     held = {"metadata": {"name": "held", "finalizers": ["example.com/stays"]}}
-    town.admin.create(f"{NAMESPACE}/configmaps", held)
-    town.admin.delete(NAMESPACE)
-    command = town.begin("install")
-    until(lambda: "deletionTimestamp" in town.admin.get(NAMESPACE).ok()["metadata"])
+    lab.admin.create(f"{NAMESPACE}/configmaps", held)
+    lab.admin.delete(NAMESPACE)
+    command = lab.begin("install")
+    until(lambda: "deletionTimestamp" in lab.admin.get(NAMESPACE).ok()["metadata"])
     assert command.poll() is None
-    town.admin.patch(f"{NAMESPACE}/configmaps/held", {"metadata": {"finalizers": None}})
+    lab.admin.patch(f"{NAMESPACE}/configmaps/held", {"metadata": {"finalizers": None}})
     out, err = command.communicate(timeout=60)
     assert (command.returncode, err) == (0, "")
     assert f"namespace/{HOME} created" in out
 
 
-def test_rights(town: Town, tmp_path: Path) -> None:
-    lacking_nearly_all(town, town.user("reader", READ, tmp_path))
-    unable_to_hand_on(town.user("deputy", WRITE, tmp_path))
-    assert town.run("install").returncode == 0
-    assert town.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
+def test_rights(lab: Lab, tmp_path: Path) -> None:
+    lacking_nearly_all(lab, lab.user("reader", READ, tmp_path))
+    unable_to_hand_on(lab.user("controller", WRITE, tmp_path))
+    assert lab.run("install").returncode == 0
+    assert lab.there(Settings()) == {path_of(obj) for obj in objects(Settings())}
 
 
 READ = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]
@@ -256,7 +256,7 @@ WRITE = [
 ]  # fmt: skip
 
 
-def lacking_nearly_all(town: Town, kubeconfig: Path) -> None:
+def lacking_nearly_all(lab: Lab, kubeconfig: Path) -> None:
     """All that is missing is named, and nothing is begun."""
     done = vacate("install", "--kubeconfig", str(kubeconfig))
     assert done.returncode == 1
@@ -265,7 +265,7 @@ def lacking_nearly_all(town: Town, kubeconfig: Path) -> None:
     assert "create, patch clusterroles.rbac.authorization.k8s.io; " in line
     assert f"create, patch deployments.apps in {HOME}" in line
     assert "list evictionrequests" not in line
-    assert town.there(Settings()) == set()
+    assert lab.there(Settings()) == set()
 
 
 def unable_to_hand_on(kubeconfig: Path) -> None:

@@ -22,7 +22,7 @@ from vacate.install.apply.uninstaller import Uninstaller, removable
 from vacate.install.manifests.roles import former_roles
 from vacate.install.objectkinds import kind_of, path_of, shown
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 RULES = "rules:\n  - interceptors: [{name: a.example.com, priority: 1}]\n"
 BOARD = Monitoring(dashboard=True)

@@ -17,7 +17,7 @@ from support.definitions import DEFINITIONS, until
 from vacate.api.kinds import NODEMAINTENANCES as KIND
 from vacate.crds.definition import definition_for
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 _NOT_CHECKED = "<nil>"
 

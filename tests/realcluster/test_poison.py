@@ -26,7 +26,7 @@ from vacate.api.times import is_time
 from vacate.crds.definition import definition
 from vacate.crds.schema.formats import is_date_time
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("towns")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 TIMES = (
     *BAD_TIMES,

@@ -70,7 +70,7 @@ def quiet_log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not caplog.records
 
 
-async def furnish(server: Embedded) -> None:
+async def populate(server: Embedded) -> None:
     await server.seed(PODS, a_pod())
     await server.seed(
         CONFIGMAPS, {"metadata": {"name": "c", "namespace": "d", "uid": "u"}, "data": {"a": "b"}}
@@ -88,7 +88,7 @@ def check_refused(answer: Answer, *codes: int) -> None:
 @pytest.mark.parametrize("name", NO_JSON)
 async def test_what_is_no_json_object_is_a_bad_request_everywhere(name: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method, path, content_type in TARGETS:
             answer = await server.ask(method, path, NO_JSON[name], content_type=content_type)
@@ -102,7 +102,7 @@ async def test_nothing_at_all_is_refused_except_where_options_may_be_missing(
     method: str, path: str, content_type: str
 ) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         answer = await server.ask(method, path, b"", content_type=content_type)
         if method == "DELETE":
@@ -123,7 +123,7 @@ async def test_what_nests_too_deeply_is_refused_everywhere(
         JSON_PATCH: b'[{"op":"add","path":"/x","value":' + deep + b"}]",
     }
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method, path, content_type in TARGETS:
             body = bodies.get(content_type, bodies[JSON])
@@ -174,7 +174,7 @@ async def test_numbers_beyond_their_field_are_refused(number: bytes) -> None:
 @pytest.mark.parametrize("seconds", [2**63 - 1, 2**40, 10**15, -1, -(2**63)])
 async def test_grace_beyond_the_calendar_is_no_failure(seconds: int) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         answer = await server.ask("DELETE", "/api/v1/namespaces/d/pods/p", {"gracePeriodSeconds": seconds})
         assert answer.code == 200
         assert answer.body["metadata"]["deletionTimestamp"]
@@ -202,7 +202,7 @@ async def test_grace_beyond_the_calendar_is_no_failure(seconds: int) -> None:
 )
 async def test_wrong_kinds_and_types_are_bad_requests(body: Obj) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         check_refused(await server.ask("POST", MAPS, body), 400)
         check_refused(await server.ask("PUT", f"{MAPS}/c", body), 400)
@@ -215,7 +215,7 @@ NAMES = ["..", ".", "a/b", "a%2fb", "a\0b", "ü", "A", "-a", "a_b", "x" * 300, "
 @pytest.mark.parametrize("name", NAMES)
 async def test_invalid_names_are_refused_wherever_they_stand(name: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for meta in ({"name": name}, {"name": "n", "namespace": name}, {"generateName": name + "!"}):
             check_refused(await server.ask("POST", MAPS, {"metadata": meta}), 400, 422)
@@ -249,7 +249,7 @@ async def test_invalid_names_are_refused_wherever_they_stand(name: str) -> None:
 )
 async def test_other_content_types_are_unsupported(content_type: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method, path, _ in TARGETS:
             answer = await server.ask(method, path, b'{"metadata":{"name":"n"}}', content_type=content_type)
@@ -276,7 +276,7 @@ PROTOBUFS = {
 @pytest.mark.parametrize("name", PROTOBUFS)
 async def test_broken_protobuf_is_a_bad_request(name: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method, path, content_type in TARGETS:
             if content_type == JSON and (PROTOBUFS[name] or method != "DELETE"):

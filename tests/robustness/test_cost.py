@@ -50,7 +50,7 @@ def counted() -> Iterator[Work]:
         sys.setprofile(None)
 
 
-async def furnish(server: Embedded) -> None:
+async def populate(server: Embedded) -> None:
     await server.seed(PODS, a_pod())
     await server.seed(
         CONFIGMAPS, {"metadata": {"name": "c", "namespace": "d", "uid": "u", "finalizers": ["x/y"]}}
@@ -60,7 +60,7 @@ async def furnish(server: Embedded) -> None:
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_a_small_request_is_little_work(name: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         with counted() as work:
             response = await server.server.handle(REQUESTS[name])
         assert work.calls <= MOST_CALLS  # also where the server took the failure for its own
@@ -108,7 +108,7 @@ def test_limits_name_the_place_and_the_number() -> None:
 async def test_patches_do_not_make_objects_that_could_not_be_created() -> None:
     """Each patch is small; what they make of the object together is not."""
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         codes = []
         for start in range(0, 3_000, 1_000):
             data = {f"k{number}": "" for number in range(start, start + 1_000)}

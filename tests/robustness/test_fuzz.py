@@ -43,7 +43,7 @@ def test_any_request_of_an_admin_gets_an_answer(request: Request) -> None:
 def test_a_stranger_changes_nothing_and_learns_nothing(request: Request) -> None:
     async def attempt() -> None:
         async with embedded() as server:
-            await furnish(server)
+            await populate(server)
             before = server.store.revision
             response = await answered(server, request)
             assert server.store.revision == before
@@ -56,7 +56,7 @@ def test_a_stranger_changes_nothing_and_learns_nothing(request: Request) -> None
 
 async def one_request(request: Request) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         response = await answered(server, request)
         if response.status >= 400:
@@ -71,7 +71,7 @@ def spends_budget(request: Request, response: Response) -> bool:
     return request.path.rstrip("/").endswith("/eviction") and response.status == 409
 
 
-async def furnish(server: Embedded) -> None:
+async def populate(server: Embedded) -> None:
     """One object of each kind, all of them called `p`."""
     await server.seed(PODS, a_pod())
     await server.seed(PODDISRUPTIONBUDGETS, a_budget("p"))
@@ -119,7 +119,7 @@ def test_the_grammar_reaches_every_outcome() -> None:
 
 async def outcome(request: Request) -> int:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         return (await answered(server, request)).status
 
 

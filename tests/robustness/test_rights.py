@@ -21,7 +21,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE")
 SELF_REVIEWS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")
 
 
-async def furnish(server: Embedded) -> None:
+async def populate(server: Embedded) -> None:
     for kind, obj in bootstrap_objects():
         await server.seed(kind, obj)
     await server.seed(PODS, a_pod())
@@ -58,7 +58,7 @@ async def test_every_verb_on_every_address_is_forbidden(kind: Kind, peer: Peer |
     if kind.plural in SELF_REVIEWS and peer is not None:
         return
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method in METHODS:
             answers = [
@@ -85,7 +85,7 @@ def forbidden(response: Response, name: str) -> str:
 )
 async def test_unknown_tokens_are_unauthorised_before_anything_else(header: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         for path in ("/livez", "/version", "/api/v1/pods", "/nowhere", "/api/v1/namespaces/d/pods/p"):
             request = Request("GET", path, headers=CIMultiDict({"Authorization": header}))
             response = await server.server.handle(request)
@@ -98,7 +98,7 @@ async def test_unknown_tokens_are_unauthorised_before_anything_else(header: str)
 @pytest.mark.parametrize("header", ["Basic bWU6bWU=", "Bearer", "Bearer ", "", "Digest x", "Bearer  x"])
 async def test_what_is_no_token_makes_one_nobody(header: str) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         headers = CIMultiDict({"Authorization": header})
         assert (await server.server.handle(Request("GET", "/livez", headers=headers))).status == 200
         assert (await server.server.handle(Request("GET", "/api/v1/pods", headers=headers))).status == 403
@@ -121,7 +121,7 @@ async def test_what_is_no_token_makes_one_nobody(header: str) -> None:
 )
 async def test_nobody_becomes_somebody_else_by_a_header(headers: list[tuple[str, str]], code: int) -> None:
     async with embedded() as server:
-        await furnish(server)
+        await populate(server)
         before = server.store.revision
         for method, path in (
             ("GET", "/api/v1/pods"),

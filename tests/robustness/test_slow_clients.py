@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from support.embedded import Embedded
-from support.raw import PATIENCE, SHORT, Heard, Listening, get, listening
+from support.raw import SHORT, TIMEOUT, Heard, Listening, get, listening
 from vacate.api.kinds import CONFIGMAPS
 from vacate.httpserver.connection import Limits
 
@@ -44,7 +44,7 @@ async def test_dribbling_headers_do_not_buy_time() -> None:
         reader, writer = await at.connect()
         began = asyncio.get_running_loop().time()
         ended = asyncio.ensure_future(reader.read())
-        while not ended.done() and asyncio.get_running_loop().time() < began + PATIENCE:
+        while not ended.done() and asyncio.get_running_loop().time() < began + TIMEOUT:
             writer.write(b"G")
             await asyncio.wait([ended], timeout=0.02)
         assert ended.done()
@@ -70,7 +70,7 @@ async def test_a_watcher_that_never_reads_is_cut_off_and_others_see_everything()
         for n in range(60):
             await config(at.server, n, 100_000)
         seen = 0
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while seen < 60:
                 seen += (await listener.readuntil(b"}\n")).count(b'"type":"ADDED"')
         await until_open(at, 1)
@@ -218,7 +218,7 @@ async def until_open(at: Listening, count: int) -> None:
 
 async def eventually(what: str, condition: Callable[[], Awaitable[bool]]) -> None:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not await condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     except TimeoutError:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.raw import PATIENCE, Heard, Listening, get, listening
+from support.raw import TIMEOUT, Heard, Listening, get, listening
 from vacate.api.identity import MASTERS
 from vacate.clock import SystemClock
 from vacate.embedded.bootstrap import bootstrap_objects
@@ -42,7 +42,7 @@ class Door:
         )
         try:
             writer.write(get(path))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 return Heard(await reader.read())
         finally:
             writer.close()

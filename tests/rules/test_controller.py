@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from support.eviction_words import A, active, ask, completed, evictions_heard, leaving, on_paper, running_pod
+from support.eviction_words import (
+    A,
+    active,
+    ask,
+    completed,
+    evictions_heard,
+    leaving,
+    on_simulated_cluster,
+    running_pod,
+)
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World
@@ -49,7 +58,7 @@ def test_a_pod_that_the_cache_does_not_show_is_not_evicted() -> None:
         assert await completed(world, name) == "PodDeleted"
         assert evictions_heard(world)
 
-    on_paper(body, plans=lambda _: LatePods())
+    on_simulated_cluster(body, plans=lambda _: LatePods())
 
 
 def test_a_pod_that_the_cache_shows_no_more_is_not_taken_for_gone() -> None:
@@ -65,7 +74,7 @@ def test_a_pod_that_the_cache_shows_no_more_is_not_taken_for_gone() -> None:
         name = await ask(world, world.find(PODS, "p", "default") or {})
         await world.until(lambda: active(world, name) == A, timeout=LAG / 2)
 
-    on_paper(body, plans=lambda _: LatePods())
+    on_simulated_cluster(body, plans=lambda _: LatePods())
 
 
 def test_cancelling_after_the_eviction_changes_only_the_request() -> None:

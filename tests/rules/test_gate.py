@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.eviction_words import A, active, ask, found, on_paper, running_pod
+from support.eviction_words import A, active, ask, found, on_simulated_cluster, running_pod
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
@@ -31,7 +31,7 @@ def test_closed_it_is_not_served_and_loses_nothing() -> None:
         await world.restart_server()
         assert await world.client.get(EVICTIONREQUESTS, name, "default") == before
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_nothing_else_is_gated() -> None:

@@ -1,4 +1,4 @@
-"""Who intercepts a pod's leave, read from the pod."""
+"""Who intercepts a pod's context, read from the pod."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ BACKUP = "backup.example.com"
 
 def test_events_of_a_handler_are_about_the_request_and_counted() -> None:
     async def body(stage: Stage) -> None:
-        async def talks(leave: EvictionContext) -> None:
+        async def talks(context: EvictionContext) -> None:
             for _ in range(50):
-                leave.event("Copied", "One more part is copied.")
+                context.event("Copied", "One more part is copied.")
 
         await stage.program(Interceptor(BACKUP, talks))
         await stage.pod("web", BACKUP)

@@ -32,22 +32,22 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
         faults: list[str] = []
         tried = asyncio.Event()
 
-        async def tries(leave: EvictionContext) -> None:
+        async def tries(context: EvictionContext) -> None:
             for act in (
-                leave.report(conditions=[Condition("Complete", True, "Done")]),
-                leave.report(conditions=[Condition("Mine", "Perhaps", "Done")]),
-                leave.report(conditions=[Condition("Mine", True, "")]),
-                leave.report(conditions=[Condition(f"Mine{n}", True, "Many") for n in range(97)]),
-                leave.report(expected_finish=dt.datetime(2026, 1, 1)),  # noqa: DTZ001
+                context.report(conditions=[Condition("Complete", True, "Done")]),
+                context.report(conditions=[Condition("Mine", "Perhaps", "Done")]),
+                context.report(conditions=[Condition("Mine", True, "")]),
+                context.report(conditions=[Condition(f"Mine{n}", True, "Many") for n in range(97)]),
+                context.report(expected_finish=dt.datetime(2026, 1, 1)),  # noqa: DTZ001
             ):
                 with pytest.raises(ContractError) as caught:
                     await act
                 faults.append(str(caught.value))
-            await leave.report(expected_finish=dt.datetime(2025, 1, 1, tzinfo=dt.UTC))  # the past is fine
+            await context.report(expected_finish=dt.datetime(2025, 1, 1, tzinfo=dt.UTC))  # the past is fine
             with pytest.raises(ContractError, match="Perhaps"):
-                await leave.report(cancellation="Perhaps")
+                await context.report(cancellation="Perhaps")
             tried.set()
-            await leave.clock.sleep(3600)
+            await context.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, tries))
         await stage.pod("web", BACKUP)
@@ -68,12 +68,12 @@ def test_nothing_is_written_after_the_turn_is_over() -> None:
     async def body(stage: Stage) -> None:
         caught: list[TurnEndReason] = []
 
-        async def late(leave: EvictionContext) -> None:
+        async def late(context: EvictionContext) -> None:
             try:
-                await leave.clock.sleep(3600)
+                await context.clock.sleep(3600)
             finally:
                 try:
-                    await leave.report("too late", cancellation=Cancellation.ALLOW)
+                    await context.report("too late", cancellation=Cancellation.ALLOW)
                 except TurnLost as lost:
                     caught.append(lost.reason)
 
@@ -95,12 +95,12 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
     async def body(stage: Stage) -> None:
         go_on = asyncio.Event()
 
-        async def atomic(leave: EvictionContext) -> None:
-            await leave.report("In the middle of it", cancellation=Cancellation.FORBID)
-            assert leave.request.forbids_cancellation  # written when it returns
+        async def atomic(context: EvictionContext) -> None:
+            await context.report("In the middle of it", cancellation=Cancellation.FORBID)
+            assert context.request.forbids_cancellation  # written when it returns
             await go_on.wait()
-            await leave.report(cancellation="Allow")
-            await leave.clock.sleep(3600)
+            await context.report(cancellation="Allow")
+            await context.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, atomic))
         await stage.pod("web", BACKUP)
@@ -121,9 +121,9 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
 
 def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
     async def body(stage: Stage) -> None:
-        async def waits(leave: EvictionContext) -> None:
-            assert leave.request.forbids_cancellation
-            await leave.clock.sleep(3600)
+        async def waits(context: EvictionContext) -> None:
+            assert context.request.forbids_cancellation
+            await context.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, waits, cancellation=Cancellation.FORBID))
         await stage.pod("web", BACKUP)
@@ -138,8 +138,8 @@ def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
 @pytest.mark.parametrize("skew", [-9.0, 9.0])
 def test_clocks_that_differ(skew: float) -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: EvictionContext) -> None:
-            await leave.clock.sleep(1000)
+        async def works(context: EvictionContext) -> None:
+            await context.clock.sleep(1000)
 
         clock = stage.world.sim.skewed_clock(skew)
         await stage.program(Interceptor(BACKUP, works), clock=clock)
@@ -169,11 +169,11 @@ def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
 
 def test_over_a_bad_network(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: EvictionContext) -> None:
+        async def works(context: EvictionContext) -> None:
             for part in range(20):
-                await leave.report(f"{part}", conditions=[Condition("Part", True, f"Part{part}")])
-                await leave.clock.sleep(60)
-            await leave.evict()
+                await context.report(f"{part}", conditions=[Condition("Part", True, f"Part{part}")])
+                await context.clock.sleep(60)
+            await context.evict()
 
         def bad(link: Transport) -> Transport:
             chances = Chances(delay=0.5, lost=0.1, unanswered=0.1, refused=0.1, cut=0.2, repeat=0.1)

@@ -136,10 +136,10 @@ def test_a_handler_that_hangs_past_its_own_limit_is_no_longer_heartbeaten() -> N
 
 def test_progress_keeps_the_heartbeat_going() -> None:
     async def body(stage: Stage) -> None:
-        async def steady(leave: EvictionContext) -> None:
+        async def steady(context: EvictionContext) -> None:
             for _ in range(20):
-                await leave.clock.sleep(120)
-                leave.progress()
+                await context.clock.sleep(120)
+                context.progress()
 
         one = Interceptor(BACKUP, steady, progress_within=dt.timedelta(minutes=5))
         await stage.program(one)
@@ -237,7 +237,7 @@ def test_a_handler_that_ignores_its_cancellation_is_left_alone() -> None:
     async def body(stage: Stage) -> None:
         let_go = asyncio.Event()
 
-        async def stubborn(leave: EvictionContext) -> None:
+        async def stubborn(context: EvictionContext) -> None:
             while not let_go.is_set():
                 try:
                     await let_go.wait()

@@ -18,10 +18,10 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
     async def body(stage: Stage) -> None:
-        async def evicts(leave: EvictionContext) -> None:
-            await leave.evict(grace_period_seconds=1800)
-            await leave.report("not written any more")
-            await leave.clock.sleep(900)  # there may still be something to do
+        async def evicts(context: EvictionContext) -> None:
+            await context.evict(grace_period_seconds=1800)
+            await context.report("not written any more")
+            await context.clock.sleep(900)  # there may still be something to do
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod(
@@ -50,8 +50,8 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
 
 def test_a_budget_is_respected_and_its_refusal_told() -> None:
     async def body(stage: Stage) -> None:
-        async def evicts(leave: EvictionContext) -> None:
-            await leave.evict()
+        async def evicts(context: EvictionContext) -> None:
+            await context.evict()
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod("web", BACKUP)
@@ -77,9 +77,9 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
     async def body(stage: Stage) -> None:
         caught: list[str] = []
 
-        async def evicts(leave: EvictionContext) -> None:
+        async def evicts(context: EvictionContext) -> None:
             try:
-                await leave.evict(give_up_after=dt.timedelta(minutes=2))
+                await context.evict(give_up_after=dt.timedelta(minutes=2))
             except EvictionRefused as error:
                 caught.append(str(error))
 
@@ -96,8 +96,8 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
 
 def test_deleting_goes_past_the_budget_and_says_why() -> None:
     async def body(stage: Stage) -> None:
-        async def deletes(leave: EvictionContext) -> None:
-            await leave.delete(reason="its data has moved already")
+        async def deletes(context: EvictionContext) -> None:
+            await context.delete(reason="its data has moved already")
 
         await stage.program(Interceptor(BACKUP, deletes))
         await stage.pod("web", BACKUP)
@@ -117,10 +117,10 @@ def test_nobody_is_evicted_whom_nobody_wants_gone() -> None:
     async def body(stage: Stage) -> None:
         requester = stage.requester()
 
-        async def evicts(leave: EvictionContext) -> None:
+        async def evicts(context: EvictionContext) -> None:
             await stage.world.evictions.crash()
             await requester.withdraw("web")
-            await leave.evict()
+            await context.evict()
 
         await stage.program(Interceptor(BACKUP, evicts))
         await stage.pod("web", BACKUP)

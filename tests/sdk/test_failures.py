@@ -28,8 +28,8 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
     async def body(stage: Stage) -> None:
         attempts: list[int] = []
 
-        async def fails(leave: EvictionContext) -> None:
-            attempts.append(leave.attempt)
+        async def fails(context: EvictionContext) -> None:
+            attempts.append(context.attempt)
             raise OSError("the backup server is away")
 
         await stage.program(Interceptor(BACKUP, fails, attempts=3))
@@ -58,7 +58,7 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
 
 def test_a_failure_is_no_progress() -> None:
     async def body(stage: Stage) -> None:
-        async def fails(leave: EvictionContext) -> None:
+        async def fails(context: EvictionContext) -> None:
             raise OSError("no")
 
         await stage.program(Interceptor(BACKUP, fails, attempts=2))
@@ -75,8 +75,8 @@ def test_a_failure_is_no_progress() -> None:
 
 def test_a_handler_that_recovers_goes_on() -> None:
     async def body(stage: Stage) -> None:
-        async def recovers(leave: EvictionContext) -> None:
-            if leave.attempt < 3:
+        async def recovers(context: EvictionContext) -> None:
+            if context.attempt < 3:
                 raise RuntimeError("not yet")
 
         await stage.program(Interceptor(BACKUP, recovers))

@@ -15,19 +15,19 @@ from vacate.sdk.interceptors.program import check_interceptors
 pytestmark = pytest.mark.unit
 
 
-async def works(leave: EvictionContext) -> None:
+async def works(context: EvictionContext) -> None:
     """A handler."""
 
 
-def plain(leave: EvictionContext) -> None:
+def plain(context: EvictionContext) -> None:
     """Not one."""
 
 
 class Callable:
-    async def __call__(self, leave: EvictionContext) -> None:
+    async def __call__(self, context: EvictionContext) -> None:
         """A handler too."""
 
-    async def method(self, leave: EvictionContext) -> None:
+    async def method(self, context: EvictionContext) -> None:
         """And another."""
 
 

@@ -110,25 +110,25 @@ def test_a_plain_script_asks_waits_and_withdraws(cluster: ClusterProcess, reques
 
 def test_a_plain_script_insists(cluster: ClusterProcess, requester: Requester) -> None:
     run_pod(cluster, "wanted", "nobody.example.com")
-    with requester.keep_requested("wanted") as leave:
+    with requester.keep_requested("wanted") as context:
         assert requester.withdraw("wanted")  # as somebody else would
         until(lambda: (found := requester.find("wanted")) is not None and not found.complete)
         cluster.https().delete(f"{PODS}/wanted")
-        assert leave.wait().pod_ended
+        assert context.wait().pod_ended
 
 
 def test_a_plain_handler_runs_in_a_thread(cluster: ClusterProcess, requester: Requester) -> None:
     threads: list[str] = []
 
     @interceptor(BACKUP)
-    def back_up(leave: SyncContext) -> None:
+    def back_up(context: SyncContext) -> None:
         threads.append(threading.current_thread().name)
-        leave.report("Working", cancellation="Forbid")
-        assert leave.request.forbids_cancellation
-        leave.event("Working", "it works")
-        leave.progress()
-        leave.sleep(0.1)
-        leave.evict()
+        context.report("Working", cancellation="Forbid")
+        assert context.request.forbids_cancellation
+        context.event("Working", "it works")
+        context.progress()
+        context.sleep(0.1)
+        context.evict()
 
     with Background(cluster, back_up):
         run_pod(cluster, "threaded", BACKUP)
@@ -142,12 +142,12 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
     ends: list[TurnEndReason | None] = []
 
     @interceptor(BACKUP)
-    def waits(leave: SyncContext) -> None:
+    def waits(context: SyncContext) -> None:
         begun.set()
         try:
-            leave.sleep(60)
+            context.sleep(60)
         except TurnLost as lost:
-            ends.extend([lost.reason, leave.end_reason])
+            ends.extend([lost.reason, context.end_reason])
             raise
 
     with Background(cluster, waits):
@@ -161,8 +161,8 @@ def test_a_plain_handler_learns_of_the_end_of_its_turn(cluster: ClusterProcess, 
 
 def test_forbid_is_told_to_plain_scripts(cluster: ClusterProcess, requester: Requester) -> None:
     @interceptor(BACKUP, cancellation="Forbid")
-    def waits(leave: SyncContext) -> None:
-        leave.sleep(60)
+    def waits(context: SyncContext) -> None:
+        context.sleep(60)
 
     with Background(cluster, waits):
         run_pod(cluster, "fixed", BACKUP)
@@ -178,7 +178,7 @@ def test_health_and_metrics(cluster: ClusterProcess) -> None:
         port = free.getsockname()[1]
 
     @interceptor(BACKUP)
-    def never(leave: SyncContext) -> None:
+    def never(context: SyncContext) -> None:
         """No pod names it."""
 
     def asked(path: str) -> str:
@@ -199,12 +199,12 @@ import asyncio
 from vacate.sdk import interceptor, run_interceptors
 
 @interceptor("program.example.com")
-async def waits(leave):
-    print("resumed" if leave.resumed else "begun", flush=True)
+async def waits(context):
+    print("resumed" if context.resumed else "begun", flush=True)
     try:
         await asyncio.sleep(60)
     except asyncio.CancelledError:
-        print(f"cancelled: {leave.end_reason}", flush=True)
+        print(f"cancelled: {context.end_reason}", flush=True)
         raise
 
 run_interceptors(waits, %s)
@@ -265,7 +265,7 @@ def test_what_cannot_be_used_is_one_line(
 def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
         @interceptor(BACKUP)
-        def never(leave: SyncContext) -> None:
+        def never(context: SyncContext) -> None:
             """Not served here."""
 
         await serve_interceptors(client, [never])

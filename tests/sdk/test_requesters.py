@@ -20,8 +20,8 @@ BACKUP = "backup.example.com"
 DRAIN, SORT = "drain.example.com", "sort.example.com"
 
 
-async def an_hour(leave: EvictionContext) -> None:
-    await leave.clock.sleep(3600)
+async def an_hour(context: EvictionContext) -> None:
+    await context.clock.sleep(3600)
 
 
 def named(request: EvictionRequest) -> list[str]:
@@ -228,23 +228,23 @@ def test_a_pod_that_has_ended_needs_no_new_request() -> None:
 
 def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> None:
     async def body(stage: Stage) -> None:
-        async def works(leave: EvictionContext) -> None:
-            await leave.clock.sleep(60)
+        async def works(context: EvictionContext) -> None:
+            await context.clock.sleep(60)
 
         await stage.program(Interceptor(BACKUP, works))
         await stage.pod("web", BACKUP)
         requester, meddler = stage.requester(), stage.requester(SORT)
         client = stage.world.client
-        async with requester.keep_requested("web", reason="really") as leave:
+        async with requester.keep_requested("web", reason="really") as context:
             await meddler.request("web")
-            name = leave.request.metadata.name
+            name = context.request.metadata.name
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": [{"name": SORT}]}}, "default")
             await stage.until(lambda: DRAIN in named(stage.request))
             await client.delete(EVICTIONREQUESTS, name, "default")
             await stage.until(lambda: [named(one) for one in stage.requests()] == [[DRAIN]])
             await client.patch(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}, "default")
-            result = await leave.wait(timeout=dt.timedelta(hours=1))
-            assert leave.requested_again == 3
+            result = await context.wait(timeout=dt.timedelta(hours=1))
+            assert context.requested_again == 3
         # Its containers have ended a moment before it is removed, and either ends the request.
         assert result.pod_ended
         await stage.until(lambda: not stage.find_pod("web"))
@@ -256,12 +256,12 @@ def test_insisting_grows_more_patient_with_each_removal() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.keep_requested("web") as leave:
+        async with requester.keep_requested("web") as context:
             for _ in range(200):
                 await stage.clock.sleep(1)
                 for one in stage.requests():
                     await stage.world.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
-            assert 4 <= leave.requested_again <= 12
+            assert 4 <= context.requested_again <= 12
 
     on_stage(body)
 
@@ -270,9 +270,9 @@ def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.keep_requested("web") as leave:
+        async with requester.keep_requested("web") as context:
             with pytest.raises(TimeoutError):
-                await leave.wait(timeout=dt.timedelta(seconds=10))
+                await context.wait(timeout=dt.timedelta(seconds=10))
         assert named(stage.request) == [DRAIN]
         assert await requester.withdraw("web")
 

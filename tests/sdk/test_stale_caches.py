@@ -54,8 +54,8 @@ def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim
     async def body(stage: Stage) -> None:
         link, called = HardOfHearing(), []
 
-        async def back_up(leave: EvictionContext) -> None:
-            called.append(leave.name)
+        async def back_up(context: EvictionContext) -> None:
+            called.append(context.name)
             link.hears.clear()
 
         await stage.program(Interceptor(BACKUP, back_up), through=link)

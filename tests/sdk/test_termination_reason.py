@@ -19,14 +19,14 @@ def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
     async def body(stage: Stage) -> None:
         read: list[str] = []
 
-        async def ends(leave: EvictionContext) -> None:
-            read.append(leave.termination_reason)
+        async def ends(context: EvictionContext) -> None:
+            read.append(context.termination_reason)
             if how == "delete":
-                await leave.delete(reason="moved to\nnode-2")
+                await context.delete(reason="moved to\nnode-2")
             else:
                 with pytest.raises(ConfigError, match="one line"):
-                    await leave.evict(reason="moved to\nnode-2")
-                await leave.evict(reason="moved to node-2" if how == "evict" else "")
+                    await context.evict(reason="moved to\nnode-2")
+                await context.evict(reason="moved to node-2" if how == "evict" else "")
 
         await stage.program(Interceptor(BACKUP, ends))
         await stage.pod("web", BACKUP, metadata=SLOW, spec={"terminationGracePeriodSeconds": 1800})

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sim
 BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
-async def at_once(leave: EvictionContext) -> None:
+async def at_once(context: EvictionContext) -> None:
     """A handler that has nothing to do."""
 
 
@@ -30,12 +30,12 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
         called: list[str] = []
 
         @interceptor(BACKUP)
-        async def back_up(leave: EvictionContext) -> None:
-            called.append(leave.pod.metadata.name)
-            await leave.report("Backing up", expected_finish=dt.timedelta(minutes=5))
-            await leave.clock.sleep(30)
-            assert leave.request.status.message == "Backing up"
-            assert leave.request.status.expected_interceptor_finish_time is not None
+        async def back_up(context: EvictionContext) -> None:
+            called.append(context.pod.metadata.name)
+            await context.report("Backing up", expected_finish=dt.timedelta(minutes=5))
+            await context.clock.sleep(30)
+            assert context.request.status.message == "Backing up"
+            assert context.request.status.expected_interceptor_finish_time is not None
 
         await stage.program(back_up)
         await stage.pod("web", BACKUP)
@@ -51,14 +51,14 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
 
 def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
-        story: list[str] = []
+        log: list[str] = []
 
         def slow(name: str) -> Interceptor:
-            async def handler(leave: EvictionContext) -> Finished:
-                story.append(f"{leave.name} begins")
-                await leave.clock.sleep(45)
-                story.append(f"{leave.name} ends")
-                return leave.finished("ready")
+            async def handler(context: EvictionContext) -> Finished:
+                log.append(f"{context.name} begins")
+                await context.clock.sleep(45)
+                log.append(f"{context.name} ends")
+                return context.finished("ready")
 
             return Interceptor(name, handler)
 
@@ -67,32 +67,32 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         requester = stage.requester()
         request = await requester.request("web")
         assert (await requester.wait(request)).pod_ended
-        assert story == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
+        assert log == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
     on_stage(body, sim_seed)
 
 
-def test_the_same_seed_tells_the_same_story(sim_seed: int) -> None:
+def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
     async def body(stage: Stage) -> None:
-        async def fails_once(leave: EvictionContext) -> None:
-            await leave.report("Working", conditions=[Condition("Begun", True, "Working")])
-            if leave.attempt == 1:
+        async def fails_once(context: EvictionContext) -> None:
+            await context.report("Working", conditions=[Condition("Begun", True, "Working")])
+            if context.attempt == 1:
                 raise OSError("once")
-            await leave.evict()
+            await context.evict()
 
         await stage.program(Interceptor(BACKUP, fails_once))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
-        async with requester.keep_requested("web") as leave:
-            assert (await leave.wait()).pod_ended
+        async with requester.keep_requested("web") as context:
+            assert (await context.wait()).pod_ended
 
     assert on_stage(body, sim_seed) == on_stage(body, sim_seed)
 
 
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
     async def body(stage: Stage) -> None:
-        async def an_hour(leave: EvictionContext) -> None:
-            await leave.clock.sleep(3600)
+        async def an_hour(context: EvictionContext) -> None:
+            await context.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, an_hour))
         await stage.pod("web", CACHE, BACKUP)
@@ -122,8 +122,8 @@ def test_the_time_between_heartbeats(deadline: int, wanted: int | None, seconds:
 
 def test_declining_passes_the_turn_on_and_says_why() -> None:
     async def body(stage: Stage) -> None:
-        async def no(leave: EvictionContext) -> Declined:
-            return leave.declined("it has no data")
+        async def no(context: EvictionContext) -> Declined:
+            return context.declined("it has no data")
 
         await stage.program(Interceptor(BACKUP, no))
         await stage.pod("web", CACHE, BACKUP)
@@ -141,8 +141,8 @@ def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
     async def body(stage: Stage) -> None:
         called: list[EvictionContext] = []
 
-        async def note(leave: EvictionContext) -> None:
-            called.append(leave)
+        async def note(context: EvictionContext) -> None:
+            called.append(context)
 
         await stage.program(Interceptor(BACKUP, note, types=("Hard",)))
         await stage.pod("web", CACHE, BACKUP)
@@ -159,8 +159,8 @@ def test_only_pods_that_it_cares_for() -> None:
     async def body(stage: Stage) -> None:
         called: list[str] = []
 
-        async def note(leave: EvictionContext) -> None:
-            called.append(f"{leave.name} {leave.pod.metadata.name}")
+        async def note(context: EvictionContext) -> None:
+            called.append(f"{context.name} {context.pod.metadata.name}")
 
         def precious(pod: Pod) -> bool:
             return pod.metadata.annotations.get("precious") == "yes"
@@ -219,11 +219,11 @@ def test_no_more_side_by_side_than_allowed() -> None:
     async def body(stage: Stage) -> None:
         now, most = 0, 0
 
-        async def count(leave: EvictionContext) -> None:
+        async def count(context: EvictionContext) -> None:
             nonlocal now, most
             now += 1
             most = max(most, now)
-            await leave.clock.sleep(60)
+            await context.clock.sleep(60)
             now -= 1
 
         await stage.program(Interceptor(BACKUP, count, concurrency=2))
@@ -241,12 +241,12 @@ def test_no_more_side_by_side_than_allowed() -> None:
 
 def test_conditions_of_others_are_never_lost() -> None:
     async def body(stage: Stage) -> None:
-        async def tell(leave: EvictionContext) -> None:
+        async def tell(context: EvictionContext) -> None:
             for done in range(5):
                 condition = Condition("DataSafe", done == 4, "BackingUp", f"{done} of 4")
-                await leave.report(conditions=[condition])
-                await leave.clock.sleep(1)
-            await leave.clock.sleep(3600)
+                await context.report(conditions=[condition])
+                await context.clock.sleep(1)
+            await context.clock.sleep(3600)
 
         await stage.program(Interceptor(BACKUP, tell))
         await stage.pod("web", BACKUP)
@@ -286,12 +286,12 @@ def test_conditions_of_others_are_never_lost() -> None:
 
 def test_a_talkative_handler_does_not_flood_the_server() -> None:
     async def body(stage: Stage) -> None:
-        async def chatter(leave: EvictionContext) -> None:
+        async def chatter(context: EvictionContext) -> None:
             for number in range(1000):
-                await leave.report(f"{number} of 1000")
-                leave.event("Progress", f"{number} of 1000")
-                await leave.clock.sleep(0.1)
-            await leave.clock.sleep(20)
+                await context.report(f"{number} of 1000")
+                context.event("Progress", f"{number} of 1000")
+                await context.clock.sleep(0.1)
+            await context.clock.sleep(20)
 
         await stage.program(Interceptor(BACKUP, chatter))
         await stage.pod("web", CACHE, BACKUP)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from support.arms import Answer, Obj
+from support.arms_case_api import CaseApi
 from support.arms_objects import budget, condition, pod
-from support.arms_scene import Scene
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 
 BUDGETS = PODDISRUPTIONBUDGETS
 WOULD_VIOLATE = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-async def running(scene: Scene, name: str = "p", *, ready: bool = True, **spec: Any) -> Obj:
+async def running(api: CaseApi, name: str = "p", *, ready: bool = True, **spec: Any) -> Obj:
     """A pod on a node."""
-    await scene.given(PODS, pod(name, node="n", **spec))
+    await api.given(PODS, pod(name, node="n", **spec))
     status = {"phase": "Running", "conditions": [condition("Ready", "True" if ready else "False")]}
-    return await scene.given_status(PODS, name, status)
+    return await api.given_status(PODS, name, status)
 
 
-async def budgeted(scene: Scene, allowed: int = 1, name: str = "b", **more: Any) -> Obj:
+async def budgeted(api: CaseApi, allowed: int = 1, name: str = "b", **more: Any) -> Obj:
     """A budget with so many disruptions left; `spec` and `status` change parts of it."""
-    created = await scene.given(BUDGETS, budget(name, **more.get("spec", {})))
+    created = await api.given(BUDGETS, budget(name, **more.get("spec", {})))
     status = {
         "observedGeneration": created["metadata"]["generation"],
         "disruptionsAllowed": allowed,
@@ -31,7 +31,7 @@ async def budgeted(scene: Scene, allowed: int = 1, name: str = "b", **more: Any)
         "expectedPods": 3,
         **more.get("status", {}),
     }
-    return await scene.given_status(BUDGETS, name, status)
+    return await api.given_status(BUDGETS, name, status)
 
 
 def eviction(name: str = "p", version: str = "policy/v1", **options: Any) -> Obj:
@@ -40,15 +40,15 @@ def eviction(name: str = "p", version: str = "policy/v1", **options: Any) -> Obj
 
 
 async def evict(
-    scene: Scene, name: str = "p", *, query: dict[str, str] | None = None, **options: Any
+    api: CaseApi, name: str = "p", *, query: dict[str, str] | None = None, **options: Any
 ) -> Answer:
     """Ask for an eviction, with delete options."""
-    return await scene.ask("POST", PODS, name, "eviction", eviction(name, **options), query=query or {})
+    return await api.ask("POST", PODS, name, "eviction", eviction(name, **options), query=query or {})
 
 
-async def allowed_now(scene: Scene, name: str = "b") -> int:
+async def allowed_now(api: CaseApi, name: str = "b") -> int:
     """How many disruptions the budget has left."""
-    return int((await scene.get(BUDGETS, name))["status"]["disruptionsAllowed"])
+    return int((await api.get(BUDGETS, name))["status"]["disruptionsAllowed"])
 
 
 def marks(pod: Obj) -> list[tuple[str, str, str]]:

@@ -37,7 +37,7 @@ REAL = "kube"
 ALONE = "kube-alone"
 """The arm whose control plane nobody else uses."""
 _RBAC = "/apis/rbac.authorization.k8s.io/"
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 
 
 class KubeArm(TransportArm):
@@ -85,7 +85,7 @@ class KubeArm(TransportArm):
         probe = f"{self._probe}-{number}"
         for kind, obj in _probe_objects(self._probe, probe):
             await self._write(kind, obj, new=not number)
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _TIMEOUT
         while not (await self._may(probe, "default") and await self._may(probe, "")):
             assert time.monotonic() < end, "the server does not learn of new roles"
             await asyncio.sleep(0.005)

@@ -32,7 +32,7 @@ class Ended:
     err: str
 
 
-class Town:
+class Lab:
     """A cluster, pods in it, and commands about them."""
 
     def __init__(self, cluster: ClusterProcess) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 import pytest
 
 from support.arms_kube import KUBECONFIG
-from support.arms_kube_town import is_ready
+from support.arms_kube_lab import is_ready
 from support.cluster_process import FAST_PODS, ClusterProcess
 from support.eviction_real import BRIDGE_SECONDS, REAL, gates, real_cluster
 from support.https import Https

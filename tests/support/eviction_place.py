@@ -32,7 +32,7 @@ from vacate.eviction.registration import PREFIXES
 from vacate.sdk import Interceptor, Requester, TurnResult, serve_interceptors
 from vacate.sdk.results import history_of
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 KEEPS = "example.com/kept-to-be-read"
 """A finalizer that no controller takes away."""
 T = TypeVar("T")
@@ -231,9 +231,9 @@ class Place:
 
     async def until(self, look: Callable[[], Awaitable[T | None]], what: str) -> T:
         """Look again and again until it is so."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not (found := await look()):
-            assert time.monotonic() < end, f"not within {PATIENCE:.0f} s: {what}"
+            assert time.monotonic() < end, f"not within {TIMEOUT:.0f} s: {what}"
             await asyncio.sleep(0.05)
         return found
 
@@ -288,7 +288,7 @@ async def run_vacate(kubeconfig: str, *arguments: str) -> Ended:
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**environment(), "KUBECONFIG": kubeconfig},
     )  # fmt: skip
-    out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+    out, err = await asyncio.wait_for(child.communicate(), TIMEOUT)
     return Ended(child.returncode or 0, out.decode(), err.decode())
 
 

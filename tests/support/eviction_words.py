@@ -29,7 +29,7 @@ __all__ = [
     "heartbeat",
     "history",
     "leaving",
-    "on_paper",
+    "on_simulated_cluster",
     "requested",
     "running_pod",
     "stage",
@@ -46,7 +46,7 @@ def leaving(body: Body, seed: int = 0, **settings: Any) -> str:
     return in_world(body, seed, **settings)
 
 
-def on_paper(body: Body, seed: int = 0, **settings: Any) -> str:
+def on_simulated_cluster(body: Body, seed: int = 0, **settings: Any) -> str:
     """Run the body in a cluster of nothing but the controller: pods stay pending, and go when asked."""
     return leaving(body, seed, **({"nodes": 0, "controllers": ()} | settings))
 

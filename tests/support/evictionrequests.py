@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from support.arms import As, Obj
+from support.arms_case_api import CaseApi
 from support.arms_objects import pod
-from support.arms_scene import Scene
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 
@@ -26,19 +26,19 @@ def request(of: Obj, **spec: Any) -> Obj:
     }
 
 
-async def a_pod(scene: Scene, name: str = "web", *interceptors: str) -> Obj:
+async def a_pod(api: CaseApi, name: str = "web", *interceptors: str) -> Obj:
     """A pod with these interceptors, the last of which has the first turn."""
     spec: Obj = {"evictionInterceptors": [{"name": one} for one in interceptors]} if interceptors else {}
-    return await scene.given(PODS, pod(name, **spec))
+    return await api.given(PODS, pod(name, **spec))
 
 
-async def a_request(scene: Scene, name: str = "web", *interceptors: str, status: Obj | None = None) -> Obj:
+async def a_request(api: CaseApi, name: str = "web", *interceptors: str, status: Obj | None = None) -> Obj:
     """A request for a new pod, in this state."""
-    made = await scene.given(EVICTIONREQUESTS, request(await a_pod(scene, name, *interceptors)))
+    made = await api.given(EVICTIONREQUESTS, request(await a_pod(api, name, *interceptors)))
     if status is None:
         return made
     controller = As(EVICTION_CONTROLLER, (MASTERS,))
-    answer = await scene.patch(
+    answer = await api.patch(
         EVICTIONREQUESTS, made["metadata"]["name"], {"status": status}, sub="status", as_user=controller
     )
     return answer.ok()

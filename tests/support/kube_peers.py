@@ -17,7 +17,7 @@ from support.https import Https
 from support.peers import peer
 from support.waiting import until
 
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def define(kubeconfig: Path, files: Sequence[Path]) -> None:
     made = _kubectl(kubeconfig, "create", files, "-o", "name", "--validate=ignore")
     assert len(made) == len(files) > 0
     for line in made:
-        until(partial(_served, admin, line.partition("/")[2]), _PATIENCE)
+        until(partial(_served, admin, line.partition("/")[2]), _TIMEOUT)
 
 
 def undefine(kubeconfig: Path, files: Sequence[Path]) -> None:

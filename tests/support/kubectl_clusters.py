@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.arms_kube import KUBECONFIG
-from support.arms_kube_town import NODE_COUNT, is_ready, open_town
+from support.arms_kube_lab import NODE_COUNT, is_ready, open_lab
 from support.cluster_process import FAST_PODS, running_cluster
 from support.https import Https
 from support.waiting import until
@@ -43,7 +43,7 @@ def cluster_params() -> list[object]:
 @contextmanager
 def open_cluster(name: str, folder: Path) -> Iterator[Cluster]:
     """The cluster of that name, for as long as the block lasts."""
-    opened = _embedded(folder / "dir") if name == EMBEDDED else open_town(REAL, folder / "dir")
+    opened = _embedded(folder / "dir") if name == EMBEDDED else open_lab(REAL, folder / "dir")
     with opened as kubeconfig:
         cluster = Cluster(kubeconfig, folder / "home", Https.from_kubeconfig(kubeconfig))
         until(lambda: _ready_nodes(cluster.admin) == NODE_COUNT, 60.0)

@@ -20,7 +20,7 @@ from support.waiting import until
 HOME = "vacate-system"
 SHOP = "shop"
 ACCOUNT = "system:serviceaccount"
-_PATIENCE = 90.0
+_TIMEOUT = 90.0
 
 
 class NodePlace:
@@ -54,7 +54,7 @@ class NodePlace:
     def ready(self, *what: str) -> None:
         """Wait until these of the shop are ready."""
         for one in what:
-            self.shop.until(f"wait --for=condition=Ready --timeout=20s {one}", seconds=_PATIENCE)
+            self.shop.until(f"wait --for=condition=Ready --timeout=20s {one}", seconds=_TIMEOUT)
 
     def pods(self, labels: str = "") -> list[dict[str, Any]]:
         """Vacate's own, or some of them."""
@@ -84,7 +84,7 @@ class NodePlace:
 
     def gone(self, kubectl: Kubectl, what: str) -> None:
         """Wait until an object is not there any more."""
-        until(lambda: kubectl(f"get {what}").code != 0, _PATIENCE)
+        until(lambda: kubectl(f"get {what}").code != 0, _TIMEOUT)
 
 
 def _processes() -> list[int]:

@@ -30,7 +30,7 @@ from vacate.api.objectnames import METRICS_PORT
 API = "monitoring.coreos.com/v1"
 NAME = "all"
 _OFTEN = "2s"
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _OF_THE_POD = {"SHARD": "0", "POD_NAME": f"prometheus-{NAME}-0"}  # which the operator's reloader fills in
 
 
@@ -147,7 +147,7 @@ def scraping(plane: ControlPlane, namespace: str, jobs: int) -> Iterator[Prometh
     """Prometheus with what the operator has written, once that is so many jobs and the rules."""
     admin, folder = Https.from_kubeconfig(plane.kubeconfig), plane.layout.root / "prometheus"
     (folder / "rules").mkdir(parents=True)
-    written = until(lambda: _written(admin, namespace, jobs), _PATIENCE)
+    written = until(lambda: _written(admin, namespace, jobs), _TIMEOUT)
     for name, text in written["rules"].items():
         (folder / "rules" / name).write_text(text)
     file = folder / "prometheus.yaml"
@@ -159,7 +159,7 @@ def scraping(plane: ControlPlane, namespace: str, jobs: int) -> Iterator[Prometh
     )  # fmt: skip
     with running_peer(plane.layout.logs / "prometheus.log", "prometheus", *options):
         prometheus = Prometheus(f"http://127.0.0.1:{port}")
-        until(prometheus.is_up, _PATIENCE)
+        until(prometheus.is_up, _TIMEOUT)
         yield prometheus
 
 

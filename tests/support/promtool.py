@@ -14,7 +14,7 @@ from vacate.api.objects import Obj
 
 
 @dataclass(frozen=True)
-class Told:
+class Firing:
     """An alert as somebody gets it."""
 
     summary: str
@@ -22,13 +22,13 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Story:
-    """Series, a value a minute each, and what is told about them after so many minutes."""
+class Alert:
+    """Series, a value a minute each, and what is firing about them after so many minutes."""
 
     alert: str
     series: dict[str, str]
     minutes: int
-    told: Told | None = None
+    firing: Firing | None = None
 
 
 def check_rules(folder: Path, rules: Obj) -> str:
@@ -43,19 +43,19 @@ def check_metrics(exposition: str) -> str:
     return done.stdout + done.stderr
 
 
-def check_story(folder: Path, rules: Obj, story: Story) -> str:
-    """Fails where the alert is not told as the story says."""
-    series = [{"series": name, "values": values} for name, values in story.series.items()]
-    expected = [_expected(rules, story.alert, story.told)] if story.told else []
-    check = {"alertname": story.alert, "eval_time": f"{story.minutes}m", "exp_alerts": expected}
+def check_alert(folder: Path, rules: Obj, case: Alert) -> str:
+    """Fails where the alert is not firing as the case says."""
+    series = [{"series": name, "values": values} for name, values in case.series.items()]
+    expected = [_expected(rules, case.alert, case.firing)] if case.firing else []
+    check = {"alertname": case.alert, "eval_time": f"{case.minutes}m", "exp_alerts": expected}
     group = {"interval": "1m", "input_series": series, "alert_rule_test": [check]}
-    file = folder / "story.yaml"
-    told = {
+    file = folder / "case.yaml"
+    firing = {
         "rule_files": [str(_rules_file(folder, rules))],
         "evaluation_interval": "1m",
         "tests": [group],
     }
-    file.write_text(yaml.safe_dump(told))
+    file.write_text(yaml.safe_dump(firing))
     return _run("test", "rules", str(file))
 
 
@@ -70,10 +70,10 @@ def _rules_file(folder: Path, rules: Obj) -> Path:
     return file
 
 
-def _expected(rules: Obj, alert: str, told: Told) -> dict[str, Any]:
+def _expected(rules: Obj, alert: str, firing: Firing) -> dict[str, Any]:
     (rule,) = [one for group in rules["spec"]["groups"] for one in group["rules"] if one["alert"] == alert]
-    annotations = {**rule["annotations"], "summary": told.summary}
-    return {"exp_labels": {**rule["labels"], **told.labels}, "exp_annotations": annotations}
+    annotations = {**rule["annotations"], "summary": firing.summary}
+    return {"exp_labels": {**rule["labels"], **firing.labels}, "exp_annotations": annotations}
 
 
 def _run(*arguments: str) -> str:

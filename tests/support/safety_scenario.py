@@ -192,5 +192,5 @@ def _members() -> Obj:
 
 
 def breaches(seed: int, **settings: Any) -> Outcome:
-    """Play one seed."""
+    """SimRequest one seed."""
     return Scenario(seed, **settings).play()

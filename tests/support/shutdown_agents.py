@@ -60,7 +60,7 @@ class PipeSession(SimSession):
         return writer
 
 
-class Keeper:
+class LockHolder:
     """The parent, as far as descriptors go: it outlives agents."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class AgentRun:
     task: asyncio.Task[None]
 
     async def kill(self) -> None:
-        """As SIGKILL: the keeper is another process, and nothing is tidied up by it."""
+        """As SIGKILL: the holder is another process, and nothing is tidied up by it."""
         self.task.cancel()
         await asyncio.wait([self.task])
 
@@ -116,7 +116,7 @@ class AgentPlace:
     logind: PipeLogind
     config: ShutdownConfig
     kubelet: Kubelet = field(default_factory=Kubelet)
-    keeper: Keeper = field(default_factory=Keeper)
+    holder: LockHolder = field(default_factory=LockHolder)
     pod_uid: str = ""
 
     def start(self) -> AgentRun:
@@ -125,7 +125,7 @@ class AgentPlace:
         transport = InProcessTransport(self.place.server, ADMIN)
         self.place.folder.mkdir(exist_ok=True)
         agent = build_shutdown_agent(
-            transport, self.kubelet, settings, self.logind, self.keeper,
+            transport, self.kubelet, settings, self.logind, self.holder,
             FileStorage(self.place.folder), around,
         )  # fmt: skip
         stop = asyncio.Event()

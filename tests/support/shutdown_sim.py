@@ -135,7 +135,7 @@ class SimSession:
             raise LogindUnavailable("the connection to the system bus ended")
 
 
-class SimKeeper:
+class SimLockHolder:
     """The supervisor: it holds the lock while agents come and go."""
 
     def __init__(self, logind: SimLogind) -> None:

@@ -1,11 +1,11 @@
-"""Every state that a story may be told in, played through by the engine itself."""
+"""Every state that can be explained, reached by the engine itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from support.leave_play import START, Play
+from support.sim_request import START, SimRequest
 from vacate.api.times import format_time
 
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
@@ -16,14 +16,14 @@ SPENT = (
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 
-def _asked(*interceptors: str, **options: Any) -> Play:
+def _asked(*interceptors: str, **options: Any) -> SimRequest:
     """The first interceptor has been asked, half a second after the request was made."""
-    return Play(*interceptors, **options).after(seconds=0.5).controller()
+    return SimRequest(*interceptors, **options).after(seconds=0.5).controller()
 
 
-def _terminating(play: Play, grace: int, **metadata: Any) -> Play:
-    ends = play.now.replace(microsecond=0)
-    return play.pod_is(
+def _terminating(sim: SimRequest, grace: int, **metadata: Any) -> SimRequest:
+    ends = sim.now.replace(microsecond=0)
+    return sim.pod_is(
         metadata={"deletionTimestamp": format_time(ends), "deletionGracePeriodSeconds": grace, **metadata}
     )
 
@@ -33,19 +33,19 @@ def _owned_by(kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner]}
 
 
-def _handed_over() -> Play:
-    play = _asked(BACKUP, NOTIFY).after(seconds=1).responds(message="Copying")
-    return play.after(seconds=1800).controller().after(seconds=20)
+def _handed_over() -> SimRequest:
+    sim = _asked(BACKUP, NOTIFY).after(seconds=1).responds(message="Copying")
+    return sim.after(seconds=1800).controller().after(seconds=20)
 
 
-def _last_given_up() -> Play:
-    play = _asked(BACKUP).after(seconds=1800).refused(SPENT).budget("web", 3, 3)
-    return play.after(seconds=2)
+def _last_given_up() -> SimRequest:
+    sim = _asked(BACKUP).after(seconds=1800).refused(SPENT).budget("web", 3, 3)
+    return sim.after(seconds=2)
 
 
-SCENES: Mapping[str, Callable[[], Play]] = {
-    "not started": lambda: Play(BACKUP, NOTIFY).after(seconds=0.2),
-    "not started for long": lambda: Play(BACKUP).after(minutes=2),
+EXPLANATION_INPUTS: Mapping[str, Callable[[], SimRequest]] = {
+    "not started": lambda: SimRequest(BACKUP, NOTIFY).after(seconds=0.2),
+    "not started for long": lambda: SimRequest(BACKUP).after(minutes=2),
     "waiting for a response": lambda: _asked(BACKUP, NOTIFY).after(seconds=20),
     "responding": lambda: (
         _asked(BACKUP, NOTIFY)
@@ -128,25 +128,27 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         .after(seconds=0.2)
         .budget("web", 4, 3)
     ),
-    "evicting without interceptors": lambda: Play().after(seconds=0.2),
-    "evicting for long, to be refused": lambda: Play().after(minutes=3).budget("web", 3, 3),
-    "blocked": lambda: Play().refused(SPENT).budget("web", 3, 3).after(seconds=1),
+    "evicting without interceptors": lambda: SimRequest().after(seconds=0.2),
+    "evicting for long, to be refused": lambda: SimRequest().after(minutes=3).budget("web", 3, 3),
+    "blocked": lambda: SimRequest().refused(SPENT).budget("web", 3, 3).after(seconds=1),
     "blocked often": lambda: (
-        Play().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
+        SimRequest().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
     ),
-    "blocked, room by now": lambda: Play().refused(SPENT).refused(SPENT).budget("web", 4, 3).after(seconds=1),
+    "blocked, room by now": lambda: (
+        SimRequest().refused(SPENT).refused(SPENT).budget("web", 4, 3).after(seconds=1)
+    ),
     "blocked by two budgets": lambda: (
-        Play().refused(SEVERAL).budget("web", 3, 3).budget("all", 9, 3).after(seconds=1)
+        SimRequest().refused(SEVERAL).budget("web", 3, 3).budget("all", 9, 3).after(seconds=1)
     ),
     "blocked by others than budgets": lambda: (
-        Play().refused('admission webhook "x" denied the request: no').after(seconds=9)
+        SimRequest().refused('admission webhook "x" denied the request: no').after(seconds=9)
     ),
     "blocked after the last one was given up": _last_given_up,
     "daemon set": lambda: (
-        Play().pod_is(metadata=_owned_by("DaemonSet", "agent")).controller().after(minutes=4)
+        SimRequest().pod_is(metadata=_owned_by("DaemonSet", "agent")).controller().after(minutes=4)
     ),
     "mirror pod": lambda: (
-        Play()
+        SimRequest()
         .pod_is(
             metadata={
                 "annotations": {"kubernetes.io/config.mirror": "x"},
@@ -157,17 +159,17 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         )
         .controller()
     ),
-    "terminating in its grace": lambda: _terminating(Play().after(seconds=30), 30).after(seconds=-20),
+    "terminating in its grace": lambda: _terminating(SimRequest().after(seconds=30), 30).after(seconds=-20),
     "terminating during a turn": lambda: _terminating(_asked(BACKUP, NOTIFY).after(seconds=40), 30).after(
         seconds=-10
     ),
     "terminating, finalizers to come": lambda: _terminating(
-        Play().after(seconds=30), 30, finalizers=["example.com/keep"]
+        SimRequest().after(seconds=30), 30, finalizers=["example.com/keep"]
     ).after(seconds=-20),
     "terminating, held by finalizers": lambda: _terminating(
-        Play().after(seconds=30), 30, finalizers=["example.com/keep", "example.com/other"]
+        SimRequest().after(seconds=30), 30, finalizers=["example.com/keep", "example.com/other"]
     ).after(minutes=5),
-    "terminating, silent node": lambda: _terminating(Play().after(seconds=30), 30).after(minutes=5),
+    "terminating, silent node": lambda: _terminating(SimRequest().after(seconds=30), 30).after(minutes=5),
     "forbidden to cancel": lambda: (
         _asked(BACKUP).after(seconds=30).responds(evictionRequestCancellationPolicy="Forbid").after(seconds=5)
     ),
@@ -179,17 +181,19 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         .after(seconds=5)
     ),
     "unadmitted": lambda: (
-        Play(BACKUP).metadata(annotations={}).metadata(annotations=None).after(seconds=5).controller()
+        SimRequest(BACKUP).metadata(annotations={}).metadata(annotations=None).after(seconds=5).controller()
     ),
-    "several requesters and a reason": lambda: Play(
+    "several requesters and a reason": lambda: SimRequest(
         BACKUP, requesters=("drain.example.com", "a.example.com", "jane.cli.vacate.dev")
     ).metadata(annotations={"vacate.dev/reason": "kernel update", "vacate.dev/admitted": "true"}),
     "complete: gone": lambda: (
         _asked(BACKUP, NOTIFY).after(minutes=2).responds().pod_goes().controller().after(minutes=5)
     ),
-    "complete: ended": lambda: Play().pod_is(status={"phase": "Succeeded"}).controller().after(minutes=5),
+    "complete: ended": lambda: (
+        SimRequest().pod_is(status={"phase": "Succeeded"}).controller().after(minutes=5)
+    ),
     "complete: ended, held by finalizers": lambda: (
-        Play()
+        SimRequest()
         .pod_is(
             metadata={"deletionTimestamp": format_time(START), "finalizers": ["example.com/report"]},
             status={"phase": "Failed"},
@@ -198,18 +202,18 @@ SCENES: Mapping[str, Callable[[], Play]] = {
         .after(minutes=5)
     ),
     "complete: forged, the pod runs": lambda: (
-        Play()
+        SimRequest()
         .status(conditions=[{"type": "Complete", "status": "True", "reason": "PodDeleted", "message": ""}])
         .after(minutes=5)
     ),
     "complete: gone, another of the name": lambda: (
-        Play().pod_is(metadata={"uid": "uid-other"}).controller().after(minutes=5)
+        SimRequest().pod_is(metadata={"uid": "uid-other"}).controller().after(minutes=5)
     ),
     "cancelled": lambda: _asked(BACKUP).after(minutes=2).spec(requesters=[]).controller().after(minutes=5),
-    "gone, not yet written down": lambda: Play().after(seconds=40).pod_goes(),
-    "cancelled, not yet written down": lambda: Play(BACKUP).after(seconds=1).spec(requesters=[]),
+    "gone, not yet written down": lambda: SimRequest().after(seconds=40).pod_goes(),
+    "cancelled, not yet written down": lambda: SimRequest(BACKUP).after(seconds=1).spec(requesters=[]),
     "over, held by finalizers": lambda: (
-        Play()
+        SimRequest()
         .pod_goes()
         .controller()
         .metadata(deletionTimestamp=format_time(START), finalizers=["example.com/report"])
@@ -218,12 +222,12 @@ SCENES: Mapping[str, Callable[[], Play]] = {
 }
 """What has happened, by the name of the state."""
 
-UNASKED: Mapping[str, Callable[[], Play]] = {
-    "unasked": Play,
-    "unasked, with interceptors and a budget": lambda: Play(BACKUP, NOTIFY).budget("web", 4, 3),
-    "unasked, budget spent": lambda: Play().budget("web", 3, 3),
-    "unasked daemon": lambda: Play().pod_is(metadata=_owned_by("DaemonSet", "agent")),
-    "unasked and terminating": lambda: _terminating(Play().after(seconds=30), 30).after(seconds=-20),
-    "unasked and ended": lambda: Play().pod_is(status={"phase": "Failed"}),
+UNASKED: Mapping[str, Callable[[], SimRequest]] = {
+    "unasked": SimRequest,
+    "unasked, with interceptors and a budget": lambda: SimRequest(BACKUP, NOTIFY).budget("web", 4, 3),
+    "unasked, budget spent": lambda: SimRequest().budget("web", 3, 3),
+    "unasked daemon": lambda: SimRequest().pod_is(metadata=_owned_by("DaemonSet", "agent")),
+    "unasked and terminating": lambda: _terminating(SimRequest().after(seconds=30), 30).after(seconds=-20),
+    "unasked and ended": lambda: SimRequest().pod_is(status={"phase": "Failed"}),
 }
-"""Pods without a request; what is asked of the play's request does not count."""
+"""Pods without a request; the request of the simulation does not count."""

@@ -7,35 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from support.leave_play import Play
+from support.sim_request import SimRequest
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.sections.unrequested import explain_unrequested
-from views.explanation_inputs import SCENES, SPENT, UNASKED
+from views.explanation_inputs import EXPLANATION_INPUTS, SPENT, UNASKED
 
 pytestmark = pytest.mark.unit
 
 GOLDEN = Path(__file__).with_name("explanation_golden.txt")
 
 
-def told(play: Play) -> Explanation:
-    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+def explained(sim: SimRequest) -> Explanation:
+    return explanation_of(sim.typed, sim.typed_pod, sim.typed_budgets, now=sim.now)
 
 
-def told_unasked(play: Play) -> Explanation:
-    assert play.typed_pod is not None
-    interceptors = [one["name"] for one in reversed(play.request["spec"]["interceptors"])]
-    return explain_unrequested(play.typed_pod, interceptors, play.typed_budgets, now=play.now)
+def explained_unrequested(sim: SimRequest) -> Explanation:
+    assert sim.typed_pod is not None
+    interceptors = [one["name"] for one in reversed(sim.request["spec"]["interceptors"])]
+    return explain_unrequested(sim.typed_pod, interceptors, sim.typed_budgets, now=sim.now)
 
 
-def written(story: Explanation) -> str:
-    """A story as the golden file has it: a mark before each line tells which part it is."""
-    lines = [f"[{story.stage or 'none'}] {story.headline}"]
-    lines += [f"  asked    {one}" for one in story.requested]
-    lines += [f"  {turn.state:<8} {turn}" for turn in story.turns]
-    lines += [f"  happened {one}" for one in story.happened]
-    lines += [f"  awaited  {one}" for one in story.awaited]
-    lines += [f"  next     {one}" for one in story.next]
-    lines += [f"  do       {one.text} $ {one.command}" for one in story.remedies]
+def written(explanation: Explanation) -> str:
+    """An explanation as the golden file has it: a mark before each line tells which part it is."""
+    lines = [f"[{explanation.stage or 'none'}] {explanation.headline}"]
+    lines += [f"  asked    {one}" for one in explanation.requested]
+    lines += [f"  {turn.state:<8} {turn}" for turn in explanation.turns]
+    lines += [f"  happened {one}" for one in explanation.happened]
+    lines += [f"  awaited  {one}" for one in explanation.awaited]
+    lines += [f"  next     {one}" for one in explanation.next]
+    lines += [f"  do       {one.text} $ {one.command}" for one in explanation.remedies]
     return "\n".join(lines)
 
 
@@ -44,60 +44,67 @@ def golden() -> dict[str, str]:
     return {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in parts}
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_the_story_of_each_state(name: str) -> None:
-    assert written(told(SCENES[name]())) == golden()[name]
+@pytest.mark.parametrize("name", EXPLANATION_INPUTS)
+def test_the_explanation_of_each_state(name: str) -> None:
+    assert written(explained(EXPLANATION_INPUTS[name]())) == golden()[name]
 
 
 @pytest.mark.parametrize("name", UNASKED)
-def test_the_story_of_a_pod_that_nobody_asks(name: str) -> None:
-    assert written(told_unasked(UNASKED[name]())) == golden()[name]
+def test_the_explanation_of_a_pod_that_nobody_asks(name: str) -> None:
+    assert written(explained_unrequested(UNASKED[name]())) == golden()[name]
 
 
-def test_every_golden_story_has_a_scene() -> None:
-    assert set(golden()) == {*SCENES, *UNASKED}
+def test_every_golden_explanation_has_an_input() -> None:
+    assert set(golden()) == {*EXPLANATION_INPUTS, *UNASKED}
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", EXPLANATION_INPUTS)
 def test_every_text_is_a_sentence_and_every_part_is_told(name: str) -> None:
-    story = told(SCENES[name]())
-    assert all(one and one == one.strip() for one in story.sentences)
-    assert {turn.interceptor for turn in story.turns} == {
-        one.name for one in SCENES[name]().typed.spec.interceptors
+    explanation = explained(EXPLANATION_INPUTS[name]())
+    assert all(one and one == one.strip() for one in explanation.sentences)
+    assert {turn.interceptor for turn in explanation.turns} == {
+        one.name for one in EXPLANATION_INPUTS[name]().typed.spec.interceptors
     }
-    assert story.awaited or story.next
+    assert explanation.awaited or explanation.next
 
 
 def test_a_known_refusal_narrows_the_next_attempt() -> None:
-    play = Play().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
-    refused_at = play.now - dt.timedelta(seconds=4)
-    story = explanation_of(
-        play.typed, play.typed_pod, play.typed_budgets, now=play.now, refused_at=refused_at
+    sim = SimRequest().refused(SPENT).refused(SPENT).refused(SPENT).budget("web", 3, 3).after(seconds=9)
+    refused_at = sim.now - dt.timedelta(seconds=4)
+    explanation = explanation_of(
+        sim.typed,
+        sim.typed_pod,
+        sim.typed_budgets,
+        now=sim.now,
+        refused_at=refused_at,
     )
-    assert story.next[0].startswith("The next attempt comes between 12s and 16s from now")
-    assert story.next_at == refused_at + dt.timedelta(seconds=20)
+    assert explanation.next[0].startswith("The next attempt comes between 12s and 16s from now")
+    assert explanation.next_at == refused_at + dt.timedelta(seconds=20)
 
 
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:
-    play = Play().refused(SPENT).refused(SPENT).after(minutes=10)
-    story = explanation_of(
-        play.typed, play.typed_pod, now=play.now, refused_at=play.now - dt.timedelta(minutes=10)
+    sim = SimRequest().refused(SPENT).refused(SPENT).after(minutes=10)
+    explanation = explanation_of(
+        sim.typed,
+        sim.typed_pod,
+        now=sim.now,
+        refused_at=sim.now - dt.timedelta(minutes=10),
     )
-    assert story.next[0].startswith("The next attempt comes within 10s")
+    assert explanation.next[0].startswith("The next attempt comes within 10s")
 
 
 def test_commands_are_those_of_the_program_that_tells() -> None:
-    play = SCENES["waiting for a response"]()
-    story = explanation_of(play.typed, play.typed_pod, now=play.now, program="kubectl vacate")
+    sim = EXPLANATION_INPUTS["waiting for a response"]()
+    explanation = explanation_of(sim.typed, sim.typed_pod, now=sim.now, program="kubectl vacate")
     cancel = "kubectl vacate cancel web-1 -n default --requester drain.example.com"
-    assert cancel in [one.command for one in story.remedies]
+    assert cancel in [one.command for one in explanation.remedies]
 
 
 def test_budgets_of_other_namespaces_and_of_other_pods_do_not_count() -> None:
-    play = Play().refused(SPENT).budget("web", 3, 3).budget("far", 3, 3).budget("other", 3, 3)
-    play.budgets[1]["metadata"]["namespace"] = "elsewhere"
-    play.budgets[2]["spec"]["selector"] = {"matchLabels": {"app": "other"}}
-    story = told(play)
-    assert [one for one in story.awaited if "needs" in one] == [
+    sim = SimRequest().refused(SPENT).budget("web", 3, 3).budget("far", 3, 3).budget("other", 3, 3)
+    sim.budgets[1]["metadata"]["namespace"] = "elsewhere"
+    sim.budgets[2]["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    explanation = explained(sim)
+    assert [one for one in explanation.awaited if "needs" in one] == [
         "Disruption budget web needs 3 healthy pods, has 3, and allows 0 disruptions now."
     ]

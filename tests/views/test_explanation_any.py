@@ -1,4 +1,4 @@
-"""Whatever state a request, its pod and its budgets are in: the story agrees with the engine."""
+"""Whatever state a request, its pod and its budgets are in: the explanation agrees with the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.leave_play import START, Play
+from support.sim_request import START, SimRequest
 from vacate.api.times import format_exact_time
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.engine import decide
@@ -101,68 +101,68 @@ pod_changes = st.one_of(
 
 
 @st.composite
-def plays(draw: st.DrawFn) -> Play:
-    play = Play(*NAMES[: draw(st.integers(0, 3))], requesters=NAMES[: draw(st.integers(0, 2))])
-    play.status(**draw(statuses))
+def requests(draw: st.DrawFn) -> SimRequest:
+    sim = SimRequest(*NAMES[: draw(st.integers(0, 3))], requesters=NAMES[: draw(st.integers(0, 2))])
+    sim.status(**draw(statuses))
     if draw(st.integers(0, 9)) == 0:
-        play.metadata(annotations=None)
+        sim.metadata(annotations=None)
     for number in range(draw(st.integers(0, 2))):
-        play.budget(f"budget-{number}", draw(st.integers(0, 4)), 3)
+        sim.budget(f"budget-{number}", draw(st.integers(0, 4)), 3)
     if draw(st.integers(0, 7)) == 0:
-        play.pod_goes()
+        sim.pod_goes()
     else:
-        play.pod_is(**draw(pod_changes))
-    return play.after(seconds=draw(st.integers(0, 10_000)))
+        sim.pod_is(**draw(pod_changes))
+    return sim.after(seconds=draw(st.integers(0, 10_000)))
 
 
-def told(play: Play) -> Explanation:
-    return explanation_of(play.typed, play.typed_pod, play.typed_budgets, now=play.now)
+def explained(sim: SimRequest) -> Explanation:
+    return explanation_of(sim.typed, sim.typed_pod, sim.typed_budgets, now=sim.now)
 
 
-@given(plays())
-def test_a_story_is_told_in_plain_sentences(play: Play) -> None:
-    story = told(play)
-    assert [turn.interceptor for turn in story.turns] == list(process_of(play.typed).interceptors)
-    assert all(one and one.isprintable() for one in story.sentences)
-    assert all(one.text.isprintable() and one.command.isprintable() for one in story.remedies)
-    assert story.happened or story.awaited or story.next
+@given(requests())
+def test_an_explanation_has_plain_sentences(sim: SimRequest) -> None:
+    explanation = explained(sim)
+    assert [turn.interceptor for turn in explanation.turns] == list(process_of(sim.typed).interceptors)
+    assert all(one and one.isprintable() for one in explanation.sentences)
+    assert all(one.text.isprintable() and one.command.isprintable() for one in explanation.remedies)
+    assert explanation.happened or explanation.awaited or explanation.next
 
 
-@given(plays())
-def test_the_stage_is_the_engines(play: Play) -> None:
-    process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
-    later = play.now + dt.timedelta(hours=1) if process.failed_evictions else None
-    action = decide(process, target, DecisionContext(play.now, EARLY, later))
-    stage = told(play).stage
+@given(requests())
+def test_the_stage_is_the_engines(sim: SimRequest) -> None:
+    process, target = process_of(sim.typed), target_of(sim.typed, sim.typed_pod, live=True)
+    later = sim.now + dt.timedelta(hours=1) if process.failed_evictions else None
+    action = decide(process, target, DecisionContext(sim.now, EARLY, later))
+    stage = explained(sim).stage
     match action:
         case Settled() | Finish():
             assert stage in OVER
         case Unadmitted():
             assert stage is None
         case Hold():
-            assert stage is action.stage or _listening(play, stage)
+            assert stage is action.stage or _listening(sim, stage)
         case Assign() | CorrectHeartbeat():
             assert stage is Stage.INTERCEPTING
         case Evict():
-            assert stage is Stage.EVICTING or _listening(play, stage)
+            assert stage is Stage.EVICTING or _listening(sim, stage)
         case _:
             pytest.fail(f"{action} for a pod that was read")
 
 
-def _listening(play: Play, stage: Stage | None) -> bool:
+def _listening(sim: SimRequest, stage: Stage | None) -> bool:
     """Whether one who has just begun to listen would still wait."""
-    process, target = process_of(play.typed), target_of(play.typed, play.typed_pod, live=True)
-    action = decide(process, target, DecisionContext(play.now, play.now))
+    process, target = process_of(sim.typed), target_of(sim.typed, sim.typed_pod, live=True)
+    action = decide(process, target, DecisionContext(sim.now, sim.now))
     return stage is Stage.INTERCEPTING and isinstance(action, Hold) and action.stage is stage
 
 
-@given(plays())
-def test_nobody_is_told_to_do_what_would_be_refused(play: Play) -> None:
-    story, process = told(play), process_of(play.typed)
-    commands = [one.command for one in story.remedies]
-    if process.complete or story.stage in OVER:
+@given(requests())
+def test_nobody_is_told_to_do_what_would_be_refused(sim: SimRequest) -> None:
+    explanation, process = explained(sim), process_of(sim.typed)
+    commands = [one.command for one in explanation.remedies]
+    if process.complete or explanation.stage in OVER:
         assert not [one for one in commands if " cancel " in one]
     elif process.forbids_cancellation:
         assert "vacate cancel web-1 -n default" not in commands
-    if story.next_at is not None:
-        assert story.stage is not None
+    if explanation.next_at is not None:
+        assert explanation.stage is not None

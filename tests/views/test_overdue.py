@@ -26,10 +26,10 @@ def a_pod(ends: str | None = "2026-03-01T11:50:00Z", phase: str = "Running", nod
 
 
 def a_node(ready: str, *, out: bool = False) -> Node:
-    told = {"type": "Ready", "status": ready, "lastTransitionTime": "2026-03-01T11:30:00Z"}
+    explanation = {"type": "Ready", "status": ready, "lastTransitionTime": "2026-03-01T11:30:00Z"}
     taints = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}] if out else []
     return codec_for(Node).convert(
-        {"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": [told]}}
+        {"metadata": {"name": "n1"}, "spec": {"taints": taints}, "status": {"conditions": [explanation]}}
     )
 
 
@@ -45,13 +45,13 @@ def test_only_pods_whose_node_is_late_are_overdue() -> None:
 
 
 def test_a_silent_node_is_named_with_what_is_safe_in_this_order() -> None:
-    told = explained(a_node("Unknown"))
-    waits, why = told.awaited
+    explanation = explained(a_node("Unknown"))
+    waits, why = explanation.awaited
     assert waits == (
         "The grace period ended 10m ago, and node n1 has not confirmed that the pod's processes have ended."
     )
     assert why.startswith("Node n1 was last ready 30m ago: it is off, or cut off")
-    assert [one.command for one in told.remedies] == [
+    assert [one.command for one in explanation.remedies] == [
         "",
         "vacate fence node/n1 --agent AGENT --options FILE",
         "kubectl delete node/n1",
@@ -60,13 +60,13 @@ def test_a_silent_node_is_named_with_what_is_safe_in_this_order() -> None:
 
 
 def test_a_ready_node_is_no_reason_to_force() -> None:
-    told = explained(a_node("True"))
-    assert "Node n1 is ready" in told.awaited[1]
-    assert not any("--force" in one.command or "fence" in one.command for one in told.remedies)
+    explanation = explained(a_node("True"))
+    assert "Node n1 is ready" in explanation.awaited[1]
+    assert not any("--force" in one.command or "fence" in one.command for one in explanation.remedies)
 
 
 def test_nodes_that_are_gone_or_out_of_service_need_nothing_but_pod_gc() -> None:
     for node, said in ((None, "no longer exists"), (a_node("Unknown", out=True), "is out of service")):
-        told = explained(node)
-        assert said in told.awaited[-1]
-        assert told.remedies == ()
+        explanation = explained(node)
+        assert said in explanation.awaited[-1]
+        assert explanation.remedies == ()

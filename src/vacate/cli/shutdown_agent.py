@@ -121,9 +121,9 @@ def shutdown_agent(
         clock = SystemClock()
         around = Environment(clock, system_entropy(), Metrics(), gates)
         transport, node = HttpTransport(cluster, clock), HttpTransport(kubelet, clock)
-        keeper = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
+        holder = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
         logind, storage = DBusLogind(drop_ins=drop_ins), FileStorage(folder)
-        agent = build_shutdown_agent(transport, node, settings, logind, keeper, storage, around)
+        agent = build_shutdown_agent(transport, node, settings, logind, holder, storage, around)
         health = HealthServer(around.metrics, agent.manager.not_ready, "shutdown agent")
         stop = asyncio.Event()
         # A shutdown that is under way is finished first: the kubelet of the node may be waiting for that.

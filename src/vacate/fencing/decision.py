@@ -141,7 +141,7 @@ def _look_at(
     if not attempts and REQUESTED not in node.metadata.annotations:
         if not pods:
             return row(UNREACHABLE, f"node {name} is unreachable; no pod waits for it to be fenced")
-        at = after(since, _patience(policy, pods, around))
+        at = after(since, _wait_seconds(policy, pods, around))
         if at > now:
             made.wake(at)
             return row(UNREACHABLE, f"node {name} is unreachable, and is fenced at {format_time(at)}")
@@ -153,7 +153,7 @@ def _look_at(
     return row(HELD, "")
 
 
-def _patience(policy: FencingPolicy, pods: Sequence[Pod], around: Surroundings) -> float:
+def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Surroundings) -> float:
     shorter, usual = policy.spec.budget_spent_seconds, policy.spec.unreachable_seconds
     if shorter is not None and any(map(around.budget_spent, pods)):
         return float(min(shorter, usual))

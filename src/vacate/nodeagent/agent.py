@@ -19,7 +19,7 @@ from vacate.nodeagent.pressure.measures import measure
 from vacate.nodeagent.registration import Heartbeat, NodeReconciler
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, DescriptorStore
 from vacate.nodeagent.settings import AgentSettings
-from vacate.nodeagent.shutdown.keeper import SupervisedLock
+from vacate.nodeagent.shutdown.lockholder import SupervisedLock
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.nodepods import AgentPods
 from vacate.nodeagent.shutdown.protocol import Logind

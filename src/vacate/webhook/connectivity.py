@@ -16,7 +16,7 @@ from vacate.errors import ApiError, TransportError
 from vacate.wire.message import Request
 
 LOOK_SECONDS = 10.0
-_PATIENCE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 class Connectivity:
@@ -35,10 +35,10 @@ class Connectivity:
 
     async def _asked(self) -> str:
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await self._client.send(Request("GET", "/version"))
         except TimeoutError:
-            return f"the API server has not answered within {_PATIENCE_SECONDS:.0f} s"
+            return f"the API server has not answered within {_TIMEOUT_SECONDS:.0f} s"
         except (ApiError, TransportError) as error:
             return f"the API server cannot be asked: {error}"
         return ""

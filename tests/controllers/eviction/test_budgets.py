@@ -19,7 +19,7 @@ from support.eviction_words import (
     failed,
     history,
     leaving,
-    on_paper,
+    on_simulated_cluster,
     requested,
     running_pod,
     stage,
@@ -88,7 +88,7 @@ def test_attempts_grow_apart_from_five_seconds_to_a_quarter_of_an_hour() -> None
         assert all(0.8 * 900 - 0.1 <= gap <= 900.1 for gap in gaps[8:])
         assert failed(world, name) == len(moments) == evictions_heard(world)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_restart_keeps_the_counter_and_waits_within_the_present_delay() -> None:
@@ -100,7 +100,7 @@ def test_a_restart_keeps_the_counter_and_waits_within_the_present_delay() -> Non
         await world.until(lambda: failed(world, name) == 7, timeout=161)
         assert world.sim.clock.now() - began > dt.timedelta(seconds=2)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def allowed(world: World, name: str = "web") -> int:

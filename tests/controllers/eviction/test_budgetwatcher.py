@@ -36,7 +36,7 @@ def budget(
     return msgspec.convert(made, PodDisruptionBudget)
 
 
-class Scene:
+class Setup:
     """Requests r0, r1, … for pods of one app, all refused; the oldest first."""
 
     def __init__(self, number: int, budgets: Sequence[PodDisruptionBudget]) -> None:
@@ -53,7 +53,7 @@ class Scene:
         for one in budgets:
             held.apply(one, deleted=False)
         self.requests, self.pods = requests, pods
-        self.waker = BudgetWatcher(
+        self.watcher = BudgetWatcher(
             EVICTION_REQUEST, self.attempts, Reader(requests), Reader(pods), Reader(held), self._wake
         )
 
@@ -114,31 +114,31 @@ def test_whom_a_change_wakes(
     new: PodDisruptionBudget | None,
     woken: list[str],
 ) -> None:
-    scene = Scene(3, [*others, *([new] if new else [])])
-    scene.waker.see_budget(old, new)
-    assert scene.woken == woken
-    left = sorted(one.name for one in scene.attempts.waiting("default"))
+    setup = Setup(3, [*others, *([new] if new else [])])
+    setup.watcher.see_budget(old, new)
+    assert setup.woken == woken
+    left = sorted(one.name for one in setup.attempts.waiting("default"))
     assert left == [name for name in ("r0", "r1", "r2") if name not in woken]
     for number in range(3):
-        request = scene.requests.objects.values()[number]
-        at_once = scene.attempts.next_of(request, NOW) is None
+        request = setup.requests.objects.values()[number]
+        at_once = setup.attempts.next_of(request, NOW) is None
         assert at_once == (request.metadata.name in woken)
 
 
 @pytest.mark.parametrize(("labels", "woken"), [({"app": "db"}, ["r0"]), ({"app": "web", "x": "y"}, [])])
 def test_a_pod_that_leaves_its_budget_is_tried_at_once(labels: dict[str, str], woken: list[str]) -> None:
-    scene = Scene(2, [CLOSED])
+    setup = Setup(2, [CLOSED])
     before = msgspec.convert(_pod(0), Pod)
-    scene.waker.see_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
-    assert scene.woken == woken
+    setup.watcher.see_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
+    assert setup.woken == woken
 
 
 def test_a_request_whose_pod_was_replaced_is_not_woken() -> None:
-    scene = Scene(1, [OPEN])
+    setup = Setup(1, [OPEN])
     stranger = _pod(0) | {"metadata": {**_pod(0)["metadata"], "uid": "another"}}
-    scene.pods.apply(msgspec.convert(stranger, Pod), deleted=False)
-    scene.waker.see_budget(CLOSED, OPEN)
-    assert scene.woken == []
+    setup.pods.apply(msgspec.convert(stranger, Pod), deleted=False)
+    setup.watcher.see_budget(CLOSED, OPEN)
+    assert setup.woken == []
 
 
 def test_a_status_older_than_its_spec_allows_nothing() -> None:
@@ -146,15 +146,15 @@ def test_a_status_older_than_its_spec_allows_nothing() -> None:
 
 
 def test_an_attempt_belongs_to_one_life_of_a_request() -> None:
-    scene = Scene(1, [])
-    first = scene.requests.objects.values()[0]
+    setup = Setup(1, [])
+    first = setup.requests.objects.values()[0]
     again = msgspec.convert(
         _request(0) | {"metadata": {**_request(0)["metadata"], "uid": "new"}}, EvictionRequest
     )
-    assert scene.attempts.next_of(first, NOW) is not None
-    assert scene.attempts.next_of(again, NOW) is None
-    scene.attempts.accepted(first, NOW)
-    assert scene.attempts.accepted_count(first) == 1
-    assert scene.attempts.waiting("default") == []
-    scene.attempts.forget(Key("default", "r0"))
-    assert scene.attempts.accepted_count(first) == 0
+    assert setup.attempts.next_of(first, NOW) is not None
+    assert setup.attempts.next_of(again, NOW) is None
+    setup.attempts.accepted(first, NOW)
+    assert setup.attempts.accepted_count(first) == 1
+    assert setup.attempts.waiting("default") == []
+    setup.attempts.forget(Key("default", "r0"))
+    assert setup.attempts.accepted_count(first) == 0

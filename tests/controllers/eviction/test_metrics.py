@@ -15,7 +15,7 @@ from support.eviction_words import (
     failed,
     finish,
     leaving,
-    on_paper,
+    on_simulated_cluster,
     requested,
     status,
 )
@@ -69,7 +69,7 @@ def test_an_open_request_shows_who_asks_who_works_since_when_and_who_is_there() 
         }
         assert ended_turns(world) == {"completed": 2.0}
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_an_interceptor_whose_turn_has_ended_is_not_shown_as_active() -> None:
@@ -87,7 +87,7 @@ def test_an_interceptor_whose_turn_has_ended_is_not_shown_as_active() -> None:
         assert shown(world, f"{OURS}active_interceptor") == {}
         assert ended_turns(world) == {"never-responded": 1.0}
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_refusals_are_counted_for_the_request_and_in_total() -> None:
@@ -127,7 +127,7 @@ def test_the_work_queue_is_called_after_the_resource() -> None:
         }
         assert {"workqueue_queue_duration_seconds_count", "workqueue_work_duration_seconds_count"} <= found
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_pieces_of_an_exposition_say_what_the_whole_says() -> None:

@@ -21,7 +21,7 @@ from support.eviction_words import (
     heard,
     heartbeat,
     leaving,
-    on_paper,
+    on_simulated_cluster,
     requested,
     running_pod,
     stage,
@@ -56,7 +56,7 @@ def test_a_restart_at_any_point_resumes_where_the_request_says() -> None:
         assert turns(world, name) == [C, B, A]
         assert evictions_heard(world) == 1
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_an_outage_of_the_server_is_not_the_silence_of_interceptors() -> None:
@@ -71,7 +71,7 @@ def test_an_outage_of_the_server_is_not_the_silence_of_interceptors() -> None:
         await world.until(lambda: active(world, name) == A, timeout=60)
         assert world.sim.clock.now() - back >= dt.timedelta(seconds=100)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_cut_link_is_not_the_silence_of_interceptors() -> None:
@@ -90,7 +90,7 @@ def test_a_cut_link_is_not_the_silence_of_interceptors() -> None:
         assert turns(world, name) == [B]
         assert world.sim.clock.now() - began > dt.timedelta(seconds=1900)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_controller_that_starts_late_gives_interceptors_a_tenth_of_the_deadline() -> None:
@@ -109,7 +109,7 @@ def test_a_controller_that_starts_late_gives_interceptors_a_tenth_of_the_deadlin
         await world.until(lambda: active(world, name) == A, timeout=60)
         assert world.sim.clock.now() - began > dt.timedelta(seconds=1080)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -132,7 +132,7 @@ def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> No
             assert await completed(world, name, 1200) == "PodDeleted"
             assert turns(world, name) == [C, B, A]
 
-    on_paper(body, seed)
+    on_simulated_cluster(body, seed)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,7 +146,7 @@ def test_requests_end_well_over_a_bad_network(seed: int) -> None:
         assert all(turns(world, name) == [B, A] for name in names)
 
     bad = Chances(delay=0.5, lost=0.05, unanswered=0.05, refused=0.05, cut=0.2, stall=0.02, repeat=0.1)
-    on_paper(body, seed, chances=bad)
+    on_simulated_cluster(body, seed, chances=bad)
 
 
 def test_at_rest_a_thousand_open_requests_cost_no_lists_and_no_writes() -> None:
@@ -162,7 +162,7 @@ def test_at_rest_a_thousand_open_requests_cost_no_lists_and_no_writes() -> None:
         assert after == before
         assert written_requests(world) == requests_written
 
-    on_paper(body, latency=(0.0, 0.0), disk=(0.0, 0.0))
+    on_simulated_cluster(body, latency=(0.0, 0.0), disk=(0.0, 0.0))
 
 
 def actives(world: World) -> list[str]:
@@ -193,7 +193,7 @@ def test_a_pod_deleted_while_the_controller_was_away_completes_the_request() -> 
         assert await completed(world, name) == "PodDeleted"
         assert heard(world, "get", "pods") == 1
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_an_observed_deletion_spares_the_look_at_the_server() -> None:
@@ -204,7 +204,7 @@ def test_an_observed_deletion_spares_the_look_at_the_server() -> None:
         assert await completed(world, name) == "PodDeleted"
         assert heard(world, "get", "pods") == 0
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_request_that_vanishes_with_its_pod_is_forgotten() -> None:

@@ -23,7 +23,7 @@ from support.eviction_words import (
     found,
     heard,
     heartbeat,
-    on_paper,
+    on_simulated_cluster,
     put_past_admission,
     requested,
     stage,
@@ -68,7 +68,7 @@ def test_the_last_of_the_list_is_asked_first_and_after_all_are_done_the_pod_is_e
             (C, "completed"), (B, "completed"), (A, "completed"),
         ]  # fmt: skip
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_an_assignment_resets_what_the_one_before_had_written() -> None:
@@ -96,7 +96,7 @@ def test_an_assignment_resets_what_the_one_before_had_written() -> None:
         assert parse_time(second["heartbeatTime"]) > parse_time(first["heartbeatTime"])
         assert condition_of(found(world, name), "Saved") == "True"
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
@@ -115,7 +115,7 @@ def test_silence_beyond_the_deadline_passes_the_turn_on() -> None:
         fates = condition_of(found(world, name), "InterceptorAssigned", "message").splitlines()
         assert [line.split()[2] for line in fates] == ["never-responded", "never-responded"]
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_end_of_the_last_turn_is_told_on_request_and_pod(
         assert ("unprepared" in on_pod[1]) is (kind == "Warning")
         assert told_about(world, "EvictionRequested")["Pod"][1].startswith(f"Eviction requested by {DRAIN}.")
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def told_about(world: World, reason: str) -> dict[str, tuple[str, str]]:
@@ -174,7 +174,7 @@ def test_an_interceptor_that_reports_keeps_its_turn_for_as_long_as_it_likes() ->
         assert evictions_heard(world) == 0
         await world.until(lambda: active(world, name) == A, timeout=700)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_an_interceptor_that_ends_the_pod_itself_completes_the_request() -> None:
@@ -187,7 +187,7 @@ def test_an_interceptor_that_ends_the_pod_itself_completes_the_request() -> None
         assert turns(world, name) == [B]
         assert evictions_heard(world) == 0
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_late_heartbeat_of_the_last_one_stops_eviction_for_one_deadline() -> None:
@@ -206,7 +206,7 @@ def test_a_late_heartbeat_of_the_last_one_stops_eviction_for_one_deadline() -> N
         assert await completed(world, name) == "PodDeleted"
         assert world.sim.clock.now() - late >= dt.timedelta(seconds=600)
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_heartbeat_that_the_cache_has_not_seen_stops_eviction_too() -> None:
@@ -225,7 +225,7 @@ def test_a_heartbeat_that_the_cache_has_not_seen_stops_eviction_too() -> None:
         assert evictions_heard(world) == 0
         assert await completed(world, name) == "PodDeleted"
 
-    on_paper(body, latency=(0.02, 0.02), disk=(0.0, 0.0))
+    on_simulated_cluster(body, latency=(0.02, 0.02), disk=(0.0, 0.0))
 
 
 def test_after_the_last_one_completed_heartbeats_no_longer_stop_eviction() -> None:
@@ -238,7 +238,7 @@ def test_after_the_last_one_completed_heartbeats_no_longer_stop_eviction() -> No
         await world.until(lambda: failed(world, name) == 2, timeout=30)
         assert stage(world, name) == "Blocked"
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 # Cancellation
@@ -260,7 +260,7 @@ def test_an_empty_list_of_requesters_cancels() -> None:
         assert evictions_heard(world) == 0
         assert world.find(PODS, "p", "default")
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_forbid_outlives_the_interceptor_and_the_process_goes_on_to_the_end() -> None:
@@ -273,7 +273,7 @@ def test_forbid_outlives_the_interceptor_and_the_process_goes_on_to_the_end() ->
         assert await completed(world, name, 700) == "PodDeleted"
         assert turns(world, name) == [B, A]
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_a_deleted_request_with_a_finalizer_is_cancelled_and_goes_when_the_finalizer_does() -> None:
@@ -288,7 +288,7 @@ def test_a_deleted_request_with_a_finalizer_is_cancelled_and_goes_when_the_final
         await world.until(lambda: world.find(EVICTIONREQUESTS, name, "default") is None)
         assert world.find(PODS, "p", "default")
 
-    on_paper(body)
+    on_simulated_cluster(body)
 
 
 def test_forbid_that_coexists_with_deletion_goes_on_and_allow_cancels() -> None:
@@ -312,4 +312,4 @@ def test_forbid_that_coexists_with_deletion_goes_on_and_allow_cancels() -> None:
         assert await completed(world, name) == "Cancelled"
         assert DRAIN in str(found(world, name)["spec"]["requesters"])
 
-    on_paper(body)
+    on_simulated_cluster(body)

@@ -41,20 +41,20 @@ class Actors:
             Interceptor(ACTOR_B, self._notify, namespace=here, cancellation=policy_of_b, apis=apis),
         )
 
-    async def _notify(self, leave: EvictionContext) -> Finished:
+    async def _notify(self, context: EvictionContext) -> Finished:
         self.told.append("there will be a disruption")
-        await leave.report("Users finish their work")
+        await context.report("Users finish their work")
         try:
             await self.users_done.wait()
         except asyncio.CancelledError:
-            if leave.end_reason is TurnEndReason.CANCELLED:
+            if context.end_reason is TurnEndReason.CANCELLED:
                 self.told.append("the disruption is cancelled")
             raise
-        return leave.finished("Ready to be deleted")
+        return context.finished("Ready to be deleted")
 
-    async def _delete(self, leave: EvictionContext) -> None:
+    async def _delete(self, context: EvictionContext) -> None:
         await self.may_delete.wait()
-        await leave.delete(reason="all users are gone")
+        await context.delete(reason="all users are gone")
 
 
 async def begin(place: Place, pod: Obj) -> Requester:

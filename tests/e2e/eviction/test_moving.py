@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from support.eviction_moving import moving, pods, quiet
-from support.eviction_place import PATIENCE, Place, is_ready
+from support.eviction_place import TIMEOUT, Place, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS
 from vacate.eviction.registration import resolve
@@ -114,7 +114,7 @@ async def test_new_pods_are_registered_when_they_are_created(place: Place) -> No
     async with contextlib.aclosing(
         place.client.watch(PODS, name, resource_version=listing.resource_version)
     ) as watch:
-        event = await asyncio.wait_for(anext(aiter(watch)), PATIENCE)
+        event = await asyncio.wait_for(anext(aiter(watch)), TIMEOUT)
     await place.client.delete(NAMESPACES, name)
     assert event.object is not None
     assert resolve(event.object).interceptors == ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")

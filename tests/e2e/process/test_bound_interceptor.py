@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import REQUESTS, Town
+from support.commands import REQUESTS, Lab
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -24,18 +24,18 @@ MERGE = "application/merge-patch+json"
 def test_an_administrator_ends_a_turn_as_the_account_that_the_refusal_names(tmp_path: Path) -> None:
     bound = ("--interceptor", f"{BACKUP}=default/backup")
     with running_cluster(tmp_path / "dir", *bound, *FAST_PODS) as cluster:
-        town = Town(cluster)
-        town.https.create(BINDINGS, {"metadata": {"name": "b"}, "roleRef": ROLE, "subjects": [ACCOUNT]})
-        town.pod("web", BACKUP, NOTIFY)
-        assert town.vacate("evict", "web").code == 0
-        name = town.until_active("web")["metadata"]["name"]
+        lab = Lab(cluster)
+        lab.https.create(BINDINGS, {"metadata": {"name": "b"}, "roleRef": ROLE, "subjects": [ACCOUNT]})
+        lab.pod("web", BACKUP, NOTIFY)
+        assert lab.vacate("evict", "web").code == 0
+        name = lab.until_active("web")["metadata"]["name"]
         status = f"{REQUESTS}/{name}/status"
-        refused = town.https.call("PATCH", status, DONE, content_type=MERGE)
+        refused = lab.https.call("PATCH", status, DONE, content_type=MERGE)
         assert refused.code == 422
         found = re.search(r"kubectl --as=(\S+)", refused.obj["message"])
         assert found is not None, refused.text
         account = {"Impersonate-User": found[1].rstrip(",]")}
-        town.https.call("PATCH", status, DONE, content_type=MERGE, headers=account).ok()
-        until(lambda: town.request("web")["status"]["activeInterceptorName"] == NOTIFY)
+        lab.https.call("PATCH", status, DONE, content_type=MERGE, headers=account).ok()
+        until(lambda: lab.request("web")["status"]["activeInterceptorName"] == NOTIFY)
         # Of the next one, which is bound to nobody, whoever may write statuses reports.
-        town.https.call("PATCH", status, DONE, content_type=MERGE).ok()
+        lab.https.call("PATCH", status, DONE, content_type=MERGE).ok()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import FAST_PODS, environment, running_cluster
-from support.commands import Town, vacate
+from support.commands import Lab, vacate
 
 pytestmark = pytest.mark.process
 
@@ -26,12 +26,12 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("completion") / "dir", *FAST_PODS) as running:
-        town = Town(running)
-        town.pod("web-1")
-        town.pod("web-2")
-        yield town
+        lab = Lab(running)
+        lab.pod("web-1")
+        lab.pod("web-2")
+        yield lab
 
 
 def completed(line: str, folder: Path, kubeconfig: str = "/nowhere") -> list[str]:
@@ -61,8 +61,8 @@ def test_commands_options_and_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-def test_pods_of_the_cluster(town: Town, tmp_path: Path) -> None:
-    config = str(town.cluster.kubeconfig)
+def test_pods_of_the_cluster(lab: Lab, tmp_path: Path) -> None:
+    config = str(lab.cluster.kubeconfig)
     assert completed("vacate evict w", tmp_path, config) == ["web-1", "web-2"]
     assert completed("vacate evict web-1 pod/w", tmp_path, config) == ["pod/web-2"]
     assert completed("vacate explain -n kube-system w", tmp_path, config) == []
@@ -79,8 +79,8 @@ def test_every_script_is_one(shell: str, tmp_path: Path) -> None:
         assert subprocess.run([program, "-n", str(tmp_path / "script")], check=False).returncode == 0
 
 
-def test_versions(town: Town, tmp_path: Path) -> None:
-    done = town.vacate("version")
+def test_versions(lab: Lab, tmp_path: Path) -> None:
+    done = lab.vacate("version")
     assert done.code == 0
     assert "client  vacate 0." in done.out
     assert "server  Kubernetes v1." in done.out

@@ -31,7 +31,7 @@ def start(folder: Path, output: int | IO[bytes], **more: str) -> subprocess.Pope
     )
 
 
-def check_story(screen: str) -> None:
+def check_alert(screen: str) -> None:
     """What the lines tell is what the timeline shows and the summary counts."""
     drained = re.search(r"^  (node-\d) was drained of (\d+) pods in (\S+) s$", screen, re.MULTILINE)
     assert drained
@@ -89,9 +89,9 @@ def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
         shown = read_terminal(ours)
         out, _ = piped.communicate(timeout=60)
         assert (piped.returncode, terminal.wait(60)) == (0, 0)
-    check_story(out.decode())
+    check_alert(out.decode())
     assert "\x1b" not in out.decode()
-    check_story(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r\n", "\n"))
+    check_alert(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r\n", "\n"))
     assert "\x1b[" in shown
     assert "Pods by node" in shown
     assert re.search(r"Drain of .*100%.*Drained", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))

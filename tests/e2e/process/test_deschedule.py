@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, REQUESTS, Town
+from support.commands import PODS, REQUESTS, Lab
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -19,15 +19,15 @@ NODE = "/api/v1/nodes/node-1"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("tidy") / "dir", "--nodes", "2", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
-def deployed(town: Town) -> tuple[str, list[str]]:
+def deployed(lab: Lab) -> tuple[str, list[str]]:
     """A Deployment whose pods run on node-1, which does not take them any more."""
     name = f"web-{next(NUMBERS)}"
-    town.https.patch("/api/v1/nodes/node-2", {"spec": {"unschedulable": True}})
+    lab.https.patch("/api/v1/nodes/node-2", {"spec": {"unschedulable": True}})
     labels = {"app": name}
     pod = {
         "containers": [{"name": "main", "image": "app:1"}],
@@ -39,31 +39,31 @@ def deployed(town: Town) -> tuple[str, list[str]]:
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
     body = {"metadata": {"name": name}, "spec": spec}
-    town.https.create("/apis/apps/v1/namespaces/default/deployments", body)
-    names = until(lambda: _running(town, name))
-    town.https.patch("/api/v1/nodes/node-2", {"spec": {"unschedulable": None}})
+    lab.https.create("/apis/apps/v1/namespaces/default/deployments", body)
+    names = until(lambda: _running(lab, name))
+    lab.https.patch("/api/v1/nodes/node-2", {"spec": {"unschedulable": None}})
     return name, names
 
 
-def _running(town: Town, name: str) -> list[str]:
-    found = town.https.get(f"{PODS}?labelSelector=app%3D{name}").ok()["items"]
+def _running(lab: Lab, name: str) -> list[str]:
+    found = lab.https.get(f"{PODS}?labelSelector=app%3D{name}").ok()["items"]
     running = [one["metadata"]["name"] for one in found if one["status"].get("phase") == "Running"]
     return sorted(running) if len(running) == 2 else []
 
 
-def taint(town: Town, *taints: dict[str, str]) -> None:
-    town.https.patch(NODE, {"spec": {"taints": list(taints) or None}})
+def taint(lab: Lab, *taints: dict[str, str]) -> None:
+    lab.https.patch(NODE, {"spec": {"taints": list(taints) or None}})
 
 
-def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(town: Town) -> None:
-    taint(town)
-    app, (first, second) = deployed(town)
+def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(lab: Lab) -> None:
+    taint(lab)
+    app, (first, second) = deployed(lab)
     chosen = ("deschedule", "-l", f"app={app}")
-    assert town.vacate(*chosen).out == "Every pod is where it should be.\n"
-    taint(town, {"key": "gpu", "effect": "NoSchedule"})
-    before = len(town.https.get(REQUESTS).ok()["items"])
+    assert lab.vacate(*chosen).out == "Every pod is where it should be.\n"
+    taint(lab, {"key": "gpu", "effect": "NoSchedule"})
+    before = len(lab.https.get(REQUESTS).ok()["items"])
     wide = ("--max-per-node", "1000", "--max-total", "1000", "--max-per-namespace", "1000")
-    looked = town.vacate(*chosen, *wide)
+    looked = lab.vacate(*chosen, *wide)
     assert (looked.code, looked.out.splitlines()) == (
         0,
         [
@@ -72,10 +72,10 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(town: Town) -
         ],
     )
     assert looked.err == "Nothing was changed. To request 2 evictions: vacate deschedule --evict\n"
-    assert len(town.https.get(REQUESTS).ok()["items"]) == before
+    assert len(lab.https.get(REQUESTS).ok()["items"]) == before
     limit = str(before + 1)  # those of earlier tests go on and count
     limits = ("--max-per-node", limit, "--max-total", limit, "--max-per-namespace", limit)
-    done = town.vacate(*chosen, "--evict", *limits)
+    done = lab.vacate(*chosen, "--evict", *limits)
     assert (done.code, done.err) == (0, "")
     why = "does not tolerate taint gpu:NoSchedule"
     held = f"the limit is reached: {limit} pod{'s' if before else ''} being evicted in all"
@@ -84,13 +84,13 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(town: Town) -
         f"pod/default/{second} on node-1 waits: {why}; {held}",
         f"pod/default/{first} eviction requested",
     ]
-    again = json.loads(town.vacate(*chosen, *limits, "-o", "json").out)["pods"]
+    again = json.loads(lab.vacate(*chosen, *limits, "-o", "json").out)["pods"]
     assert [(one["pod"], one["state"], one["requestedNow"]) for one in again] == [
         (first, "Requested", False),
         (second, "Waiting", False),
     ]
-    assert town.vacate(*chosen, "--rule", "node-affinity").out == "Every pod is where it should be.\n"
-    assert town.vacate("deschedule", "-n", "kube-public").out == "Every pod is where it should be.\n"
+    assert lab.vacate(*chosen, "--rule", "node-affinity").out == "Every pod is where it should be.\n"
+    assert lab.vacate("deschedule", "-n", "kube-public").out == "Every pod is where it should be.\n"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_a_look_changes_nothing_and_a_step_stays_within_the_limits(town: Town) -
         (["-l", ""], "it is empty"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_read(arguments: list[str], said: str, town: Town) -> None:
-    done = town.vacate("deschedule", *arguments)
+def test_bad_input_is_refused_before_anything_is_read(arguments: list[str], said: str, lab: Lab) -> None:
+    done = lab.vacate("deschedule", *arguments)
     assert (done.code, done.out, said in done.err) == (2, "", True), done.err

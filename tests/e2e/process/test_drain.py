@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Town
+from support.commands import PODS, Lab
 from support.screens import run
 from support.waiting import until
 
@@ -19,35 +19,35 @@ BACKUP = "backup.example.com"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("drain") / "dir", "--nodes", "5", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
-def test_refused_pods_change_nothing_and_the_dry_run_tells_the_order(town: Town) -> None:
-    town.pod("bare", nodeName="node-1")
-    town.pod("held", BACKUP, nodeName="node-1")
-    refused = town.vacate("drain", "node-1")
+def test_refused_pods_change_nothing_and_the_dry_run_tells_the_order(lab: Lab) -> None:
+    lab.pod("bare", nodeName="node-1")
+    lab.pod("held", BACKUP, nodeName="node-1")
+    refused = lab.vacate("drain", "node-1")
     assert refused.code == 1
     assert "node/node-1 has 2 pods that may not be evicted" in refused.err
     assert "(--force)" in refused.err
     assert refused.err.endswith("Nothing was changed.\n")
-    tried = town.vacate("drain", "node-1", "--force", "--dry-run")
+    tried = lab.vacate("drain", "node-1", "--force", "--dry-run")
     assert tried.code == 0, tried.err
     assert tried.out.splitlines() == [
         "node/node-1 would be cordoned and drained (dry run):",
         "  1. pod default/bare: evicted",
         f"  2. pod default/held: evicted, after {BACKUP}",
     ]
-    assert town.vacate("drain", "--follow", "drain-node-1").code == 1  # there is none
+    assert lab.vacate("drain", "--follow", "drain-node-1").code == 1  # there is none
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(town: Town, columns: int) -> None:
+def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(lab: Lab, columns: int) -> None:
     pod = f"waits-{columns}"
-    town.pod(pod, BACKUP, nodeName="node-2")
-    until(lambda: town.vacate("drain", "--follow", "drain-node-2", "--timeout", "1s").code == 1)  # gone
-    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    lab.pod(pod, BACKUP, nodeName="node-2")
+    until(lambda: lab.vacate("drain", "--follow", "drain-node-2", "--timeout", "1s").code == 1)  # gone
+    config = {"KUBECONFIG": str(lab.cluster.kubeconfig)}
     shown = run(
         "drain", "node-2", "--force", variables=config, terminal=(columns, 24),
         stop_when=lambda text: f"pod default/{pod}" in text,
@@ -55,29 +55,29 @@ def test_ctrl_c_detaches_and_the_drain_can_be_followed_and_called_off(town: Town
     assert shown.code == 130, shown.text
     assert "Detached: the drain goes on." in shown.plain
     assert "drain --follow drain-node-2" in shown.plain
-    late = town.vacate("drain", "--follow", "drain-node-2", "--timeout", "2s")
+    late = lab.vacate("drain", "--follow", "drain-node-2", "--timeout", "2s")
     assert (late.code, "Not drained after 2s" in late.err) == (4, True)
-    assert town.vacate("drain", "--cancel", "drain-node-2").code == 0
-    again = town.vacate("drain", "--follow", "drain-node-2", "--timeout", "20s")
+    assert lab.vacate("drain", "--cancel", "drain-node-2").code == 0
+    again = lab.vacate("drain", "--follow", "drain-node-2", "--timeout", "20s")
     assert again.code in (1, 3)  # gone, or on its way
-    assert town.ready(pod)
+    assert lab.ready(pod)
 
 
-def test_a_drain_in_a_pipe_ends_with_a_summary(town: Town) -> None:
-    town.pod("simple", nodeName="node-3")
-    done = town.vacate("drain", "node/node-3", "--force", "--reason", "kernel update")
+def test_a_drain_in_a_pipe_ends_with_a_summary(lab: Lab) -> None:
+    lab.pod("simple", nodeName="node-3")
+    done = lab.vacate("drain", "node/node-3", "--force", "--reason", "kernel update")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0] == "nodemaintenance/drain-node-3 created: 1 node to drain."
     assert "pod/default/simple evicted" in lines
     assert lines[-1].startswith("node/node-3 drained in ")
     assert "1 pod evicted" in lines[-1]
-    released = town.vacate("uncordon", "node-3")
+    released = lab.vacate("uncordon", "node-3")
     assert (released.code, released.out.splitlines()[0]) == (0, "nodemaintenance/drain-node-3 deleted")
 
 
-def test_events_for_programs(town: Town) -> None:
-    done = town.vacate("drain", "node-4", "--force", "-o", "json")
+def test_events_for_programs(lab: Lab) -> None:
+    done = lab.vacate("drain", "node-4", "--force", "-o", "json")
     assert done.code == 0, done.err
     events = [json.loads(line) for line in done.out.splitlines()]
     assert {one["type"] for one in events[:-1]} == {"progress"}
@@ -99,30 +99,30 @@ def test_events_for_programs(town: Town) -> None:
         (["--cancel", "nothing"], 1, "there is no NodeMaintenance nothing"),
     ],
 )
-def test_bad_input_gets_one_clear_error(town: Town, arguments: list[str], code: int, said: str) -> None:
-    done = town.vacate("drain", *arguments)
+def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, said: str) -> None:
+    done = lab.vacate("drain", *arguments)
     assert (done.code, said in done.err) == (code, True), done.err
     assert done.out == ""
 
 
-def test_the_same_nodes_are_one_drain_and_others_are_another(town: Town) -> None:
-    first = town.vacate("drain", "node-4", "node-5", "--force", "--detach")
-    again = town.vacate("drain", "node-5", "node-4", "--force", "--detach")
+def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
+    first = lab.vacate("drain", "node-4", "node-5", "--force", "--detach")
+    again = lab.vacate("drain", "node-5", "node-4", "--force", "--detach")
     assert (first.code, again.code) == (0, 0), again.err
     name = first.out.split()[0]
     assert name.startswith("nodemaintenance/drain-node-4-and-1-more-")
     assert again.out.startswith(f"{name} drains these nodes already")
-    other = town.vacate("drain", "node-4", "node-3", "--force", "--detach")
+    other = lab.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
     for one in (name, other.out.split()[0]):
-        cancelled = town.vacate("drain", "--cancel", one.partition("/")[2])
+        cancelled = lab.vacate("drain", "--cancel", one.partition("/")[2])
         assert cancelled.code == 0, cancelled.err
 
 
-def test_the_dry_run_tells_which_pods_would_find_no_node(town: Town) -> None:
-    town.vacate("uncordon", "node-4")  # which an earlier drain may have left so
+def test_the_dry_run_tells_which_pods_would_find_no_node(lab: Lab) -> None:
+    lab.vacate("uncordon", "node-4")  # which an earlier drain may have left so
     nodes = "/api/v1/nodes"
-    until(lambda: not any(one["spec"].get("unschedulable") for one in town.https.get(nodes).ok()["items"]))
+    until(lambda: not any(one["spec"].get("unschedulable") for one in lab.https.get(nodes).ok()["items"]))
     labels = {"app": "picky"}
     template = {
         "metadata": {"labels": labels},
@@ -132,21 +132,21 @@ def test_the_dry_run_tells_which_pods_would_find_no_node(town: Town) -> None:
         },
     }
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    town.https.create(
+    lab.https.create(
         "/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "picky"}, "spec": spec}
     )
     until(
         lambda: any(
-            "spec" in one and one["spec"].get("nodeName") == "node-3" for one in _pods_of(town, "picky")
+            "spec" in one and one["spec"].get("nodeName") == "node-3" for one in _pods_of(lab, "picky")
         )
     )
-    tried = town.vacate("drain", "node-3", "--force", "--dry-run")
+    tried = lab.vacate("drain", "node-3", "--force", "--dry-run")
     assert tried.code == 0, tried.err
     said = " ".join(tried.out.split())
     assert "no other node would take its replacement: 0/4 nodes are available: 4 node(s) didn't match" in said
     assert "or the replacement stays Pending" in said
 
 
-def _pods_of(town: Town, app: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = town.https.get(f"{PODS}?labelSelector=app%3D{app}").ok()["items"]
+def _pods_of(lab: Lab, app: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = lab.https.get(f"{PODS}?labelSelector=app%3D{app}").ok()["items"]
     return found

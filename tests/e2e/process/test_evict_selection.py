@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, REQUESTS, Town
+from support.commands import PODS, REQUESTS, Lab
 from support.screens import run
 from support.waiting import until
 from vacate.cli.evict.selection import WIDE
@@ -21,9 +21,9 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("evict") / "dir", "--nodes", "2", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
 NUMBERS = itertools.count(1)
@@ -34,7 +34,7 @@ def fresh(name: str) -> str:
     return f"{name}-{next(NUMBERS)}"
 
 
-def deployment(town: Town, name: str, replicas: int, **spec: Any) -> set[str]:
+def deployment(lab: Lab, name: str, replicas: int, **spec: Any) -> set[str]:
     """A Deployment whose pods run; their names."""
     labels = {"app": name}
     template = {
@@ -46,57 +46,57 @@ def deployment(town: Town, name: str, replicas: int, **spec: Any) -> set[str]:
         },
     }
     body = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    town.https.create(DEPLOYMENTS, {"metadata": {"name": name}, "spec": body})
-    found = until(lambda: _running(town, name, replicas))
+    lab.https.create(DEPLOYMENTS, {"metadata": {"name": name}, "spec": body})
+    found = until(lambda: _running(lab, name, replicas))
     return {one["metadata"]["name"] for one in found}
 
 
-def _running(town: Town, name: str, replicas: int) -> list[dict[str, Any]]:
-    found = town.https.get(f"{PODS}?labelSelector=app%3D{name}").ok()["items"]
+def _running(lab: Lab, name: str, replicas: int) -> list[dict[str, Any]]:
+    found = lab.https.get(f"{PODS}?labelSelector=app%3D{name}").ok()["items"]
     running = [one for one in found if one["status"].get("phase") == "Running"]
     return running if len(running) == replicas else []
 
 
-def requested(town: Town) -> set[str]:
+def requested(lab: Lab) -> set[str]:
     """The pods whose eviction is requested."""
-    found = town.https.get(REQUESTS).ok()["items"]
+    found = lab.https.get(REQUESTS).ok()["items"]
     return {one["spec"]["target"]["podRef"]["name"] for one in found}
 
 
-def test_the_pods_of_a_deployment_and_no_others_with_its_labels(town: Town) -> None:
+def test_the_pods_of_a_deployment_and_no_others_with_its_labels(lab: Lab) -> None:
     web = fresh("web")
-    own = deployment(town, web, 2)
-    town.pod(fresh("stranger"), labels={"app": web})
-    before = requested(town)
-    tried = town.vacate("evict", f"deploy/{web}", "--dry-run")
+    own = deployment(lab, web, 2)
+    lab.pod(fresh("stranger"), labels={"app": web})
+    before = requested(lab)
+    tried = lab.vacate("evict", f"deploy/{web}", "--dry-run")
     assert (tried.code, tried.err) == (0, "")
     wanted = [f"pod/{pod} eviction would be requested (dry run); interceptors: {BACKUP}" for pod in own]
     assert sorted(tried.out.splitlines()) == sorted(wanted)
-    assert requested(town) == before
-    done = town.vacate("evict", f"deployment/{web}")
+    assert requested(lab) == before
+    done = lab.vacate("evict", f"deployment/{web}")
     assert (done.code, done.err) == (0, "")
-    assert requested(town) - before == own
-    again = town.vacate("evict", f"deployment/{web}", "--dry-run")
+    assert requested(lab) - before == own
+    again = lab.vacate("evict", f"deployment/{web}", "--dry-run")
     assert all("has an eviction request, which would be joined" in line for line in again.out.splitlines())
 
 
-def test_the_dry_run_tells_what_a_budget_would_refuse(town: Town) -> None:
+def test_the_dry_run_tells_what_a_budget_would_refuse(lab: Lab) -> None:
     single = fresh("single")
-    (pod,) = deployment(town, single, 1, evictionInterceptors=[])
-    town.budget(single, 1)
-    tried = town.vacate("evict", pod, "--dry-run")
+    (pod,) = deployment(lab, single, 1, evictionInterceptors=[])
+    lab.budget(single, 1)
+    tried = lab.vacate("evict", pod, "--dry-run")
     assert tried.code == 0
     assert tried.out.splitlines()[0] == f"pod/{pod} eviction would be requested (dry run)"
     assert "would be refused now" in tried.out
     assert f"disruption budget {single} needs 1 healthy pods" in tried.out
 
 
-def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(town: Town) -> None:
+def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(lab: Lab) -> None:
     wide = fresh("wide")
-    own = deployment(town, wide, WIDE + 1, nodeName="node-2")
-    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    own = deployment(lab, wide, WIDE + 1, nodeName="node-2")
+    config = {"KUBECONFIG": str(lab.cluster.kubeconfig)}
     question = f"This requests the eviction of {WIDE + 1} pods"
-    refused = town.vacate("evict", "--node", "node-2", "-l", f"app={wide}")
+    refused = lab.vacate("evict", "--node", "node-2", "-l", f"app={wide}")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == (
         f"error: {question}. Nothing was changed: pass --yes to do it without being asked\n"
@@ -108,18 +108,18 @@ def test_a_wide_selection_is_confirmed_refused_without_a_terminal_or_passed(town
     away = run(*arguments, variables=config, terminal=(80, 24), stop_when=lambda text: "[y/N]" in text,
                typed=("never", ""))  # fmt: skip
     assert (away.code, "remain" in away.plain) == (130, False), away.plain
-    assert not requested(town) & own
+    assert not requested(lab) & own
     yes = run(*arguments, variables=config, terminal=(80, 24), typed=("[y/N]", "yes\n"))
     assert yes.code == 0, yes.plain
-    assert requested(town) & own == own
-    passed = town.vacate(*arguments, "--yes")
+    assert requested(lab) & own == own
+    passed = lab.vacate(*arguments, "--yes")
     assert (passed.code, passed.err) == (0, "")
 
 
-def test_a_node_names_those_that_cannot_be_evicted(town: Town) -> None:
+def test_a_node_names_those_that_cannot_be_evicted(lab: Lab) -> None:
     static = fresh("static")
-    town.pod(static, nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
-    tried = town.vacate("evict", "--node", "node-1", "--dry-run", "-n", "default")
+    lab.pod(static, nodeName="node-1", annotations={"kubernetes.io/config.mirror": "x"})
+    tried = lab.vacate("evict", "--node", "node-1", "--dry-run", "-n", "default")
     assert tried.code == 0
     assert f"pod/{static} skipped: only its node can end a static pod" in tried.err
     assert f"pod/{static}" not in tried.out
@@ -141,7 +141,7 @@ def test_a_node_names_those_that_cannot_be_evicted(town: Town) -> None:
         ([], 2, "name at least one pod or workload"),
     ],
 )
-def test_bad_input_gets_one_clear_error(town: Town, arguments: list[str], code: int, said: str) -> None:
-    done = town.vacate("evict", *arguments)
+def test_bad_input_gets_one_clear_error(lab: Lab, arguments: list[str], code: int, said: str) -> None:
+    done = lab.vacate("evict", *arguments)
     assert (done.code, said in done.err) == (code, True), done.err
     assert done.out == ""

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Town
+from support.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.times import format_micro_time, parse_time
 
@@ -26,74 +26,74 @@ JANE, DRAIN = "jane.example.com", "drain.example.com"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("commands") / "dir", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
 def now() -> str:
     return format_micro_time(dt.datetime.now(dt.UTC))
 
 
-def test_a_plain_pod_leaves_while_one_waits(town: Town) -> None:
-    town.pod("plain")
-    done = town.vacate("evict", "pod/plain", "--wait", "--reason", "kernel update")
+def test_a_plain_pod_leaves_while_one_waits(lab: Lab) -> None:
+    lab.pod("plain")
+    done = lab.vacate("evict", "pod/plain", "--wait", "--reason", "kernel update")
     assert (done.code, done.err) == (0, "")
     asked, *_, ended = done.out.splitlines()
     assert asked == "pod/plain eviction requested"
     assert re.fullmatch("pod/plain (evicted|terminated)", ended)
 
 
-def test_pods_by_labels_and_by_name(town: Town) -> None:
+def test_pods_by_labels_and_by_name(lab: Lab) -> None:
     for name in ("many-1", "many-2", "many-3"):
-        town.pod(name, labels={"set": "many"})
-    done = town.vacate("evict", "-l", "set=many", "--timeout", "60s")
+        lab.pod(name, labels={"set": "many"})
+    done = lab.vacate("evict", "-l", "set=many", "--timeout", "60s")
     assert done.code == 0
     ended = re.findall(r"^pod/(\S+) (?:evicted|terminated)$", done.out, re.MULTILINE)
     assert sorted(ended) == ["many-1", "many-2", "many-3"]
-    until(lambda: not town.https.get(f"{PODS}?labelSelector=set%3Dmany").ok()["items"])
-    done = town.vacate("evict", "-l", "set=many")
+    until(lambda: not lab.https.get(f"{PODS}?labelSelector=set%3Dmany").ok()["items"])
+    done = lab.vacate("evict", "-l", "set=many")
     assert (done.code, done.out, done.err) == (0, "", "No pods match 'set=many' in namespace default.\n")
 
 
-def test_some_of_several_pods_are_not_there(town: Town) -> None:
-    town.pod("there", BACKUP)
-    done = town.vacate("evict", "there", "nowhere", "--requester", JANE)
+def test_some_of_several_pods_are_not_there(lab: Lab) -> None:
+    lab.pod("there", BACKUP)
+    done = lab.vacate("evict", "there", "nowhere", "--requester", JANE)
     assert done.code == 1
     assert done.out == f"pod/there eviction requested; first interceptor: {BACKUP}\n"
     assert done.err == f"error: pod/nowhere: {NOWHERE}\n"
-    assert town.vacate("evict", "nowhere").err == f"error: {NOWHERE}\n"
+    assert lab.vacate("evict", "nowhere").err == f"error: {NOWHERE}\n"
 
 
-def test_waiting_no_longer_than_that(town: Town) -> None:
-    town.pod("slow", BACKUP)
-    done = town.vacate("evict", "slow", "--timeout", "0.3", "--deadline", "10m")
+def test_waiting_no_longer_than_that(lab: Lab) -> None:
+    lab.pod("slow", BACKUP)
+    done = lab.vacate("evict", "slow", "--timeout", "0.3", "--deadline", "10m")
     assert done.code == 4
     assert done.err == "pod/slow is Intercepting after 0s; see: vacate explain slow -n default\n"
-    assert town.request("slow")["spec"]["heartbeatDeadlineSeconds"] == 600
+    assert lab.request("slow")["spec"]["heartbeatDeadlineSeconds"] == 600
 
 
-def test_a_request_that_is_cancelled_while_one_waits(town: Town) -> None:
-    town.pod("spared", BACKUP)
-    waiting = town.start("evict", "spared", "--wait", "--requester", JANE)
-    until(lambda: town.vacate("cancel", "spared", "--requester", JANE).code == 0)
+def test_a_request_that_is_cancelled_while_one_waits(lab: Lab) -> None:
+    lab.pod("spared", BACKUP)
+    waiting = lab.start("evict", "spared", "--wait", "--requester", JANE)
+    until(lambda: lab.vacate("cancel", "spared", "--requester", JANE).code == 0)
     out, _ = waiting.communicate(timeout=30)
     assert waiting.returncode == 3, out
     assert "pod/spared not evicted: the request was cancelled" in out
 
 
-def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(town: Town) -> None:
-    town.pod("raw", BACKUP)
-    waiting = town.start("evict", "raw", "--wait", "--requester", JANE)
-    until(lambda: BACKUP in town.vacate("status", "raw").out)
-    conditions = town.until_active("raw")["status"]["conditions"]
+def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(lab: Lab) -> None:
+    lab.pod("raw", BACKUP)
+    waiting = lab.start("evict", "raw", "--wait", "--requester", JANE)
+    until(lambda: BACKUP in lab.vacate("status", "raw").out)
+    conditions = lab.until_active("raw")["status"]["conditions"]
     failed = {
         "type": f"{BACKUP}/Failed",
         "status": "True",
         "reason": "HandedOver",
         "message": "the disk is full",
     }
-    town.report(
+    lab.report(
         "raw",
         heartbeatTime=now(),
         activeInterceptorCompleted=True,
@@ -106,85 +106,85 @@ def test_a_pod_that_goes_unprepared_has_an_exit_code_of_its_own(town: Town) -> N
     )
 
 
-def test_an_interrupted_wait_leaves_the_request(town: Town) -> None:
-    town.pod("kept", BACKUP)
-    waiting = town.start("evict", "kept", "--wait")
-    until(lambda: town.vacate("status", "kept").out)
+def test_an_interrupted_wait_leaves_the_request(lab: Lab) -> None:
+    lab.pod("kept", BACKUP)
+    waiting = lab.start("evict", "kept", "--wait")
+    until(lambda: lab.vacate("status", "kept").out)
     waiting.send_signal(signal.SIGINT)
     out, _ = waiting.communicate(timeout=30)
     assert waiting.returncode == 130
     assert "The eviction requests remain; see: vacate status" in out
-    assert town.request("kept")["spec"]["requesters"]
+    assert lab.request("kept")["spec"]["requesters"]
 
 
-def test_the_request_as_an_object(town: Town) -> None:
-    town.pod("object", BACKUP)
-    done = town.vacate("evict", "object", "-o", "json", "--reason", "because", "--requester", JANE)
+def test_the_request_as_an_object(lab: Lab) -> None:
+    lab.pod("object", BACKUP)
+    done = lab.vacate("evict", "object", "-o", "json", "--reason", "because", "--requester", JANE)
     printed = json.loads(done.out)
     assert printed["kind"] == "EvictionRequest"
     assert printed["spec"]["requesters"] == [{"name": JANE}]
     assert printed["metadata"]["annotations"]["vacate.dev/reason"] == "because"
     assert printed["metadata"]["ownerReferences"][0]["name"] == "object"
-    (event,) = town.events(printed["metadata"]["name"], "EvictionRequested")
+    (event,) = lab.events(printed["metadata"]["name"], "EvictionRequested")
     assert event["message"] == f"{JANE} requested the eviction of pod object: because"
-    town.pod("second", BACKUP)
-    both = yaml.safe_load(town.vacate("evict", "object", "second", "-o", "yaml").out)
+    lab.pod("second", BACKUP)
+    both = yaml.safe_load(lab.vacate("evict", "object", "second", "-o", "yaml").out)
     assert (both["kind"], len(both["items"])) == ("List", 2)
 
 
-def test_the_default_requester_is_the_user(town: Town) -> None:
-    town.pod("mine", BACKUP)
-    assert town.vacate("evict", "mine").code == 0
-    (requester,) = town.request("mine")["spec"]["requesters"]
+def test_the_default_requester_is_the_user(lab: Lab) -> None:
+    lab.pod("mine", BACKUP)
+    assert lab.vacate("evict", "mine").code == 0
+    (requester,) = lab.request("mine")["spec"]["requesters"]
     assert requester["name"] == "kubernetes-admin.cli.vacate.dev"  # the cluster's user, not the machine's
 
 
-def test_status_in_words_and_objects(town: Town) -> None:
-    town.pod("shown", BACKUP, NOTIFY)
-    town.vacate("evict", "shown")
+def test_status_in_words_and_objects(lab: Lab) -> None:
+    lab.pod("shown", BACKUP, NOTIFY)
+    lab.vacate("evict", "shown")
     finish = format_micro_time(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=20))
-    town.report("shown", heartbeatTime=now(), expectedInterceptorFinishTime=finish, message="Copying")
-    header, row = town.vacate("status", "shown").out.splitlines()
+    lab.report("shown", heartbeatTime=now(), expectedInterceptorFinishTime=finish, message="Copying")
+    header, row = lab.vacate("status", "shown").out.splitlines()
     assert header.split()[:3] == ["POD", "STAGE", "ACTIVE"]
     user = r"[a-z0-9-]+\.cli\.vacate\.dev"
     assert re.fullmatch(
         rf"shown +Intercepting +{BACKUP} +\d+s +in 19m +\d+s ago +- +\d+s +{user} +Copying", row
     )
-    listed = json.loads(town.vacate("status", "pod/shown", "-o", "json").out)
+    listed = json.loads(lab.vacate("status", "pod/shown", "-o", "json").out)
     assert [one["status"]["message"] for one in listed["items"]] == ["Copying"]
-    everywhere = town.vacate("status", "-A").out.splitlines()
+    everywhere = lab.vacate("status", "-A").out.splitlines()
     assert everywhere[0].startswith("NAMESPACE")
     assert any(re.match(r"default +shown ", line) for line in everywhere)
 
 
-def test_status_without_requests_says_so(town: Town) -> None:
-    done = town.vacate("status", "-n", "kube-system")
+def test_status_without_requests_says_so(lab: Lab) -> None:
+    done = lab.vacate("status", "-n", "kube-system")
     assert (done.code, done.out) == (0, "")
     assert done.err == "No eviction requests in namespace kube-system.\n"
-    assert town.vacate("status", "nobody").err == "No eviction request for pod nobody in namespace default.\n"
-    assert json.loads(town.vacate("status", "-n", "kube-system", "-o", "json").out)["items"] == []
+    assert lab.vacate("status", "nobody").err == "No eviction request for pod nobody in namespace default.\n"
+    assert json.loads(lab.vacate("status", "-n", "kube-system", "-o", "json").out)["items"] == []
 
 
-def test_status_and_story_of_a_pod_that_its_budget_keeps(town: Town) -> None:
-    town.pod("tight-1", labels={"app": "tight"})
-    town.budget("tight", 1)
-    town.vacate("evict", "tight-1")
-    until(lambda: "Blocked" in town.vacate("status", "tight-1").out)
-    assert "pdb/tight" in town.vacate("status", "tight-1").out
-    told = town.vacate("explain", "tight-1").out
+def test_status_and_explanation_of_a_pod_that_its_budget_keeps(lab: Lab) -> None:
+    lab.pod("tight-1", labels={"app": "tight"})
+    lab.budget("tight", 1)
+    lab.vacate("evict", "tight-1")
+    until(lambda: "Blocked" in lab.vacate("status", "tight-1").out)
+    assert "pdb/tight" in lab.vacate("status", "tight-1").out
+    told = lab.vacate("explain", "tight-1").out
     assert "Pod tight-1 cannot be evicted: " in told
     assert "Disruption budget tight needs 1 healthy pod, has 1, and allows 0 disruptions now." in told
     assert re.search(r"The next attempt comes (within|between) ", told)
     assert "kubectl describe pdb tight -n default" in told
 
 
-def test_following_a_pod_to_its_end(town: Town) -> None:
-    town.pod("followed", BACKUP)
-    following = town.start("status", "followed", "-w")
+def test_following_a_pod_to_its_end(lab: Lab) -> None:
+    lab.pod("followed", BACKUP)
+    following = lab.start("status", "followed", "-w")
     assert following.stdout is not None
     assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
-    town.vacate("evict", "followed")
-    town.report("followed", heartbeatTime=now(), activeInterceptorCompleted=True)
+    lab.vacate("evict", "followed")
+    lab.report("followed", heartbeatTime=now(), activeInterceptorCompleted=True)
     out, _ = following.communicate(timeout=30)
     assert following.returncode == 0, out
     moments, pods, stages = zip(*(line.split()[:3] for line in out.splitlines()), strict=True)
@@ -195,8 +195,8 @@ def test_following_a_pod_to_its_end(town: Town) -> None:
 
 
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
-def test_following_a_pod_that_is_not_there_ends(town: Town, form: tuple[str, ...]) -> None:
-    following = town.start("status", "never-there", "-w", *form)
+def test_following_a_pod_that_is_not_there_ends(lab: Lab, form: tuple[str, ...]) -> None:
+    following = lab.start("status", "never-there", "-w", *form)
     out, _ = following.communicate(timeout=30)
     assert following.returncode == 0
     assert out.splitlines()[-1] == (
@@ -205,52 +205,50 @@ def test_following_a_pod_that_is_not_there_ends(town: Town, form: tuple[str, ...
 
 
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
-def test_following_ends_when_a_pod_goes_without_a_request(town: Town, form: tuple[str, ...]) -> None:
+def test_following_ends_when_a_pod_goes_without_a_request(lab: Lab, form: tuple[str, ...]) -> None:
     name = f"unasked{len(form)}"
-    town.pod(name, BACKUP)
-    following = town.start("status", name, "-w", *form)
+    lab.pod(name, BACKUP)
+    following = lab.start("status", name, "-w", *form)
     if not form:
         assert following.stdout is not None
         assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
-    uid = town.https.get(f"{PODS}/{name}").ok()["metadata"]["uid"]
-    town.https.patch(
-        f"{PODS}/{name}", {"metadata": {"annotations": {"vacate.dev/confirm-force-delete": uid}}}
-    )
-    town.https.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    uid = lab.https.get(f"{PODS}/{name}").ok()["metadata"]["uid"]
+    lab.https.patch(f"{PODS}/{name}", {"metadata": {"annotations": {"vacate.dev/confirm-force-delete": uid}}})
+    lab.https.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
     out, _ = following.communicate(timeout=30)
     assert (following.returncode, "there is nothing to follow" in out) == (0, True)
 
 
-def test_a_pod_held_by_finalizers(town: Town) -> None:
+def test_a_pod_held_by_finalizers(lab: Lab) -> None:
     """Its containers have ended and the request is complete, but the pod is not gone."""
-    town.pod("kept-object", BACKUP)
-    town.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": ["example.com/report"]}})
-    town.vacate("evict", "kept-object")
-    town.report("kept-object", heartbeatTime=now(), activeInterceptorCompleted=True)
-    following = town.start("status", "kept-object", "-w")
+    lab.pod("kept-object", BACKUP)
+    lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": ["example.com/report"]}})
+    lab.vacate("evict", "kept-object")
+    lab.report("kept-object", heartbeatTime=now(), activeInterceptorCompleted=True)
+    following = lab.start("status", "kept-object", "-w")
     out, _ = following.communicate(timeout=30)
     held = (
         "pod/kept-object has ended and is still there: its removal waits for its finalizers, "
         "example.com/report. Ask their owner to remove them."
     )
     assert (following.returncode, out.splitlines()[-1]) == (0, held)
-    assert town.vacate("status", "kept-object").err == f"{held}\n"
-    told = town.vacate("explain", "kept-object").out
+    assert lab.vacate("status", "kept-object").err == f"{held}\n"
+    told = lab.vacate("explain", "kept-object").out
     assert told.startswith("Pod kept-object has ended, and its object is held by finalizers.")
     assert "Nothing more happens" not in told
-    town.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
+    lab.https.patch(f"{PODS}/kept-object", {"metadata": {"finalizers": None}})
 
 
-def test_a_live_table_on_a_terminal(town: Town) -> None:
-    town.pod("live", BACKUP)
+def test_a_live_table_on_a_terminal(lab: Lab) -> None:
+    lab.pod("live", BACKUP)
     ours, theirs = pty.openpty()
-    following = town.start("status", "live", "-w", stdout=theirs)
+    following = lab.start("status", "live", "-w", stdout=theirs)
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
-    town.vacate("evict", "live")
+    lab.vacate("evict", "live")
     while BACKUP not in shown:
         shown += os.read(ours, 65536).decode(errors="replace")
-    town.report("live", heartbeatTime=now(), activeInterceptorCompleted=True)
+    lab.report("live", heartbeatTime=now(), activeInterceptorCompleted=True)
     try:
         while piece := os.read(ours, 65536):
             shown += piece.decode(errors="replace")
@@ -262,82 +260,82 @@ def test_a_live_table_on_a_terminal(town: Town) -> None:
     assert re.search("Complete|Deleted", shown.rpartition("POD")[2])
 
 
-def test_taking_back_one_of_two_requests(town: Town) -> None:
-    town.pod("wanted", BACKUP)
-    town.vacate("evict", "wanted", "--requester", DRAIN)
-    joined = town.vacate("evict", "wanted", "--requester", JANE)
+def test_taking_back_one_of_two_requests(lab: Lab) -> None:
+    lab.pod("wanted", BACKUP)
+    lab.vacate("evict", "wanted", "--requester", DRAIN)
+    joined = lab.vacate("evict", "wanted", "--requester", JANE)
     assert joined.out == f"pod/wanted eviction requested, also by {DRAIN}; first interceptor: {BACKUP}\n"
-    stranger = town.vacate("cancel", "wanted", "--requester", "other.example.com")
+    stranger = lab.vacate("cancel", "wanted", "--requester", "other.example.com")
     assert stranger.code == 1
     assert "error: other.example.com does not request the eviction of pod wanted; " in stranger.err
     assert DRAIN in stranger.err
     assert JANE in stranger.err
-    assert town.vacate("cancel", "wanted", "--requester", JANE).out == (
+    assert lab.vacate("cancel", "wanted", "--requester", JANE).out == (
         f"pod/wanted eviction no longer requested by {JANE}, but still by {DRAIN}\n"
     )
-    assert town.vacate("cancel", "wanted", "--requester", DRAIN).out == (
+    assert lab.vacate("cancel", "wanted", "--requester", DRAIN).out == (
         "pod/wanted is not evicted: the eviction request is cancelled\n"
     )
-    until(lambda: "Cancelled" in town.vacate("status", "wanted").out)
-    again = town.vacate("cancel", "wanted", "--requester", DRAIN)
+    until(lambda: "Cancelled" in lab.vacate("status", "wanted").out)
+    again = lab.vacate("cancel", "wanted", "--requester", DRAIN)
     assert (again.code, again.out) == (
         0,
         "pod/wanted is not evicted: the eviction request was cancelled before\n",
     )
-    assert town.vacate("evict", "wanted", "--requester", JANE).code == 0
-    assert town.request("wanted")["spec"]["requesters"] == [{"name": JANE}]
+    assert lab.vacate("evict", "wanted", "--requester", JANE).code == 0
+    assert lab.request("wanted")["spec"]["requesters"] == [{"name": JANE}]
 
 
-def test_forbidden_and_overridden(town: Town) -> None:
-    town.pod("held", BACKUP)
-    town.vacate("evict", "held", "--requester", JANE)
-    town.report("held", heartbeatTime=now(), evictionRequestCancellationPolicy="Forbid")
-    refused = town.vacate("cancel", "held", "--requester", JANE)
+def test_forbidden_and_overridden(lab: Lab) -> None:
+    lab.pod("held", BACKUP)
+    lab.vacate("evict", "held", "--requester", JANE)
+    lab.report("held", heartbeatTime=now(), evictionRequestCancellationPolicy="Forbid")
+    refused = lab.vacate("cancel", "held", "--requester", JANE)
     assert refused.code == 1
     assert len(refused.err.splitlines()) == 1
     assert BACKUP in refused.err
     assert "--override" in refused.err
-    told = town.vacate("explain", "held").out
+    told = lab.vacate("explain", "held").out
     assert "It cannot be cancelled: an interceptor has forbidden cancellation." in told
-    done = town.vacate("cancel", "held", "--override")
+    done = lab.vacate("cancel", "held", "--override")
     assert done.code == 0
     assert done.out == (
         "pod/held is not evicted: the interceptor's Forbid was set to Allow, and all requesters were removed "
         f"({JANE})\n"
     )
-    request = town.request("held")
+    request = lab.request("held")
     assert request["status"]["evictionRequestCancellationPolicy"] == "Allow"
-    (event,) = town.events(request["metadata"]["name"], "CancellationOverridden")
+    (event,) = lab.events(request["metadata"]["name"], "CancellationOverridden")
     assert event["type"] == "Warning"
     assert event["message"].endswith(
         f" set the cancellation policy from Forbid to Allow and removed all requesters ({JANE})."
     )
-    until(lambda: "Cancelled" in town.vacate("status", "held").out)
+    until(lambda: "Cancelled" in lab.vacate("status", "held").out)
 
 
-def test_overriding_where_nothing_is_forbidden(town: Town) -> None:
-    town.pod("free", BACKUP)
-    town.vacate("evict", "free", "--requester", JANE)
-    done = town.vacate("cancel", "free", "--override")
+def test_overriding_where_nothing_is_forbidden(lab: Lab) -> None:
+    lab.pod("free", BACKUP)
+    lab.vacate("evict", "free", "--requester", JANE)
+    done = lab.vacate("cancel", "free", "--override")
     assert (done.code, done.out) == (0, f"pod/free is not evicted: all requesters were removed ({JANE})\n")
 
 
-def test_taking_back_what_has_begun(town: Town) -> None:
+def test_taking_back_what_has_begun(lab: Lab) -> None:
     slow = {"sim.vacate.dev/stop-seconds": "300"}
-    town.pod("going", BACKUP, annotations=slow, terminationGracePeriodSeconds=300)
-    town.vacate("evict", "going", "--requester", JANE)
-    town.https.delete(f"{PODS}/going")
-    done = town.vacate("cancel", "going", "--requester", JANE)
+    lab.pod("going", BACKUP, annotations=slow, terminationGracePeriodSeconds=300)
+    lab.vacate("evict", "going", "--requester", JANE)
+    lab.https.delete(f"{PODS}/going")
+    done = lab.vacate("cancel", "going", "--requester", JANE)
     assert done.code == 0
     assert done.out == (
         "pod/going is terminating already and cannot be kept: the eviction request is cancelled\n"
     )
 
 
-def test_nothing_to_take_back(town: Town) -> None:
-    town.pod("calm")
-    assert town.vacate("cancel", "calm").err == "error: there is no eviction request for pod calm\n"
-    both = town.vacate("cancel", "calm", "nowhere", "--override")
+def test_nothing_to_take_back(lab: Lab) -> None:
+    lab.pod("calm")
+    assert lab.vacate("cancel", "calm").err == "error: there is no eviction request for pod calm\n"
+    both = lab.vacate("cancel", "calm", "nowhere", "--override")
     assert both.code == 1
     assert both.err.splitlines() == [
         "error: pod/calm: there is no eviction request for pod calm",
@@ -345,30 +343,30 @@ def test_nothing_to_take_back(town: Town) -> None:
     ]
 
 
-def test_the_story_before_during_and_after(town: Town) -> None:
-    town.pod("told", BACKUP, NOTIFY)
-    before = town.vacate("explain", "told").out
+def test_the_explanation_before_during_and_after(lab: Lab) -> None:
+    lab.pod("told", BACKUP, NOTIFY)
+    before = lab.vacate("explain", "told").out
     assert before.startswith("No eviction of pod told is requested.")
     assert [line for line in before.splitlines() if "would have its turn" in line] == [
         f"  1. {BACKUP} would have its turn.",
         f"  2. {NOTIFY} would have its turn.",
     ]
-    town.vacate("evict", "told", "--reason", "kernel update")
-    town.report("told", heartbeatTime=now(), message="Copied 3 of 9 GiB")
-    during = town.vacate("explain", "pod/told").out
+    lab.vacate("evict", "told", "--reason", "kernel update")
+    lab.report("told", heartbeatTime=now(), message="Copied 3 of 9 GiB")
+    during = lab.vacate("explain", "pod/told").out
     assert during.startswith(f"Interceptor {BACKUP} is preparing pod told for eviction.")
     assert "Reason given: kernel update" in during
     assert "Its message: Copied 3 of 9 GiB." in during
     assert f"{NOTIFY} is assigned" in during
-    told = yaml.safe_load(town.vacate("explain", "told", "-o", "yaml").out)
+    told = yaml.safe_load(lab.vacate("explain", "told", "-o", "yaml").out)
     assert [one["state"] for one in told["interceptors"]] == ["Active", "Waiting"]
-    town.vacate("cancel", "told", "--override")
+    lab.vacate("cancel", "told", "--override")
     until(
-        lambda: town.vacate("explain", "told").out.startswith(
+        lambda: lab.vacate("explain", "told").out.startswith(
             "The eviction request for pod told is cancelled."
         )
     )
 
 
-def test_the_story_of_nobody(town: Town) -> None:
-    assert town.vacate("explain", "nowhere").err == f"error: {NOWHERE}\n"
+def test_the_explanation_of_an_unknown_pod(lab: Lab) -> None:
+    assert lab.vacate("explain", "nowhere").err == f"error: {NOWHERE}\n"

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from support.cluster_process import FAST_PODS, environment, running_cluster
-from support.commands import PODS, Ended, Town, vacate
+from support.commands import PODS, Ended, Lab, vacate
 
 pytestmark = pytest.mark.process
 
@@ -112,31 +112,31 @@ def kubeconfig_of(server: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("refusals") / "dir"
     folder.mkdir()
     users = ("nothing,nobody,1", 'looking,reader,2,"readers"', "draining,maintainer,3")
     (folder / "tokens.csv").write_text("\n".join([*users, ""]))
     with running_cluster(folder, *FAST_PODS) as running:
-        town = Town(running)
-        town.pod("web", "backup.example.com", labels={"app": "web"})
-        yield town
+        lab = Lab(running)
+        lab.pod("web", "backup.example.com", labels={"app": "web"})
+        yield lab
 
 
-def allow(town: Town, group: str, rules: list[dict[str, list[str]]]) -> None:
+def allow(lab: Lab, group: str, rules: list[dict[str, list[str]]]) -> None:
     roles, bindings = (
         f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("clusterroles", "clusterrolebindings")
     )
-    town.https.create(roles, {"metadata": {"name": group}, "rules": rules})
+    lab.https.create(roles, {"metadata": {"name": group}, "rules": rules})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
-    town.https.create(bindings, {"metadata": {"name": group}, "roleRef": role, "subjects": [subject]})
+    lab.https.create(bindings, {"metadata": {"name": group}, "roleRef": role, "subjects": [subject]})
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_user_without_rights(command: str, town: Town, tmp_path: Path) -> None:
-    nobody = town.kubeconfig(tmp_path, {"token": "nothing"})
-    line = one_line(town.vacate(*COMMANDS[command], kubeconfig=nobody))
+def test_a_user_without_rights(command: str, lab: Lab, tmp_path: Path) -> None:
+    nobody = lab.kubeconfig(tmp_path, {"token": "nothing"})
+    line = one_line(lab.vacate(*COMMANDS[command], kubeconfig=nobody))
     assert 'is forbidden: User "nobody" cannot ' in line
 
 
@@ -150,34 +150,34 @@ def test_what_is_the_same_for_all_pods_is_said_once(command: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_user_whom_nobody_knows(command: str, town: Town, tmp_path: Path) -> None:
-    stranger = town.kubeconfig(tmp_path, {"token": "wrong"})
-    assert "Unauthorized" in one_line(town.vacate(*COMMANDS[command], kubeconfig=stranger))
+def test_a_user_whom_nobody_knows(command: str, lab: Lab, tmp_path: Path) -> None:
+    stranger = lab.kubeconfig(tmp_path, {"token": "wrong"})
+    assert "Unauthorized" in one_line(lab.vacate(*COMMANDS[command], kubeconfig=stranger))
 
 
-def test_a_reader_may_look_and_not_ask(town: Town, tmp_path: Path) -> None:
+def test_a_reader_may_look_and_not_ask(lab: Lab, tmp_path: Path) -> None:
     looking = {"verbs": ["get", "list", "watch"]}
     group = "evictionrequest.coordination.k8s.io"
     allow(
-        town,
+        lab,
         "readers",
         [
             {**looking, "apiGroups": [""], "resources": ["pods"]},
             {"verbs": ["get", "list", "create"], "apiGroups": [group], "resources": ["evictionrequests"]},
         ],
     )
-    reader = town.kubeconfig(tmp_path, {"token": "looking"})
-    told = town.vacate("explain", "web", kubeconfig=reader)
+    reader = lab.kubeconfig(tmp_path, {"token": "looking"})
+    told = lab.vacate("explain", "web", kubeconfig=reader)
     assert told.out.startswith("No eviction of pod web is requested.")
     assert told.err == "You may not read disruption budgets in this namespace; they are not explained.\n"
-    assert town.vacate("status", kubeconfig=reader).err == "No eviction requests in namespace default.\n"
-    assert "is forbidden" in one_line(town.vacate("evict", "web", kubeconfig=reader))
+    assert lab.vacate("status", kubeconfig=reader).err == "No eviction requests in namespace default.\n"
+    assert "is forbidden" in one_line(lab.vacate("evict", "web", kubeconfig=reader))
 
 
-def test_a_drain_without_rights_names_the_role_and_works_with_it(town: Town, tmp_path: Path) -> None:
-    maintainer = town.kubeconfig(tmp_path, {"token": "draining"})
+def test_a_drain_without_rights_names_the_role_and_works_with_it(lab: Lab, tmp_path: Path) -> None:
+    maintainer = lab.kubeconfig(tmp_path, {"token": "draining"})
     drain = ("drain", "node-1", "--force", "--pod-selector", "app=none", "--detach")
-    line = one_line(town.vacate(*drain, kubeconfig=maintainer))
+    line = one_line(lab.vacate(*drain, kubeconfig=maintainer))
     assert 'User "maintainer" cannot get resource "nodes"' in line
     assert "an administrator grants it with: kubectl create clusterrolebinding" in line
     (role,) = set(re.findall(r"vacate-[a-z-]+", line))
@@ -187,49 +187,49 @@ def test_a_drain_without_rights_names_the_role_and_works_with_it(town: Town, tmp
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": group, "kind": "User", "name": "maintainer"}],
     }
-    town.https.create(f"/apis/{group}/v1/clusterrolebindings", binding)
-    begun = town.vacate(*drain, kubeconfig=maintainer)
+    lab.https.create(f"/apis/{group}/v1/clusterrolebindings", binding)
+    begun = lab.vacate(*drain, kubeconfig=maintainer)
     assert (begun.code, begun.err) == (0, "")
-    assert town.vacate("drain", "--cancel", "drain-node-1", kubeconfig=maintainer).code == 0
+    assert lab.vacate("drain", "--cancel", "drain-node-1", kubeconfig=maintainer).code == 0
     # The role is for drains: it neither requests evictions nor deletes pods by itself.
-    assert "cannot create resource" in one_line(town.vacate("evict", "web", kubeconfig=maintainer))
+    assert "cannot create resource" in one_line(lab.vacate("evict", "web", kubeconfig=maintainer))
 
 
-def test_contexts_and_namespaces(town: Town, tmp_path: Path) -> None:
-    config = str(town.cluster.kubeconfig)
-    assert town.vacate("status", "--context", "vacate", "--kubeconfig", config).code == 0
-    assert "there is no context 'other'" in one_line(town.vacate("status", "--context", "other"))
-    assert one_line(town.vacate("evict", "web", "-n", "elsewhere")) == (
+def test_contexts_and_namespaces(lab: Lab, tmp_path: Path) -> None:
+    config = str(lab.cluster.kubeconfig)
+    assert lab.vacate("status", "--context", "vacate", "--kubeconfig", config).code == 0
+    assert "there is no context 'other'" in one_line(lab.vacate("status", "--context", "other"))
+    assert one_line(lab.vacate("evict", "web", "-n", "elsewhere")) == (
         'error: pods "web" not found in namespace elsewhere; name another one with -n'
     )
 
 
-def test_several_kubeconfigs_are_one(town: Town, tmp_path: Path) -> None:
-    config = yaml.safe_load(town.cluster.kubeconfig.read_text())
+def test_several_kubeconfigs_are_one(lab: Lab, tmp_path: Path) -> None:
+    config = yaml.safe_load(lab.cluster.kubeconfig.read_text())
     parts = []
     for part in ("clusters", "users", "contexts"):
         (tmp_path / part).write_text(yaml.safe_dump({part: config[part]}))
         parts.append(str(tmp_path / part))
     (tmp_path / "current").write_text(yaml.safe_dump({"current-context": config["current-context"]}))
     several = os.pathsep.join([str(tmp_path / "missing"), *parts, str(tmp_path / "current")])
-    assert town.vacate("status", kubeconfig=several).err == "No eviction requests in namespace default.\n"
+    assert lab.vacate("status", kubeconfig=several).err == "No eviction requests in namespace default.\n"
 
 
-def test_credentials_from_a_program(town: Town, tmp_path: Path) -> None:
+def test_credentials_from_a_program(lab: Lab, tmp_path: Path) -> None:
     plugin = tmp_path / "login"
     credential = {"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "nothing"}}
     plugin.write_text(f"#!{sys.executable}\nprint('''{json.dumps(credential)}''')\n")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
     run = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}
-    config = town.kubeconfig(tmp_path, {"exec": run})
-    assert 'User "nobody" cannot' in one_line(town.vacate("status", kubeconfig=config))
+    config = lab.kubeconfig(tmp_path, {"exec": run})
+    assert 'User "nobody" cannot' in one_line(lab.vacate("status", kubeconfig=config))
 
 
 def test_a_cluster_without_the_api(tmp_path: Path) -> None:
     with running_cluster(
         tmp_path / "dir", "--nodes", "0", "--feature-gates", "EvictionRequestAPI=false"
     ) as cluster:
-        bare = Town(cluster)
+        bare = Lab(cluster)
         containers = [{"name": "main", "image": "app:1"}]
         bare.https.create(PODS, {"metadata": {"name": "web"}, "spec": {"containers": containers}})
         about_requests = [words for words in COMMANDS.values() if words[0] != "drain"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Town
+from support.commands import PODS, Lab
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -26,51 +26,51 @@ esac
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("fence") / "dir", "--nodes", "2", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
-def lose(town: Town, node: str, pod: str) -> None:
+def lose(lab: Lab, node: str, pod: str) -> None:
     """A node that no process stands for: it has never reported, as one that was cut off for ever."""
-    town.https.create(NODES, {"metadata": {"name": node}})
+    lab.https.create(NODES, {"metadata": {"name": node}})
     told = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-    town.https.patch(f"{NODES}/{node}/status", told)
-    town.https.create(PODS, {"metadata": {"name": pod}, "spec": {
+    lab.https.patch(f"{NODES}/{node}/status", told)
+    lab.https.create(PODS, {"metadata": {"name": pod}, "spec": {
         "nodeName": node, "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}],
         "tolerations": [{"operator": "Exists"}],
     }})  # fmt: skip
-    town.https.delete(f"{PODS}/{pod}")
+    lab.https.delete(f"{PODS}/{pod}")
 
 
-def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_gone(town: Town) -> None:
-    lose(town, "gone", "db-1")
-    shown = town.vacate("status", "--nodes").out.splitlines()
+def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_gone(lab: Lab) -> None:
+    lose(lab, "gone", "db-1")
+    shown = lab.vacate("status", "--nodes").out.splitlines()
     assert shown[0].split() == ["NODE", "STATE", "SINCE", "FENCING", "PODS", "WAITING", "MESSAGE"]
     assert shown[1].split()[:2] == ["gone", "NodeDown"]
     assert "its pods stay until it reports, is fenced, or is gone for good" in shown[1]
     assert [line.split()[1] for line in shown[2:]] == ["Ready", "Ready"]
 
-    assert town.vacate("delete", "pod", "--on-node", "node-1", "--force", "--confirm").code == 1  # it reports
-    unconfirmed = town.vacate("delete", "pod", "--on-node", "gone", "--force")
+    assert lab.vacate("delete", "pod", "--on-node", "node-1", "--force", "--confirm").code == 1  # it reports
+    unconfirmed = lab.vacate("delete", "pod", "--on-node", "gone", "--force")
     assert (unconfirmed.code, "Nothing was deleted" in unconfirmed.err) == (1, True)
-    assert town.https.get(f"{PODS}/db-1").code == 200
-    told = town.vacate("delete", "node", "gone")
+    assert lab.https.get(f"{PODS}/db-1").code == 200
+    told = lab.vacate("delete", "node", "gone")
     assert told.code == 1
     assert "says that the machine is gone for good (it does not report): its 1 pods are removed" in told.err
-    assert town.https.get(f"{NODES}/gone").code == 200
+    assert lab.https.get(f"{NODES}/gone").code == 200
 
-    released = town.vacate("delete", "pod", "--on-node", "gone", "--force", "--confirm")
+    released = lab.vacate("delete", "pod", "--on-node", "gone", "--force", "--confirm")
     assert (released.code, "force deleted" in released.out) == (0, True)
-    assert town.https.get(f"{PODS}/db-1").code == 404
-    assert town.vacate("delete", "node", "gone", "--dry-run").code == 0
-    assert town.vacate("delete", "node", "gone", "--confirm").code == 0
-    assert town.https.get(f"{NODES}/gone").code == 404
-    assert town.vacate("delete", "node", "--confirm").code == 2
-    assert town.vacate("status", "--nodes", "-w").code == 2
+    assert lab.https.get(f"{PODS}/db-1").code == 404
+    assert lab.vacate("delete", "node", "gone", "--dry-run").code == 0
+    assert lab.vacate("delete", "node", "gone", "--confirm").code == 0
+    assert lab.https.get(f"{NODES}/gone").code == 404
+    assert lab.vacate("delete", "node", "--confirm").code == 2
+    assert lab.vacate("status", "--nodes", "-w").code == 2
 
 
-def test_a_lost_node_is_fenced_and_its_pods_are_released(town: Town, tmp_path: Path) -> None:
+def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Path) -> None:
     agent = tmp_path / "fence_lab"
     agent.write_text(AGENT)
     agent.chmod(0o755)
@@ -78,32 +78,32 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(town: Town, tmp_path: P
     (tmp_path / "broken").touch()
     options = tmp_path / "bmc.conf"
     options.write_text("ip=10.0.0.1\npasswd=s3cret\n")
-    lose(town, "lost", "db-0")
+    lose(lab, "lost", "db-0")
     fence = ("fence", "lost", "--agent", str(agent), "--options", str(options))
-    until(lambda: "has not confirmed" in town.vacate("explain", "db-0").out)
-    explained = json.loads(town.vacate("explain", "db-0", "-o", "json").out)
+    until(lambda: "has not confirmed" in lab.vacate("explain", "db-0").out)
+    explained = json.loads(lab.vacate("explain", "db-0", "-o", "json").out)
     assert "vacate fence node/lost" in json.dumps(explained)
 
-    tried = town.vacate(*fence, "--dry-run")
+    tried = lab.vacate(*fence, "--dry-run")
     assert (tried.code, tried.out) == (
         0, "node/lost may be fenced; the agent says that its machine is on (dry run)\n",
     )  # fmt: skip
-    failed = town.vacate(*fence)
+    failed = lab.vacate(*fence)
     assert failed.code == 1
     assert "is not known to be off" in failed.err
     assert "s3cret" not in failed.err
-    assert town.https.get(f"{PODS}/db-0").code == 200
+    assert lab.https.get(f"{PODS}/db-0").code == 200
 
     (tmp_path / "broken").unlink()
-    again = town.vacate(*fence)
+    again = lab.vacate(*fence)
     assert (again.code, "repeat with --retry" in again.err) == (1, True)
-    done = town.vacate(*fence, "--retry")
+    done = lab.vacate(*fence, "--retry")
     assert (done.code, done.out) == (0, "node/lost is off and out of service: its pods are released\n")
-    until(lambda: town.https.get(f"{PODS}/db-0").code == 404)
+    until(lambda: lab.https.get(f"{PODS}/db-0").code == 404)
 
-    assert town.vacate(*fence, "--undo").code == 0
-    assert town.https.get(f"{NODES}/lost").ok()["metadata"].get("annotations", {}).keys() == set()
+    assert lab.vacate(*fence, "--undo").code == 0
+    assert lab.https.get(f"{NODES}/lost").ok()["metadata"].get("annotations", {}).keys() == set()
     assert (
-        town.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
+        lab.vacate("fence", "node-1", "--agent", str(agent), "--options", str(options)).code == 1
     )  # reports
-    assert town.vacate("fence", "lost", "--agent", str(agent)).code == 2
+    assert lab.vacate("fence", "lost", "--agent", str(agent)).code == 2

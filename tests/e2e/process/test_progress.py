@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import Town
+from support.commands import Lab
 from support.screens import run
 
 pytestmark = pytest.mark.process
@@ -20,19 +20,19 @@ ERASED = r"\x1b\[2K(?:\x1b\[1A\x1b\[2K)*"
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with running_cluster(tmp_path_factory.mktemp("progress") / "dir", *FAST_PODS) as running:
-        yield Town(running)
+        yield Lab(running)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
-def test_waiting_on_a_terminal(town: Town, columns: int) -> None:
+def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
     plain, held = f"plain-{columns}", f"held-{columns}"
-    town.pod(plain)
-    town.pod(held, BACKUP)
+    lab.pod(plain)
+    lab.pod(held, BACKUP)
     shown = run(
         "evict", plain, held, "--timeout", "3s",
-        variables={"KUBECONFIG": str(town.cluster.kubeconfig)}, terminal=(columns, 24),
+        variables={"KUBECONFIG": str(lab.cluster.kubeconfig)}, terminal=(columns, 24),
     )  # fmt: skip
     assert shown.code == 4, shown.text
     assert f"pod/{plain} eviction requested\r\n" in shown.text
@@ -44,12 +44,12 @@ def test_waiting_on_a_terminal(town: Town, columns: int) -> None:
     assert late, shown.text
 
 
-def test_the_table_stays_on_a_terminal_of_any_width(town: Town) -> None:
+def test_the_table_stays_on_a_terminal_of_any_width(lab: Lab) -> None:
     name = "recommendation-service-7f9c4b7d4-abcde"
-    town.pod(name, BACKUP)
-    town.vacate("evict", name)
-    town.until_active(name)
-    config = {"KUBECONFIG": str(town.cluster.kubeconfig)}
+    lab.pod(name, BACKUP)
+    lab.vacate("evict", name)
+    lab.until_active(name)
+    config = {"KUBECONFIG": str(lab.cluster.kubeconfig)}
     for columns in (40, 80, 200):
         once = run("status", name, variables=config, terminal=(columns, 24))
         assert sum(name in line for line in once.plain.splitlines()) == 1
@@ -68,10 +68,10 @@ def test_the_table_stays_on_a_terminal_of_any_width(town: Town) -> None:
 @pytest.mark.parametrize("form", [(), ("-o", "json")])
 def test_a_server_that_goes_away_while_one_watches(tmp_path: Path, form: tuple[str, ...]) -> None:
     with running_cluster(tmp_path / "dir", *FAST_PODS) as running:
-        town = Town(running)
-        town.pod("held", BACKUP)
-        town.vacate("evict", "held")
-        following = town.start("status", "-w", *form)
+        lab = Lab(running)
+        lab.pod("held", BACKUP)
+        lab.vacate("evict", "held")
+        following = lab.start("status", "-w", *form)
         assert following.stdout is not None
         while "held" not in following.stdout.readline():
             pass

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from support.cluster_process import running_cluster
-from support.commands import PODS, Town
+from support.commands import PODS, Lab
 from support.containers import processes_of
 from support.waiting import until
 
@@ -85,10 +85,10 @@ def monitor() -> Iterator[Monitor]:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("reasons") / "dir"
     with running_cluster(folder, "--nodes", "1", "--runtime", "process") as running:
-        yield Town(running)
+        yield Lab(running)
         assert running.stop() == 0, (
             running.output
         )  # and its pods with it: killed, it would leave them running
@@ -100,59 +100,59 @@ def containers(hook: dict[str, Any], image: str = "none") -> list[dict[str, Any]
     return [{"name": "main", "image": image, "command": command, "lifecycle": {"preStop": hook}}]
 
 
-def delete(town: Town, name: str, reason: str) -> None:
-    done = town.vacate("delete", "pod", name, f"--reason={reason}", "--wait")
+def delete(lab: Lab, name: str, reason: str) -> None:
+    done = lab.vacate("delete", "pod", name, f"--reason={reason}", "--wait")
     assert (done.code, done.err) == (0, "")
 
 
-def test_to_a_command_by_a_variable(town: Town, monitor: Monitor) -> None:
-    town.pod("variable", containers=containers(monitor.command("variable")))
-    delete(town, "variable", "resolve issue 354961")
+def test_to_a_command_by_a_variable(lab: Lab, monitor: Monitor) -> None:
+    lab.pod("variable", containers=containers(monitor.command("variable")))
+    delete(lab, "variable", "resolve issue 354961")
     assert monitor.heard["variable"] == ["resolve issue 354961"]
 
 
-def test_to_a_command_by_a_flag(town: Town, monitor: Monitor) -> None:
+def test_to_a_command_by_a_flag(lab: Lab, monitor: Monitor) -> None:
     hook = monitor.command("flag", "--why=$(BYE)") | {"reasonDelivery": {"env": "BYE"}}
-    town.pod("flag", containers=containers(hook))
-    delete(town, "flag", "resolve issue 354961")
+    lab.pod("flag", containers=containers(hook))
+    delete(lab, "flag", "resolve issue 354961")
     assert monitor.heard["flag"] == ["--why=resolve issue 354961"]
 
 
-def test_to_an_http_hook_by_a_header(town: Town, monitor: Monitor) -> None:
-    town.pod("header", containers=containers(monitor.httpget("header")))
-    town.pod("own-header", containers=containers(monitor.httpget("own-header", header="X-Why")))
-    delete(town, "header", "resolve issue 354961")
-    delete(town, "own-header", "another")
+def test_to_an_http_hook_by_a_header(lab: Lab, monitor: Monitor) -> None:
+    lab.pod("header", containers=containers(monitor.httpget("header")))
+    lab.pod("own-header", containers=containers(monitor.httpget("own-header", header="X-Why")))
+    delete(lab, "header", "resolve issue 354961")
+    delete(lab, "own-header", "another")
     assert (monitor.heard["header"], monitor.heard["own-header"]) == (["resolve issue 354961"], ["another"])
 
 
-def test_during_eviction(town: Town, monitor: Monitor) -> None:
-    town.pod("evicted", containers=containers(monitor.httpget("evicted")))
+def test_during_eviction(lab: Lab, monitor: Monitor) -> None:
+    lab.pod("evicted", containers=containers(monitor.httpget("evicted")))
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "evicted"}}
-    town.https.create(f"{PODS}/evicted/eviction", body)
+    lab.https.create(f"{PODS}/evicted/eviction", body)
     assert monitor.until_heard("evicted") == ["Eviction"]
 
 
-def test_by_an_eviction_request_whose_own_text_stays_with_it(town: Town, monitor: Monitor) -> None:
-    town.pod("requested", containers=containers(monitor.command("requested")))
-    done = town.vacate("evict", "requested", "--reason", "kernel update", "--timeout", "30s")
+def test_by_an_eviction_request_whose_own_text_stays_with_it(lab: Lab, monitor: Monitor) -> None:
+    lab.pod("requested", containers=containers(monitor.command("requested")))
+    done = lab.vacate("evict", "requested", "--reason", "kernel update", "--timeout", "30s")
     assert done.code == 0, done.err
     assert monitor.heard["requested"] == ["Eviction"]
 
 
-def test_when_evicted_for_a_taint(town: Town, monitor: Monitor) -> None:
+def test_when_evicted_for_a_taint(lab: Lab, monitor: Monitor) -> None:
     patient = [{"key": "go", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]
-    town.pod("tainted", containers=containers(monitor.command("tainted")))
-    town.pod("patient", containers=containers(monitor.httpget("patient")), tolerations=patient)
-    town.https.patch(f"{NODES}/node-1", {"spec": {"taints": [{"key": "go", "effect": "NoExecute"}]}})
+    lab.pod("tainted", containers=containers(monitor.command("tainted")))
+    lab.pod("patient", containers=containers(monitor.httpget("patient")), tolerations=patient)
+    lab.https.patch(f"{NODES}/node-1", {"spec": {"taints": [{"key": "go", "effect": "NoExecute"}]}})
     try:
         assert monitor.until_heard("tainted") == ["IntolerableTaint"]
         assert monitor.until_heard("patient") == ["IntolerableTaint"]
     finally:
-        town.https.patch(f"{NODES}/node-1", {"spec": {"taints": None}})
+        lab.https.patch(f"{NODES}/node-1", {"spec": {"taints": None}})
 
 
-def test_of_a_rollout_and_of_scaling_down(town: Town, monitor: Monitor) -> None:
+def test_of_a_rollout_and_of_scaling_down(lab: Lab, monitor: Monitor) -> None:
     labels = {"app": "rolled"}
     spec = {
         "replicas": 2,
@@ -163,41 +163,41 @@ def test_of_a_rollout_and_of_scaling_down(town: Town, monitor: Monitor) -> None:
             "spec": {"containers": containers(monitor.httpget("web"))},
         },
     }
-    town.https.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
-    until(lambda: _ready(town) == 2)
+    lab.https.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    until(lambda: _ready(lab) == 2)
     change = {"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}
-    town.https.patch(f"{DEPLOYMENTS}/web", change)
+    lab.https.patch(f"{DEPLOYMENTS}/web", change)
     assert monitor.until_heard("web", 2) == ["Update", "Update"]
-    until(lambda: _ready(town) == 2)
-    town.https.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}})
+    until(lambda: _ready(lab) == 2)
+    lab.https.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}})
     assert monitor.until_heard("web", 3)[2:] == ["Decommissioned"]
 
 
-def _ready(town: Town) -> int:
-    status = town.https.get(f"{DEPLOYMENTS}/web").ok()["status"]
-    generation = town.https.get(f"{DEPLOYMENTS}/web").ok()["metadata"]["generation"]
+def _ready(lab: Lab) -> int:
+    status = lab.https.get(f"{DEPLOYMENTS}/web").ok()["status"]
+    generation = lab.https.get(f"{DEPLOYMENTS}/web").ok()["metadata"]["generation"]
     if status.get("observedGeneration") != generation:
         return 0
     return int(min(status.get("readyReplicas", 0), status.get("updatedReplicas", 0)))
 
 
-def test_without_a_reason_there_is_none(town: Town, monitor: Monitor) -> None:
-    town.pod("plain", containers=containers(monitor.httpget("plain")))
-    assert town.vacate("delete", "pod", "plain", "--wait").code == 0
+def test_without_a_reason_there_is_none(lab: Lab, monitor: Monitor) -> None:
+    lab.pod("plain", containers=containers(monitor.httpget("plain")))
+    assert lab.vacate("delete", "pod", "plain", "--wait").code == 0
     assert monitor.heard["plain"] == [""]
 
 
-def test_the_example_logs_when_and_why_it_was_ended(town: Town) -> None:
-    town.https.create(DEPLOYMENTS, yaml.safe_load(EXAMPLE.read_text()) | {"metadata": {"name": "service"}})
-    name = until(lambda: _replica(town, "service"))
-    until(lambda: town.ready(name))
+def test_the_example_logs_when_and_why_it_was_ended(lab: Lab) -> None:
+    lab.https.create(DEPLOYMENTS, yaml.safe_load(EXAMPLE.read_text()) | {"metadata": {"name": "service"}})
+    name = until(lambda: _replica(lab, "service"))
+    until(lambda: lab.ready(name))
     with ThreadPoolExecutor(1) as pool:
-        log = pool.submit(lambda: town.cluster.https().get(f"{PODS}/{name}/log?follow=true").text)
-        delete(town, name, "resolve issue 354961")
+        log = pool.submit(lambda: lab.cluster.https().get(f"{PODS}/{name}/log?follow=true").text)
+        delete(lab, name, "resolve issue 354961")
         lines = [line.split(" ", 1)[1] for line in log.result(30).splitlines()]
     assert lines == ["serving", "asked to stop: resolve issue 354961", "stopped"]
 
 
-def _replica(town: Town, deployment: str) -> str:
-    names = [one["metadata"]["name"] for one in town.https.get(PODS).ok()["items"]]
+def _replica(lab: Lab, deployment: str) -> str:
+    names = [one["metadata"]["name"] for one in lab.https.get(PODS).ok()["items"]]
     return next((name for name in names if name.startswith(f"{deployment}-")), "")

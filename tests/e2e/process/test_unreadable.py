@@ -10,7 +10,7 @@ import pytest
 from support.hostile_api import HostileApi, hostile_api, kubeconfig
 from support.screens import Shown, run
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
-from views.explanation_inputs import SCENES
+from views.explanation_inputs import EXPLANATION_INPUTS
 
 pytestmark = pytest.mark.process
 
@@ -20,8 +20,8 @@ BAD = {"expectedInterceptorFinishTime": "9999-12-31T23:59:59.9999999Z"}
 @pytest.fixture(scope="module")
 def api() -> Iterator[HostileApi]:
     with hostile_api() as running:
-        play = SCENES["handed over after silence"]()
-        running.serve(play.pod, play.request, play.budgets, names=False)
+        sim = EXPLANATION_INPUTS["handed over after silence"]()
+        running.serve(sim.pod, sim.request, sim.budgets, names=False)
         running.tiny.put(PODS, "bad", spec={})
         uid = running.tiny.objects[(PODS.resource, "default", "bad")]["metadata"]["uid"]
         spec = {"target": {"podRef": {"name": "bad", "uid": uid}}}

@@ -1,4 +1,4 @@
-"""The life of a pod on paper: tables for each turn it can take, and properties over all of them."""
+"""The life of a pod that is simulated: tables for each turn it can take, and properties over all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.paper import T0, at, deleted, paper
+from support.simulated_pods import T0, at, deleted, simulated_pod
 from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, advance, arrive, backoff_after, next_moment
 from vacate.embedded.nodes.podstatus import phase_of
 from vacate.embedded.nodes.timings import NEVER, PodTimings
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unit
 
 
 def lived(timings: PodTimings, until: float, **overrides: Any) -> Life:
-    view = paper(**overrides)
+    view = simulated_pod(**overrides)
     return advance(arrive(view, timings, T0), view, timings, at(until))
 
 
@@ -41,7 +41,7 @@ def test_a_pod_that_never_starts_or_is_never_ready_has_no_next_moment() -> None:
 
 
 def test_a_running_pod_can_be_told_when_to_end() -> None:
-    view = paper(spec={"restartPolicy": "Never"})
+    view = simulated_pod(spec={"restartPolicy": "Never"})
     life = lived(PodTimings(start=1), 5, spec={"restartPolicy": "Never"})
     later = advance(life, view, PodTimings(start=1, run=20), at(6))
     assert (later.running, next_moment(later, at(6))) == (True, at(21))
@@ -67,7 +67,7 @@ def test_the_restart_policy_decides_about_a_pod_that_ends(
 ) -> None:
     timings = PodTimings(start=1, run=10, exit_code=code)
     life = lived(timings, 11, spec={"restartPolicy": policy})
-    assert (phase_of(life, paper()), life.restarts) == (phase, restarts)
+    assert (phase_of(life, simulated_pod()), life.restarts) == (phase, restarts)
     assert life.last == Exit(code, at(1), at(11))
 
 
@@ -101,7 +101,7 @@ def test_a_pod_asked_to_stop_takes_its_time_within_the_grace(
 ) -> None:
     timings = PodTimings(stop=stop)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
     gone = deleted(obj, grace, 100)
     life = advance(life, gone, timings, at(100))
     assert next_moment(life, at(100)) == at(ends)
@@ -113,7 +113,7 @@ def test_a_pod_asked_to_stop_takes_its_time_within_the_grace(
 def test_a_second_shorter_grace_counts_from_when_it_is_seen() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
     life = advance(life, deleted(obj, 300), timings, at(100))
     life = advance(life, deleted(obj, 10), timings, at(150))
     assert next_moment(life, at(150)) == at(160)
@@ -123,7 +123,7 @@ def test_a_second_shorter_grace_counts_from_when_it_is_seen() -> None:
 def test_a_longer_grace_changes_nothing_and_neither_does_a_late_short_one() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
     life = advance(life, deleted(obj, 30), timings, at(100))
     life = advance(life, deleted(obj, 20), timings, at(125))
     assert next_moment(life, at(125)) == at(130)
@@ -132,7 +132,7 @@ def test_a_longer_grace_changes_nothing_and_neither_does_a_late_short_one() -> N
 def test_a_pod_deleted_before_it_started_ends_at_once_and_as_failed() -> None:
     timings = PodTimings(start=60)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(5))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
     gone = deleted(obj, 30)
     life = advance(life, gone, timings, at(6))
     assert life.ended
@@ -143,7 +143,7 @@ def test_a_pod_deleted_before_it_started_ends_at_once_and_as_failed() -> None:
 def test_a_pod_deleted_in_its_back_off_ends_at_once() -> None:
     timings = PodTimings(start=0, run=1, exit_code=4)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(5))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(5))
     life = advance(life, deleted(obj, 30), timings, at(6))
     assert life.ended
     assert life.last == Exit(4, at(1), at(2))
@@ -151,9 +151,9 @@ def test_a_pod_deleted_in_its_back_off_ends_at_once() -> None:
 
 def test_a_pod_that_someone_else_declared_ended_is_stopped() -> None:
     timings = PodTimings(stop=3)
-    view = paper()
+    view = simulated_pod()
     life = advance(arrive(view, timings, T0), view, timings, at(50))
-    failed = paper(pod("web", node="node-1", phase="Failed"))
+    failed = simulated_pod(pod("web", node="node-1", phase="Failed"))
     life = advance(life, failed, timings, at(100))
     assert next_moment(life, at(100)) == at(103)
     assert phase_of(advance(life, failed, timings, at(103)), failed) == "Failed"
@@ -169,7 +169,7 @@ MOMENTS = st.lists(st.integers(0, 5000), min_size=1, max_size=6).map(sorted)
 
 @given(TIMINGS, POLICIES, MOMENTS)
 def test_looking_more_often_changes_nothing(timings: PodTimings, policy: str, moments: list[int]) -> None:
-    view = paper(spec={"restartPolicy": policy})
+    view = simulated_pod(spec={"restartPolicy": policy})
     stepwise = arrive(view, timings, T0)
     for moment in moments:
         stepwise = advance(stepwise, view, timings, at(moment))
@@ -180,7 +180,7 @@ def test_looking_more_often_changes_nothing(timings: PodTimings, policy: str, mo
 def test_the_next_moment_is_ahead_and_something_happens_then(
     timings: PodTimings, policy: str, now: int
 ) -> None:
-    view = paper(spec={"restartPolicy": policy})
+    view = simulated_pod(spec={"restartPolicy": policy})
     life = advance(arrive(view, timings, T0), view, timings, at(now))
     moment = next_moment(life, at(now))
     if moment is None:
@@ -198,7 +198,7 @@ def test_a_deleted_pod_ends_within_the_shortest_grace_it_was_given(
     timings: PodTimings, policy: str, when: int, graces: list[int]
 ) -> None:
     obj = pod("web", node="node-1", stored=True, spec={"restartPolicy": policy})
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(when))
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(when))
     deadline = 10.0**9
     for step, grace in enumerate(graces):
         now = when + step

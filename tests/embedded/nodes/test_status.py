@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.paper import T0, at, deleted, paper
+from support.simulated_pods import T0, at, deleted, simulated_pod
 from vacate.api.objects import Obj
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import Life, advance, arrive
@@ -30,7 +30,7 @@ def conditions(status: Obj) -> dict[str, str]:
 
 
 def test_a_pod_that_is_being_created() -> None:
-    view = paper()
+    view = simulated_pod()
     status = told(arrive(view, PodTimings(start=9), T0), view, 0)
     assert status["phase"] == "Pending"
     assert status["startTime"] == "2026-01-01T00:00:00Z"
@@ -49,7 +49,7 @@ def test_a_pod_that_is_being_created() -> None:
 
 
 def test_a_pod_that_runs_and_is_ready() -> None:
-    view = paper(metadata={"generation": 1})
+    view = simulated_pod(metadata={"generation": 1})
     timings = PodTimings(start=2)
     status = told(advance(arrive(view, timings, T0), view, timings, at(3)), view, 3)
     assert status["phase"] == "Running"
@@ -63,7 +63,7 @@ def test_a_pod_that_runs_and_is_ready() -> None:
 
 
 def test_init_containers_keep_a_pod_uninitialized_until_it_starts() -> None:
-    view = paper(
+    view = simulated_pod(
         spec={
             "initContainers": [
                 {"name": "prepare", "image": "i"},
@@ -84,7 +84,7 @@ def test_init_containers_keep_a_pod_uninitialized_until_it_starts() -> None:
 
 
 def test_a_pod_in_back_off_names_its_wait() -> None:
-    view = paper()
+    view = simulated_pod()
     timings = PodTimings(start=0, run=1, exit_code=2)
     status = told(advance(arrive(view, timings, T0), view, timings, at(5)), view, 5)
     main = status["containerStatuses"][0]
@@ -101,7 +101,7 @@ def test_a_pod_in_back_off_names_its_wait() -> None:
     ("code", "phase", "reason"), [(0, "Succeeded", "PodCompleted"), (2, "Failed", "PodFailed")]
 )
 def test_a_pod_that_has_ended(code: int, phase: str, reason: str) -> None:
-    view = paper(spec={"restartPolicy": "Never"})
+    view = simulated_pod(spec={"restartPolicy": "Never"})
     timings = PodTimings(start=1, run=4, exit_code=code)
     status = told(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
     assert status["phase"] == phase
@@ -113,7 +113,7 @@ def test_a_pod_that_has_ended(code: int, phase: str, reason: str) -> None:
 
 def test_readiness_gates_hold_a_pod_back() -> None:
     gates = {"readinessGates": [{"conditionType": "example.com/lb"}]}
-    view = paper(spec=gates)
+    view = simulated_pod(spec=gates)
     timings = PodTimings(start=0)
     life = advance(arrive(view, timings, T0), view, timings, at(1))
     ready = told(life, view, 1)["conditions"][2]
@@ -122,24 +122,24 @@ def test_readiness_gates_hold_a_pod_back() -> None:
         ready["message"] == 'corresponding condition of pod readiness gate "example.com/lb" does not exist.'
     )
     open_gate = {"conditions": [{"type": "example.com/lb", "status": "True"}]}
-    assert conditions(told(life, paper(spec=gates, status=open_gate), 1))["Ready"] == "True"
+    assert conditions(told(life, simulated_pod(spec=gates, status=open_gate), 1))["Ready"] == "True"
 
 
 def test_a_condition_that_stays_keeps_its_time() -> None:
     since = "2025-12-31T00:00:00Z"
     old = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": since}]}
-    view = paper(status=old)
+    view = simulated_pod(status=old)
     made = {one["type"]: one for one in told(arrive(view, PodTimings(), T0), view, 0)["conditions"]}
     assert made["PodScheduled"]["lastTransitionTime"] == since
     assert made["Ready"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
 def test_a_patch_holds_differences_only_and_the_uid() -> None:
-    view = paper()
+    view = simulated_pod()
     timings = PodTimings(start=1, ready=5)
     life = advance(arrive(view, timings, T0), view, timings, at(2))
     before = told(life, view, 2)
-    seen = paper(status=before)
+    seen = simulated_pod(status=before)
     assert status_patch(seen.status, told(life, seen, 3), "uid-web") is None
     patch = status_patch(seen.status, told(life, seen, 6), "uid-web")
     assert patch is not None
@@ -153,7 +153,7 @@ def test_a_patch_holds_differences_only_and_the_uid() -> None:
 
 def test_foreign_conditions_are_never_part_of_a_patch() -> None:
     foreign = {"type": "DisruptionTarget", "status": "True"}
-    view = paper(status={"conditions": [foreign]})
+    view = simulated_pod(status={"conditions": [foreign]})
     patch = status_patch(view.status, told(arrive(view, PodTimings(), T0), view, 0), "u")
     assert patch is not None
     assert "DisruptionTarget" not in [one["type"] for one in patch["status"]["conditions"]]
@@ -173,9 +173,9 @@ TIMINGS = st.builds(
 
 @given(POLICIES, st.integers(0, 2000), TIMINGS)
 def test_a_restarted_node_reads_the_life_that_it_wrote(policy: str, now: int, timings: PodTimings) -> None:
-    view = paper(spec={"restartPolicy": policy})
+    view = simulated_pod(spec={"restartPolicy": policy})
     life = advance(arrive(view, timings, T0), view, timings, at(now))
-    seen = paper(spec={"restartPolicy": policy}, status=told(life, view, now))
+    seen = simulated_pod(spec={"restartPolicy": policy}, status=told(life, view, now))
     again = advance(adopt(seen, timings, at(now)), seen, timings, at(now))
     if life.running or life.ended or life.last is None:
         assert told(again, seen, now) == seen.status
@@ -187,8 +187,8 @@ def test_a_restarted_node_reads_the_life_that_it_wrote(policy: str, now: int, ti
 def test_a_termination_begins_anew_after_a_restart() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
-    status = told(life, paper(obj), 50)
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    status = told(life, simulated_pod(obj), 50)
     gone = deleted(obj | {"status": status}, 30)
     before = advance(life, gone, timings, at(100))
     assert before.kill_at == at(130)
@@ -199,8 +199,8 @@ def test_a_termination_begins_anew_after_a_restart() -> None:
 def test_containers_die_with_the_machine() -> None:
     timings = PodTimings(stop=NEVER)
     obj = pod("web", node="node-1", stored=True)
-    life = advance(arrive(paper(obj), timings, T0), paper(obj), timings, at(50))
-    seen = paper(obj | {"status": told(life, paper(obj), 50)})
+    life = advance(arrive(simulated_pod(obj), timings, T0), simulated_pod(obj), timings, at(50))
+    seen = simulated_pod(obj | {"status": told(life, simulated_pod(obj), 50)})
     again = advance(adopt(seen, timings, at(90), survived=lambda _: False), seen, timings, at(90))
     assert (again.running, again.restarts, again.began) == (True, 1, at(90))
     gone = deleted(obj | {"status": seen.status}, 30)
@@ -232,5 +232,5 @@ def test_annotations_override_the_defaults(annotations: dict[str, str], expected
 def test_no_annotation_breaks_the_node(text: str) -> None:
     keys = ("start-seconds", "ready-seconds", "stop-seconds", "run-seconds", "exit-code")
     timings = timings_for({f"sim.vacate.dev/{key}": text for key in keys}, PodTimings())
-    view = paper()
+    view = simulated_pod()
     advance(arrive(view, timings, T0), view, timings, at(1))

@@ -18,9 +18,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from eviction.dialects.given import FIRST, LAST, SECOND, condition, pod
-from eviction.dialects.leave_deputy import Deputy
-from eviction.dialects.leave_judge import SKEW, condition_of, counter_of, deadline_of, is_complete, theirs
-from eviction.dialects.leave_server import ANOTHER_UID, DEADLINE_SECONDS, Fates, Server, a_server
+from eviction.dialects.model_controller import ModelController
+from eviction.dialects.model_invariants import (
+    SKEW,
+    condition_of,
+    counter_of,
+    deadline_of,
+    is_complete,
+    theirs,
+)
+from eviction.dialects.model_server import ANOTHER_UID, DEADLINE_SECONDS, Fates, Server, a_server
 from support.effort import examples
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
@@ -54,12 +61,12 @@ WHICH = st.integers(0, 1)
 FEW = st.integers(0, 3)
 
 
-def grown(machine: Leaving) -> bool:
+def grown(machine: EvictionMachine) -> bool:
     """What ends a process comes when there has been one: otherwise most runs are about ends."""
     return len(machine.server.requests) > 5
 
 
-class Leaving(RuleBasedStateMachine):
+class EvictionMachine(RuleBasedStateMachine):
     """One request, one pod, two controllers, and everyone else."""
 
     @initialize(world=WORLDS)
@@ -67,7 +74,7 @@ class Leaving(RuleBasedStateMachine):
         count, self.admitted, self.daemon, skews = world
         self.server = a_server(NAMES[:count], admitted=self.admitted, daemon=self.daemon)
         spans = [dt.timedelta(seconds=skew) for skew in skews]
-        self.deputies = [Deputy(self.server, skew, self.server.now + skew) for skew in spans]
+        self.controllers = [ModelController(self.server, skew, self.server.now + skew) for skew in spans]
         self.over: Obj | None = None
 
     @precondition(lambda self: self.over and self.server.ours is None)
@@ -84,28 +91,28 @@ class Leaving(RuleBasedStateMachine):
 
     @rule(which=WHICH, requests=FEW, pods=FEW)
     def something_arrives(self, which: int, requests: int, pods: int) -> None:
-        self.deputies[which].catch_up(requests, pods)
+        self.controllers[which].catch_up(requests, pods)
 
     @rule(which=WHICH, fates=FATES)
     def a_controller_acts(self, which: int, fates: Fates) -> None:
-        self.deputies[which].step(fates)
+        self.controllers[which].step(fates)
 
     @rule(which=WHICH, fates=FATES)
     def a_controller_catches_up_and_acts(self, which: int, fates: Fates) -> None:
-        self.deputies[which].catch_up()
-        self.deputies[which].step(fates)
+        self.controllers[which].catch_up()
+        self.controllers[which].step(fates)
 
     @rule(which=WHICH, chance=st.sampled_from([0.0, 0.5]))
     def a_controller_starts_anew(self, which: int, chance: float) -> None:
-        self.deputies[which].restart(chance)
+        self.controllers[which].restart(chance)
 
     @rule(which=WHICH)
     def a_watch_breaks(self, which: int) -> None:
-        self.deputies[which].lose_watch()
+        self.controllers[which].lose_watch()
 
     @rule(which=WHICH, fates=FATES)
     def a_budget_wakes_a_request(self, which: int, fates: Fates) -> None:
-        self.deputies[which].next_attempt = None
+        self.controllers[which].next_attempt = None
         self.a_controller_catches_up_and_acts(which, fates)
 
     @rule(which=WHICH, times=st.integers(2, 4))
@@ -132,11 +139,11 @@ class Leaving(RuleBasedStateMachine):
 
     @rule(which=WHICH, fates=FATES)
     def an_interceptor_reports_too_late_for_the_cache(self, which: int, fates: Fates) -> None:
-        deputy = self.deputies[which]
-        deputy.catch_up()
+        controller = self.controllers[which]
+        controller.catch_up()
         self.server.now = max(self.server.now, deadline_of(self.server.request) + SKEW)
         self.an_interceptor_reports(0.0, careful=True, finish=False, note=False)
-        deputy.step(fates)
+        controller.step(fates)
 
     @rule(skew=SKEWS, careful=st.booleans(), finish=st.booleans(), note=st.booleans())
     def an_interceptor_reports(self, skew: float, careful: bool, finish: bool, note: bool) -> None:
@@ -252,9 +259,9 @@ class Leaving(RuleBasedStateMachine):
         both = _fresh(self)
         for _ in range(5):
             before = len(both[0].server.requests)
-            for deputy in both:
-                deputy.catch_up(pods=0)
-                deputy.step(Fates(eviction="fails"))
+            for controller in both:
+                controller.catch_up(pods=0)
+                controller.step(Fates(eviction="fails"))
             if len(both[0].server.requests) == before:
                 return
         raise AssertionError("they write and write")
@@ -271,45 +278,45 @@ class Leaving(RuleBasedStateMachine):
 
     def _it_ends_when_the_pod_does(self) -> None:
         for following in (None, pod(ANOTHER_UID)):
-            deputy, _ = _fresh(self)
-            deputy.server.show_pod(following)
+            controller, _ = _fresh(self)
+            controller.server.show_pod(following)
             for _ in range(2):
-                deputy.catch_up()
-                deputy.step(Fates())
-            assert is_complete(deputy.server.request)
+                controller.catch_up()
+                controller.step(Fates())
+            assert is_complete(controller.server.request)
 
     def _it_ends_when_nobody_objects(self) -> None:
         """Silence on all sides: turns time out one by one, the pod is evicted and goes."""
-        deputy, _ = _fresh(self)
+        controller, _ = _fresh(self)
         for _ in range(40):
-            deputy.catch_up()
-            action = deputy.step(Fates())
+            controller.catch_up()
+            action = controller.step(Fates())
             if isinstance(action, Settled):
                 return
             if isinstance(action, Hold):
-                _wait_for(deputy, action)
+                _wait_for(controller, action)
         assert self.daemon, "the process came to rest before its end"
 
 
-def _fresh(machine: Leaving) -> tuple[Deputy, Deputy]:
+def _fresh(machine: EvictionMachine) -> tuple[ModelController, ModelController]:
     """The controllers in a copy of the world, so that what they do is only tried."""
     server: Server = copy.copy(machine.server)
     server.requests, server.pods = list(server.requests), list(server.pods)
     server.judge = copy.deepcopy(server.judge)
-    first, second = machine.deputies
+    first, second = machine.controllers
     return replace(first, server=server), replace(second, server=server)
 
 
-def _wait_for(deputy: Deputy, hold: Hold) -> None:
-    ours = deputy.server.ours
+def _wait_for(controller: ModelController, hold: Hold) -> None:
+    ours = controller.server.ours
     if hold.until is not None:
-        deputy.server.now = max(deputy.server.now, hold.until - deputy.skew)
+        controller.server.now = max(controller.server.now, hold.until - controller.skew)
     if ours is not None and "deletionTimestamp" in ours["metadata"]:
-        deputy.server.show_pod(None)
+        controller.server.show_pod(None)
 
 
-TestLeaving: Any = Leaving.TestCase
-TestLeaving.settings = settings(
+TestEvictionMachine: Any = EvictionMachine.TestCase
+TestEvictionMachine.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=50,
     deadline=None,

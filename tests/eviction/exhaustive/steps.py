@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from eviction.dialects.leave_deputy import patch_of
+from eviction.dialects.model_controller import patch_of
 from eviction.exhaustive.state import NAMES, NOW, REQUESTERS, Beat, PodIs, State, condition
 from vacate.admission.context import Context
 from vacate.api.identity import EVICTION_CONTROLLER, User

@@ -14,7 +14,7 @@ from hack.logindlab.elogind import LOG, OFF, SOCKET
 from hack.logindlab.machine import REPOSITORY
 from hack.nodelab.preconditions import missing
 
-from support.shutdown_agents import Keeper, eventually
+from support.shutdown_agents import LockHolder, eventually
 from support.shutdown_sim import SimPods, SimStorage
 from vacate.clock import SystemClock
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
@@ -84,11 +84,11 @@ async def test_a_lock_delays_a_power_off_and_is_listed(bus: Path, session: DBusS
 
 
 async def test_pods_end_in_order_before_it_powers_off(bus: Path, logind: DBusLogind) -> None:
-    clock, keeper = SystemClock(), Keeper()
+    clock, holder = SystemClock(), LockHolder()
     pods = {name: ShutdownPod(name, "default", name, value, 30.0) for name, value in (("a", 0), ("b", 1000))}
     ended = SimPods(clock, pods, {"a": 0.5, "b": 0.2})
     config = ShutdownConfig((Bucket(0, 8.0), Bucket(1000, 8.0)), "")
-    manager = ShutdownManager(config, logind, ended, keeper, SimStorage(), clock, "boot")
+    manager = ShutdownManager(config, logind, ended, holder, SimStorage(), clock, "boot")
     running = asyncio.get_running_loop().create_task(manager.run())
     try:
         await eventually(lambda: manager.state.locked)
@@ -104,7 +104,7 @@ async def test_pods_end_in_order_before_it_powers_off(bus: Path, logind: DBusLog
 async def test_a_limit_that_cannot_be_raised_is_reported(bus: Path, logind: DBusLogind) -> None:
     config = ShutdownConfig((Bucket(0, 100.0),), "")
     clock = SystemClock()
-    manager = ShutdownManager(config, logind, SimPods(clock), Keeper(), SimStorage(), clock, "boot")
+    manager = ShutdownManager(config, logind, SimPods(clock), LockHolder(), SimStorage(), clock, "boot")
     running = asyncio.get_running_loop().create_task(manager.run())
     try:
         await eventually(lambda: manager.state.locked and manager.state.problem)

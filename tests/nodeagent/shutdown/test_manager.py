@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from support.shutdown_sim import SimKeeper, SimLogind, SimPods, SimStorage
+from support.shutdown_sim import SimLockHolder, SimLogind, SimPods, SimStorage
 from vacate.entropy import Entropy
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod, group_pods
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -28,7 +28,7 @@ class Machine:
     config: ShutdownConfig
     logind: SimLogind
     pods: SimPods
-    keeper: SimKeeper
+    holder: SimLockHolder
     storage: SimStorage = field(default_factory=SimStorage)
     states: list[ManagerState] = field(default_factory=list)
     manager: ShutdownManager | None = None
@@ -41,18 +41,18 @@ class Machine:
 
     def start(self) -> None:
         self.manager = ShutdownManager(
-            self.config, self.logind, self.pods, self.keeper, self.storage,
+            self.config, self.logind, self.pods, self.holder, self.storage,
             self.sim.clock, "boot", self.states.append,
         )  # fmt: skip
         self.task = asyncio.get_running_loop().create_task(self.manager.run())
 
     async def kill(self) -> None:
-        """As SIGKILL: nothing is tidied up. The keeper is another process."""
+        """As SIGKILL: nothing is tidied up. The holder is another process."""
         assert self.task is not None
-        held, self.keeper.fd = self.keeper.fd, None
+        held, self.holder.fd = self.holder.fd, None
         self.task.cancel()
         await asyncio.wait([self.task])
-        self.keeper.fd = held
+        self.holder.fd = held
 
     async def until(self, holds: Callable[[], bool], limit: float = 1000.0) -> None:
         end = self.sim.clock.monotonic() + limit
@@ -72,7 +72,7 @@ def machine(sim: Sim, buckets: list[Bucket], pods: list[ShutdownPod], **needs: f
     made = SimPods(
         sim.clock, {one.uid: one for one in pods}, {one.uid: needs.get(one.uid, 1.0) for one in pods}
     )
-    return Machine(sim, ShutdownConfig(tuple(buckets), ""), logind, made, SimKeeper(logind))
+    return Machine(sim, ShutdownConfig(tuple(buckets), ""), logind, made, SimLockHolder(logind))
 
 
 def pod(uid: str, priority: int = 0, grace: float = 30.0) -> ShutdownPod:

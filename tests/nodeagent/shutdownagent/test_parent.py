@@ -26,16 +26,16 @@ import asyncio, os, signal, socket, sys
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock
 
 async def main():
-    keeper = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
-    held = await keeper.holds()
+    holder = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
+    held = await holder.holds()
     if not held and "never" not in sys.argv:
-        await keeper.hold(os.open(sys.argv[1], os.O_WRONLY), float(sys.argv[2]))
+        await holder.hold(os.open(sys.argv[1], os.O_WRONLY), float(sys.argv[2]))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     print("held" if held else "took", os.getpid(), os.environ.get("{parent.STOPPING}", ""), flush=True)
     if "crash" in sys.argv:
         os._exit(3)
     if "release" in sys.argv:
-        await keeper.release()
+        await holder.release()
     while True:
         signal.pause()
 
@@ -129,7 +129,7 @@ def test_a_released_lock_is_closed(tmp_path: Path, started: list[Run]) -> None:
 async def test_a_parent_that_is_gone_is_told_apart(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        keeper = ParentLock(theirs)
+        holder = ParentLock(theirs)
         ours.close()
         with pytest.raises(ParentLost):
-            await keeper.holds()
+            await holder.holds()

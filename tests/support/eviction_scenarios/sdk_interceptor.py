@@ -15,7 +15,7 @@ from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Cancellation, Condition, Outcome
 
 A_LONG_TIME = 10_000_000.0
-PATIENCE = dt.timedelta(seconds=500)
+TIMEOUT = dt.timedelta(seconds=500)
 
 
 def sdk_controller(name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> Controller:
@@ -25,7 +25,7 @@ def sdk_controller(name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) 
         with calls.note(context.name, context.request.metadata.uid):
             return await _work(context, behaviour(context.pod.metadata.name))
 
-    made = Interceptor(name, handler, progress_within=PATIENCE, attempts=2)
+    made = Interceptor(name, handler, progress_within=TIMEOUT, attempts=2)
     return interceptor_controllers(deps, [made])[0]
 
 

@@ -9,7 +9,7 @@ from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.evictions import uid_of
 from vacate.wire.message import Request, Response
 
-PATIENCE = 29.0
+TIMEOUT = 29.0
 """Seconds that an accepted eviction may take to show in a cache."""
 
 
@@ -31,7 +31,7 @@ class Witness:
         entry = Heard(self._name, request.method, request.path, request.body, self._time())
         uid = uid_of(entry)
         known = self._accepted.get(uid)
-        if known is not None and entry.at - known < PATIENCE:
+        if known is not None and entry.at - known < TIMEOUT:
             self._breaches.append(
                 f"{entry.at:.3f} s: {self._name} evicts {uid} again, accepted at {known:.3f} s"
             )

@@ -87,11 +87,11 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
         workers=chosen.workers,
         backoff=Backoff(longest=chosen.longest_pause),
     )
-    waker = BudgetWatcher(
+    watcher = BudgetWatcher(
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
-    budgets.subscribe(waker.see_budget)
-    pods.subscribe(waker.see_pod)
+    budgets.subscribe(watcher.see_budget)
+    pods.subscribe(watcher.see_pod)
     queue = dialect.kind.plural
     prefix = "vacate" if dialect is EVICTION_REQUEST else f"vacate_{dialect.terms.request}"
     deps.metrics.show(f"{queue} in total", RequestTotals(requests.reader, prefix))

@@ -9,7 +9,7 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.embedded.nodes.podconditions import conditions_of
 from vacate.embedded.nodes.podlifecycle import Exit, Life
-from vacate.embedded.nodes.projections import PaperContainer, SimulatedPod
+from vacate.embedded.nodes.projections import SimulatedContainer, SimulatedPod
 
 _LOST = "The container could not be located when the pod was terminated"
 
@@ -56,7 +56,7 @@ def _has_address(life: Life, pod: SimulatedPod) -> bool:
     return pod.spec.host_network or life.running or (life.last is not None and life.last.started is not None)
 
 
-def _container(spec: PaperContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
+def _container(spec: SimulatedContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
     identity = f"sim://{life.uid}/{spec.name}/{life.restarts}"
     status: Obj = {
         "name": spec.name,
@@ -73,7 +73,7 @@ def _container(spec: PaperContainer, life: Life, pod: SimulatedPod, now: dt.date
     return status
 
 
-def _state(spec: PaperContainer, life: Life, pod: SimulatedPod, identity: str) -> Obj:
+def _state(spec: SimulatedContainer, life: Life, pod: SimulatedPod, identity: str) -> Obj:
     if life.began is not None and life.running:
         return {"running": {"startedAt": format_time(life.began)}}
     if life.ended:
@@ -85,7 +85,7 @@ def _state(spec: PaperContainer, life: Life, pod: SimulatedPod, identity: str) -
     return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
 
 
-def _last_state(spec: PaperContainer, life: Life) -> Obj:
+def _last_state(spec: SimulatedContainer, life: Life) -> Obj:
     if life.ended or life.last is None:
         return {}
     before = life.restarts - 1 if life.running else life.restarts
@@ -104,7 +104,7 @@ def _terminated(run: Exit | None, identity: str) -> Obj:
     }
 
 
-def _init(spec: PaperContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
+def _init(spec: SimulatedContainer, life: Life, pod: SimulatedPod, now: dt.datetime) -> Obj:
     """Init containers take the time of the start; those that go on run beside the others."""
     if spec.restart_policy == "Always":
         return _container(spec, life, pod, now)

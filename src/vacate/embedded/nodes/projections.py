@@ -12,7 +12,7 @@ from vacate.api.types.meta import ObjectMeta, Projection
 DEFAULT_GRACE_SECONDS = 30
 
 
-class PaperContainer(Projection, frozen=True):
+class SimulatedContainer(Projection, frozen=True):
     """A container as far as it can be simulated."""
 
     name: str = ""
@@ -26,13 +26,13 @@ class ReadinessGate(Projection, frozen=True):
     condition_type: str = ""
 
 
-class PaperPodSpec(Projection, frozen=True):
+class SimulatedPodSpec(Projection, frozen=True):
     """What the pod wants of its node."""
 
     node_name: str = ""
     restart_policy: str = "Always"
-    containers: list[PaperContainer] = msgspec.field(default_factory=list)
-    init_containers: list[PaperContainer] = msgspec.field(default_factory=list)
+    containers: list[SimulatedContainer] = msgspec.field(default_factory=list)
+    init_containers: list[SimulatedContainer] = msgspec.field(default_factory=list)
     readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
     host_network: bool = False
@@ -42,7 +42,7 @@ class SimulatedPod(Projection, frozen=True, gc=True):
     """A pod as its simulated node sees it."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: PaperPodSpec = msgspec.field(default_factory=PaperPodSpec)
+    spec: SimulatedPodSpec = msgspec.field(default_factory=SimulatedPodSpec)
     status: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property

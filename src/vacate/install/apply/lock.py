@@ -17,7 +17,7 @@ from vacate.install.apply.preflight import stays
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaderElector, LeadershipLost, LeaseTimings
 
-PATIENCE = 120.0
+LOCK_TIMEOUT_SECONDS = 120.0
 _SILENT = 2.0
 _TIMINGS = LeaseTimings(8.0, 5.0, 1.0)  # one that was killed keeps the next one waiting for eight seconds
 
@@ -74,9 +74,9 @@ async def _acquire(
     waiting, looking = asyncio.create_task(elector.acquire()), asyncio.create_task(look())
     both = [waiting, looking]
     try:
-        done, _ = await asyncio.wait(both, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(both, timeout=LOCK_TIMEOUT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not done:
-            raise ConfigError(f"{_holder(elector)}, after {PATIENCE:.0f} s")
+            raise ConfigError(f"{_holder(elector)}, after {LOCK_TIMEOUT_SECONDS:.0f} s")
         for task in done:
             task.result()
         if looking in done or not await there():

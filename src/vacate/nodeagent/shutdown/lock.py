@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vacate.clock import Clock
 from vacate.nodeagent.shutdown.durations import format_duration
-from vacate.nodeagent.shutdown.protocol import LockKeeper, LogindSession, LogindUnavailable
+from vacate.nodeagent.shutdown.protocol import LockHolder, LogindSession, LogindUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ class Grant:
     missing: str = ""
 
 
-async def take_lock(session: LogindSession, keeper: LockKeeper, clock: Clock, wanted: float) -> Grant:
+async def take_lock(session: LogindSession, holder: LockHolder, clock: Clock, wanted: float) -> Grant:
     """Take the lock and have it kept; raises LogindUnavailable."""
     grant = await _grant(session, clock, wanted)
     fd = await session.inhibit(WHY)
-    await keeper.hold(fd, wanted)
+    await holder.hold(fd, wanted)
     log.info("registered a shutdown inhibitor: pods have up to %s", format_duration(grant.seconds))
     return grant
 

@@ -19,7 +19,7 @@ from vacate.nodeagent.shutdown.lock import take_lock, usable
 from vacate.nodeagent.shutdown.machine import EndPod, Shutdown, advance, resume
 from vacate.nodeagent.shutdown.protocol import (
     Arrange,
-    LockKeeper,
+    LockHolder,
     Logind,
     LogindSession,
     NodePods,
@@ -61,7 +61,7 @@ class ShutdownManager:
         config: ShutdownConfig,
         logind: Logind,
         pods: NodePods,
-        keeper: LockKeeper,
+        holder: LockHolder,
         storage: RecordStorage,
         clock: Clock,
         boot: str,
@@ -71,7 +71,7 @@ class ShutdownManager:
         self._config = config
         self._logind = logind
         self._pods = pods
-        self._keeper = keeper
+        self._holder = holder
         self._storage = storage
         self._clock = clock
         self._boot = boot
@@ -136,7 +136,7 @@ class ShutdownManager:
 
     async def _attend(self, session: LogindSession) -> None:
         self._granted = usable(await session.delay_limit())
-        self._show(replace(self.state, locked=await self._keeper.holds()))
+        self._show(replace(self.state, locked=await self._holder.holds()))
         if self.state.locked and not self._stale:
             self._report(self._shortfall)  # what was in the way meanwhile is over
         while True:
@@ -151,7 +151,7 @@ class ShutdownManager:
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
-            grant = await take_lock(session, self._keeper, self._clock, self._config.total_seconds)
+            grant = await take_lock(session, self._holder, self._clock, self._config.total_seconds)
             self._stale, self._shortfall = False, grant.missing
             self._granted = grant.seconds
             self._show(replace(self.state, locked=True))
@@ -252,7 +252,7 @@ class ShutdownManager:
             if not (self.state.finished or stopping):
                 return True  # cancelled meanwhile: what is held is the lock for the next shutdown
             try:
-                await self._keeper.release()
+                await self._holder.release()
             except (VacateError, OSError) as error:
                 log.warning("the shutdown inhibitor cannot be released: %s", error)
                 return False

@@ -80,7 +80,7 @@ Raises ShutdownRefused where nothing may be done, LogindUnavailable where that c
 """
 
 
-class LockKeeper(Protocol):
+class LockHolder(Protocol):
     """Holds the delay lock. The agent may restart meanwhile."""
 
     async def hold(self, fd: int, orphan_seconds: float) -> None:

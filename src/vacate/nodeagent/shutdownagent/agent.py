@@ -12,7 +12,7 @@ from vacate.client.client import Client
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.protocol import (
-    LockKeeper,
+    LockHolder,
     Logind,
     LogindSession,
     LogindUnavailable,
@@ -55,7 +55,7 @@ class ShutdownAgent:
         deps: Deps,
         settings: ShutdownAgentSettings,
         logind: Logind,
-        keeper: LockKeeper,
+        holder: LockHolder,
         storage: RecordStorage,
         kubelet: Client,
         runnables: Sequence[Runnable] = (),
@@ -73,7 +73,7 @@ class ShutdownAgent:
             settings.config,
             logind,
             self.pods,
-            keeper,
+            holder,
             storage,
             deps.clock,
             settings.boot,

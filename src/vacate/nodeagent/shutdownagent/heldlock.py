@@ -17,7 +17,7 @@ class ParentLost(VacateError):
 
 
 class ParentLock:
-    """The keeper for an agent that `shutdownagent.parent` has started."""
+    """The holder for an agent that `shutdownagent.parent` has started."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -52,7 +52,7 @@ INTERCEPTOR, REQUESTER = "slow.example.com", "watched.example.com"
 _METRICS = r"health and metrics on http://127\.0\.0\.1:(\d+)"
 _LABEL = re.compile(r"\{\{ ?(?:\$labels\.)?(\w+) ?\}\}")
 _ROW = re.compile(r"^\| (?P<names>`[^|]*`) \|(?:(?P<labels>[^|]*)\|)? [^|]+ \|$", re.MULTILINE)
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 
 
 def ports(real: RealCluster) -> dict[str, int]:
@@ -125,7 +125,7 @@ async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy
 
 
 def _look(prometheus: Prometheus) -> None:
-    until(lambda: prometheus.query("sum(up)") == [({}, 4.0)], _PATIENCE)
+    until(lambda: prometheus.query("sum(up)") == [({}, 4.0)], _TIMEOUT)
     (group,) = prometheus.ask("rules")["groups"]
     assert [rule["name"] for rule in group["rules"]] == [rule["alert"] for rule in RULES]
     for rule in RULES:
@@ -133,7 +133,7 @@ def _look(prometheus: Prometheus) -> None:
     for panel in dashboard()["panels"]:
         for target in panel["targets"]:
             _has_data(prometheus, target["expr"])
-            shown = until(partial(prometheus.query, target["expr"]), _PATIENCE)
+            shown = until(partial(prometheus.query, target["expr"]), _TIMEOUT)
             for labels, _ in shown:
                 assert set(_LABEL.findall(target["legendFormat"])) <= set(labels), target["legendFormat"]
     for alert in ("VacateEvictionRateHigh", "VacateInterceptorOld", "VacateQueueDeep", "VacateNoLeader"):
@@ -141,7 +141,7 @@ def _look(prometheus: Prometheus) -> None:
     _becomes(partial(_told_about, prometheus), TOLD)
     until(
         lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]),
-        _PATIENCE,
+        _TIMEOUT,
     )
 
 
@@ -152,7 +152,7 @@ def _has_data(prometheus: Prometheus, expression: str) -> None:
     assert selectors, expression
     grouping = {label for node in nodes_of(tree) for label in node.get("grouping") or ()}
     for selector in selectors:
-        for labels, _ in until(partial(prometheus.query, selector), _PATIENCE):
+        for labels, _ in until(partial(prometheus.query, selector), _TIMEOUT):
             assert grouping <= set(labels), (expression, labels)
 
 
@@ -173,7 +173,7 @@ def _told_about(prometheus: Prometheus) -> Obj:
 def _becomes(ask: Callable[[], object], wanted: object) -> None:
     """A busy machine may miss a scrape, and then a moment has no data."""
     with contextlib.suppress(AssertionError):
-        until(lambda: ask() == wanted, _PATIENCE)
+        until(lambda: ask() == wanted, _TIMEOUT)
     assert ask() == wanted
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from support.audit import Call
-from support.eviction_people import Person, Right, done_by, person, refused, rights_of, unused
 from support.eviction_place import Place, pod_body, reason, run_vacate
 from support.eviction_real import HOME, RealCluster
+from support.eviction_users import Right, User, done_by, refused, rights_of, unused, user
 from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
 from vacate.api.objectnames import (
     CERTIFICATES,
@@ -56,7 +56,7 @@ rules:
 
 async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
-    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     async with jane.client() as client:
         requester = Requester(client, "jane.example.com", namespace=place.namespace)
         request = await requester.request("web", reason="kernel update")
@@ -82,7 +82,7 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
 async def test_a_requester_cannot_forge_who_calls_the_eviction_api(place: Place, real: RealCluster) -> None:
     """The record is the eviction bridge's: by it a drain is told that a pod is gone."""
     pod = await place.pod("web", PREPARE)
-    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     forged = {"metadata": {"annotations": {CALLERS: FORGED, "note": "mine"}}}
     async with jane.client() as client:
         request = await Requester(client, "jane.example.com", namespace=place.namespace).request("web")
@@ -95,7 +95,7 @@ async def test_a_requester_cannot_forge_who_calls_the_eviction_api(place: Place,
 
 async def test_commands_of_a_requester(place: Place, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
-    jane = await person(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
+    jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     where = ("-n", place.namespace)
     asked = await run_vacate(str(jane.kubeconfig), "evict", "web", "--reason", "kernel update", *where)
     assert asked.code == 0, asked
@@ -110,7 +110,7 @@ async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
     place: Place, real: RealCluster
 ) -> None:
     pod = await place.pod("web", PREPARE)
-    sam = await person(place, real, "sam", REQUESTER)
+    sam = await user(place, real, "sam", REQUESTER)
     async with sam.client() as client:
         requester = Requester(client, "sam.example.com", namespace=place.namespace)
         with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
@@ -125,16 +125,16 @@ async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
 
 async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place, real: RealCluster) -> None:
     evicted, deleted = await place.pod("evicted", PREPARE), await place.pod("deleted", PREPARE)
-    actor = await person(place, real, "actor", INTERCEPTOR, INTERCEPTOR_DELETES)
+    actor = await user(place, real, "actor", INTERCEPTOR, INTERCEPTOR_DELETES)
 
-    async def prepare(leave: EvictionContext) -> None:
-        await leave.report("Working", cancellation="Forbid")
+    async def prepare(context: EvictionContext) -> None:
+        await context.report("Working", cancellation="Forbid")
         for _ in range(2):  # the second time it is counted up
-            leave.event("Prepared", "All is saved.")
-        if leave.pod.metadata.name == "evicted":
-            await leave.evict()
+            context.event("Prepared", "All is saved.")
+        if context.pod.metadata.name == "evicted":
+            await context.evict()
         else:
-            await leave.delete(reason="it has no budget")
+            await context.delete(reason="it has no budget")
 
     one = Interceptor(PREPARE, prepare, namespace=place.namespace)
     async with actor.client() as client:
@@ -157,14 +157,14 @@ async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place,
 async def test_an_interceptor_may_not_delete_pods_by_itself(place: Place, real: RealCluster) -> None:
     """Not even that whose turn it is: deleting passes all budgets."""
     await place.pod("web", PREPARE)
-    actor = await person(place, real, "careful", INTERCEPTOR)
+    actor = await user(place, real, "careful", INTERCEPTOR)
     async with actor.client() as client:
         with pytest.raises(Forbidden, match='cannot delete resource "pods"'):
             await client.delete(PODS, "web", place.namespace)
 
 
 async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
-    """Interceptors answer; they ask nobody to leave, and change nobody's mind."""
+    """Interceptors answer; they request no eviction and cancel none."""
     requester = Requester(client, "actor.example.com", namespace=place.namespace)
     with pytest.raises(Forbidden, match="cannot create resource"):
         await requester.request("other")
@@ -181,7 +181,7 @@ async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
 async def test_a_viewer_only_looks(place: Place, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
     await place.ask(pod)
-    guest = await person(place, real, "guest", VIEWER, rules=[READ_PODS])
+    guest = await user(place, real, "guest", VIEWER, rules=[READ_PODS])
     shown = await run_vacate(str(guest.kubeconfig), "status", "web", "-n", place.namespace)
     assert (shown.code, "Intercepting" in shown.out or "Pending" in shown.out) == (0, True), shown
     async with guest.client() as client:
@@ -337,7 +337,7 @@ async def test_who_keeps_the_certificates_has_the_rights_that_it_uses(
 
 async def test_the_account_of_the_webhook_cannot_take_over_admission(place: Place, real: RealCluster) -> None:
     """What an attacker who runs code in the webhook can do with its token."""
-    async with Person(WEBHOOK, real.account(HOME, WEBHOOK)).client() as client:
+    async with User(WEBHOOK, real.account(HOME, WEBHOOK)).client() as client:
         for kind, name in CONFIGURATIONS:
             with pytest.raises(Forbidden):
                 await client.patch(kind, name, {"webhooks": []})

@@ -114,8 +114,8 @@ class Interceptors:
         self.asked: dict[str, list[str]] = {}
         self.both = [Interceptor(one, self._note, namespace=place.namespace) for one in (FIRST, SECOND)]
 
-    async def _note(self, leave: EvictionContext) -> None:
-        self.asked.setdefault(leave.pod.metadata.uid, []).append(leave.name)
+    async def _note(self, context: EvictionContext) -> None:
+        self.asked.setdefault(context.pod.metadata.uid, []).append(context.name)
 
 
 async def another_api_server(real: RealCluster) -> None:

@@ -89,7 +89,7 @@ class Supervisor:
             if container.pidfd >= 0:
                 self._follow(container)
         while not self._idle():
-            for key, _ in self.selector.select(self._patience()):
+            for key, _ in self.selector.select(self._wait_seconds()):
                 key.data()
             self._reap()
             self._end_execs()
@@ -102,7 +102,7 @@ class Supervisor:
             return False
         return time.monotonic() >= self.leave_at
 
-    def _patience(self) -> float | None:
+    def _wait_seconds(self) -> float | None:
         now = time.monotonic()
         if any((one.main_gone or one.dying) and not one.ended for one in self.containers.values()):
             return _POLL

@@ -1,6 +1,6 @@
-"""A room: namespaces of its own, in which a folder of packages is the root of what runs there.
+"""A chroot: namespaces of its own, in which a folder of packages is the root of what runs there.
 
-All that is written goes to memory and is gone with the room; the folder of packages stays as it is.
+All that is written goes to memory and is gone with the chroot; the folder of packages stays as it is.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ exec chroot . sh -ec 'umount -l /old; echo; exec sleep infinity'
 """
 
 
-class Room:
-    """Used inside of the namespaces. `place` is an empty folder; the root of the room will be below it."""
+class Chroot:
+    """Used inside of the namespaces. `place` is an empty folder; the root of the chroot will be below it."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         self.root = place / "root"
         self._holder: subprocess.Popen[bytes] | None = None
 
-    def furnish(self, packages: Path) -> None:
+    def populate(self, packages: Path) -> None:
         """Make the root: the packages, over which all writes go to memory."""
         mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", self.place)
         for name in ("root", "upper", "work"):
@@ -61,7 +61,7 @@ class Room:
             mount("-o", "remount,bind,ro", here)
 
     def inside(self, path: Path) -> Path:
-        """What the path is called outside of the room."""
+        """What the path is called outside of the chroot."""
         return self.root / path.relative_to("/")
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Room:
             raise OSError(f"{self.root} cannot be made the root of a namespace")
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """A command as it is run in the closed room."""
+        """A command as it is run in the closed chroot."""
         assert self._holder is not None
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *words]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eviction.dialects.given import NOW, UID, patched, pod, request
-from eviction.dialects.leave_judge import Judge
+from eviction.dialects.model_invariants import Judge
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError
 from vacate.api.identity import EVICTION_CONTROLLER as CONTROLLER

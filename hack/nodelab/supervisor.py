@@ -3,7 +3,7 @@
 The kernel closes it when the process at its other end is gone, however that ended; then everything in the
 namespaces is killed, and what is left of them on the machine is removed.
 
-    python -m hack.nodelab.keeper COMMAND…
+    python -m hack.nodelab.supervisor COMMAND…
 
 In the arguments of the command, PLACE stands for an empty folder.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hack.kubelab.children import end_group, start_child
 from hack.nodelab.cgroups import PREFIX, make_groups, remove_groups
-from hack.nodelab.rooms import enter
+from hack.nodelab.chroot import enter
 
 PLACE = "PLACE"
 PROCESS = "VACATE_NODE_PROCESS"

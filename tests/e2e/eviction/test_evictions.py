@@ -28,8 +28,8 @@ def with_turns(place: Place, **handlers: object) -> list[Interceptor]:
     ]
 
 
-async def finish(leave: EvictionContext) -> None:
-    await leave.report("Working")
+async def finish(context: EvictionContext) -> None:
+    await context.report("Working")
 
 
 @pytest.mark.both_dialects
@@ -68,9 +68,9 @@ async def test_the_controller_and_an_interceptor_work_together(place: Place) -> 
     pod = await place.pod("one", FIRST)
     go_on = asyncio.Event()
 
-    async def prepare(leave: EvictionContext) -> None:
+    async def prepare(context: EvictionContext) -> None:
         copied = Condition("Copied", True, "AllOfIt", "9 GiB")
-        await leave.report("Copying", conditions=[copied], cancellation="Forbid")
+        await context.report("Copying", conditions=[copied], cancellation="Forbid")
         await go_on.wait()
 
     async with place.serving(*with_turns(place, first=prepare)):
@@ -93,9 +93,9 @@ async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
     pod = await place.pod("chain", FIRST, SECOND, THIRD)
     order: list[str] = []
 
-    async def note(leave: EvictionContext) -> None:
+    async def note(context: EvictionContext) -> None:
         await place.stays(pod)
-        order.append(leave.name)
+        order.append(context.name)
 
     async with place.serving(*with_turns(place, first=note, second=note, third=note)):
         request = await place.ask(pod)
@@ -129,8 +129,8 @@ async def test_a_hand_over_resets_the_status(place: Place) -> None:
 async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None:
     pod = await place.pod("declined", FIRST, SECOND)
 
-    async def decline(leave: EvictionContext) -> Declined:
-        return leave.declined("not one of mine")
+    async def decline(context: EvictionContext) -> Declined:
+        return context.declined("not one of mine")
 
     async with place.serving(*with_turns(place, first=finish, second=decline)):
         await place.ask(pod)
@@ -143,8 +143,8 @@ async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None
 async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
     pod = await place.pod("evicted", FIRST, SECOND)
 
-    async def evict(leave: EvictionContext) -> None:
-        await leave.evict()
+    async def evict(context: EvictionContext) -> None:
+        await context.evict()
 
     async with place.serving(*with_turns(place, second=evict)):
         await place.ask(pod)
@@ -157,8 +157,8 @@ async def test_a_request_is_complete_when_the_pod_is_terminated(place: Place) ->
     """A pod that is not to be restarted ends at its interceptor's word, and its object stays to be read."""
     pod = await place.pod("batch", FIRST, restartPolicy="Never")
 
-    async def end_the_work(leave: EvictionContext) -> None:
-        await leave.report("Asking the work to end")
+    async def end_the_work(context: EvictionContext) -> None:
+        await context.report("Asking the work to end")
         await _end_by_itself(place, pod)
         await asyncio.Event().wait()
 

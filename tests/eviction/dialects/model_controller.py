@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from eviction.dialects.given import UID, read, read_pod
-from eviction.dialects.leave_server import Fates, Server, Stale
+from eviction.dialects.model_server import Fates, Server, Stale
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.attempts import after_refusal, after_restart
@@ -36,7 +36,7 @@ from vacate.eviction.model import (
 
 
 @dataclass
-class Deputy:
+class ModelController:
     """Decides from what it has seen so far; only live reads are newer."""
 
     server: Server

@@ -1,4 +1,4 @@
-"""Where a conformance case plays: an arm, a namespace of its own, and short ways to say what is asked."""
+"""The API as a conformance case uses it: an arm, a namespace of its own, and short methods for requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.arms import ADMIN, JSON, MERGE_PATCH, Answer, Arm, As, Event, Obj, 
 from vacate.api.kinds import NAMESPACES, Kind
 
 
-class Scene:
+class CaseApi:
     """One case on one arm. Objects without a namespace must be named with `unique`."""
 
     def __init__(self, arm: Arm, suffix: str) -> None:

@@ -23,14 +23,14 @@ from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
 from vacate.errors import NotFound
 
-TOWNS = ("embedded", "real")
+LABS = ("embedded", "real")
 NODE_COUNT = 3
-PATIENCE = 60.0
+TIMEOUT = 60.0
 Look = Callable[[], Awaitable[bool]]
 
 
 @contextmanager
-def open_town(name: str, folder: Path) -> Iterator[Path]:
+def open_lab(name: str, folder: Path) -> Iterator[Path]:
     """A running cluster of that sort; its kubeconfig."""
     if name == "embedded":
         with running_cluster(
@@ -46,7 +46,7 @@ def open_town(name: str, folder: Path) -> Iterator[Path]:
             end_child(nodes, 10.0)
 
 
-class Town:
+class Lab:
     """One namespace of a cluster, and what stories ask of it."""
 
     def __init__(self, client: Client, namespace: str) -> None:
@@ -79,9 +79,9 @@ class Town:
 
     async def until(self, look: Look, what: str) -> None:
         """Look again and again until it is so."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not await look():
-            assert time.monotonic() < end, f"not within {PATIENCE:.0f} s: {what}"
+            assert time.monotonic() < end, f"not within {TIMEOUT:.0f} s: {what}"
             await asyncio.sleep(0.05)
 
     async def nodes_ready(self) -> bool:
@@ -104,13 +104,13 @@ def is_ready(node: Obj) -> bool:
 
 
 @asynccontextmanager
-async def enter_town(kubeconfig: Path, namespace: str) -> AsyncIterator[Town]:
+async def enter_lab(kubeconfig: Path, namespace: str) -> AsyncIterator[Lab]:
     """A new namespace there, its nodes ready."""
     client = Client(HttpTransport(load_cluster([kubeconfig]), SystemClock()))
-    town = Town(client, namespace)
+    lab = Lab(client, namespace)
     try:
         await client.create(NAMESPACES, {"metadata": {"name": namespace}})
-        await town.until(town.nodes_ready, "all nodes are ready")
-        yield town
+        await lab.until(lab.nodes_ready, "all nodes are ready")
+        yield lab
     finally:
         await client.aclose()

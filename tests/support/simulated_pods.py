@@ -1,4 +1,4 @@
-"""Paper pods for tests of the node's pure parts."""
+"""Simulated pods for tests of the node's pure parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def at(seconds: float) -> dt.datetime:
     return T0 + dt.timedelta(seconds=seconds)
 
 
-def paper(obj: Obj | None = None, **overrides: Any) -> SimulatedPod:
+def simulated_pod(obj: Obj | None = None, **overrides: Any) -> SimulatedPod:
     """A stored pod on node-1 as its node sees it."""
     return msgspec.convert(obj or pod("web", node="node-1", stored=True, **overrides), SimulatedPod)
 
@@ -29,4 +29,4 @@ def deleted(obj: Obj, grace: int, when: float = 0.0) -> SimulatedPod:
         "deletionTimestamp": at(when + grace).isoformat(),
         "deletionGracePeriodSeconds": grace,
     }
-    return paper(obj | {"metadata": meta})
+    return simulated_pod(obj | {"metadata": meta})

@@ -19,27 +19,27 @@ from support.waiting import until
 pytestmark = pytest.mark.kube
 
 ROOT = Path(__file__).parents[3]
-# It starts a keeper and says who it is, as the session does.
+# It starts a supervisor and says who it is, as the session does.
 _RUNNER = """
 import subprocess, sys
 command = ["sh", "-c", "echo $1; sleep 98765 & wait", "sh", "PLACE"]
-keeper = [sys.executable, "-m", "hack.nodelab.keeper", *command]
-keeper = subprocess.Popen(keeper, stdin=subprocess.PIPE, start_new_session=True)
-print(keeper.pid, flush=True)
-keeper.wait()
+supervisor = [sys.executable, "-m", "hack.nodelab.supervisor", *command]
+supervisor = subprocess.Popen(supervisor, stdin=subprocess.PIPE, start_new_session=True)
+print(supervisor.pid, flush=True)
+supervisor.wait()
 """
 
 
 @dataclass
 class Run:
-    """A keeper with its work, and who waits for it."""
+    """A supervisor with its work, and who waits for it."""
 
     runner: subprocess.Popen[str]
-    keeper: int
+    supervisor: int
     place: Path
 
     def groups(self) -> list[Path]:
-        found = (tree.place / f"{PREFIX}{self.keeper}" for tree in hierarchies())
+        found = (tree.place / f"{PREFIX}{self.supervisor}" for tree in hierarchies())
         return [one for one in found if one.exists()]
 
 
@@ -48,10 +48,10 @@ def run() -> Iterator[Run]:
     runner = subprocess.Popen([sys.executable, "-c", _RUNNER], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     with runner:
         assert runner.stdout is not None
-        keeper = int(runner.stdout.readline())
+        supervisor = int(runner.stdout.readline())
         place = Path(runner.stdout.readline().strip())
-        yield Run(runner, keeper, place)
-        for number in (runner.pid, keeper):
+        yield Run(runner, supervisor, place)
+        for number in (runner.pid, supervisor):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
 
@@ -65,9 +65,9 @@ def test_whoever_waits_is_killed(run: Run, how: signal.Signals) -> None:
     until(lambda: not (_sleepers() or run.groups() or run.place.exists()))
 
 
-def test_the_keeper_is_killed(run: Run) -> None:
+def test_the_supervisor_is_killed(run: Run) -> None:
     until(_sleepers)
-    os.kill(run.keeper, signal.SIGKILL)
+    os.kill(run.supervisor, signal.SIGKILL)
     until(lambda: not _sleepers())
     assert run.groups()
     remove_groups(make_groups(f"{PREFIX}{os.getpid()}"))

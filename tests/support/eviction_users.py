@@ -19,7 +19,7 @@ from vacate.clock import SystemClock
 
 
 @dataclass(frozen=True)
-class Person:
+class User:
     """Someone with a token."""
 
     user: str
@@ -34,9 +34,9 @@ class Person:
             await client.aclose()
 
 
-async def person(
+async def user(
     place: Place, real: RealCluster, name: str, *cluster_roles: str, rules: Iterable[Obj] = ()
-) -> Person:
+) -> User:
     """Someone who has these roles, and these rights beside them, in this namespace."""
     await place.client.create(SERVICEACCOUNTS, {"metadata": {"name": name}}, place.namespace)
     own: Obj = {"metadata": {"name": name}, "rules": list(rules)}
@@ -49,7 +49,7 @@ async def person(
         }
         await place.client.create(ROLEBINDINGS, binding, place.namespace)
     account = f"system:serviceaccount:{place.namespace}:{name}"
-    return Person(account, real.account(place.namespace, name))
+    return User(account, real.account(place.namespace, name))
 
 
 @dataclass(frozen=True, order=True)

@@ -17,7 +17,7 @@ PARTS = {"": ADMIN, "kube-controller-manager": CONTROLLER_MANAGER, "kube-schedul
 """Whose kubeconfigs are written; the administrator's has no prefix."""
 
 
-def write_papers(layout: Layout, api_port: int, hosts: Sequence[str] = ()) -> None:
+def write_certificates(layout: Layout, api_port: int, hosts: Sequence[str] = ()) -> None:
     """Everything that the programs read when they start; `hosts` are further names of this machine."""
     pki = Pki(layout.pki, SystemClock())
     pki.server(hosts)

@@ -28,7 +28,7 @@ START = dt.datetime(2026, 3, 1, 10, 0, 0, tzinfo=dt.UTC)
 LONG_AGO = START - dt.timedelta(days=1)
 
 
-class Play:
+class SimRequest:
     """One request and its pod; time moves by `after`, the controller acts by `controller`."""
 
     def __init__(self, *interceptors: str, requesters: tuple[str, ...] = ("drain.example.com",)) -> None:
@@ -53,12 +53,12 @@ class Play:
             "status": {},
         }
 
-    def after(self, **span: float) -> Play:
+    def after(self, **span: float) -> SimRequest:
         """Time passes."""
         self.now += dt.timedelta(**span)
         return self
 
-    def controller(self, watching_since: dt.datetime = LONG_AGO) -> Play:
+    def controller(self, watching_since: dt.datetime = LONG_AGO) -> SimRequest:
         """One decision, written down as the controller does it; an eviction must be played by hand."""
         request, now = self.typed, self.now
         target = target_of(request, self.typed_pod, live=True)
@@ -75,49 +75,49 @@ class Play:
                 self._write(unadmitted_patch(request, now) or {})
         return self
 
-    def refused(self, why: str) -> Play:
+    def refused(self, why: str) -> SimRequest:
         """The server has refused an eviction."""
         self._write(refusal_patch(self.typed, why, self.now))
         return self
 
-    def responds(self, **status: Any) -> Play:
+    def responds(self, **status: Any) -> SimRequest:
         """The active interceptor reports."""
         return self.status(heartbeatTime=format_exact_time(self.now), **status)
 
-    def fails(self, status: str, reason: str, message: str, **more: Any) -> Play:
+    def fails(self, status: str, reason: str, message: str, **more: Any) -> SimRequest:
         """The active interceptor reports a failure."""
         active = self.request["status"]["activeInterceptorName"]
         failure = {"type": f"{active}/Failed", "status": status, "reason": reason, "message": message}
         others = [one for one in self.request["status"]["conditions"] if one["type"] != failure["type"]]
         return self.responds(conditions=[*others, failure], message=message, **more)
 
-    def status(self, **status: Any) -> Play:
+    def status(self, **status: Any) -> SimRequest:
         """Someone writes status."""
         self._write({"status": status})
         return self
 
-    def spec(self, **spec: Any) -> Play:
+    def spec(self, **spec: Any) -> SimRequest:
         """A requester writes spec."""
         self._write({"spec": spec})
         return self
 
-    def metadata(self, **metadata: Any) -> Play:
+    def metadata(self, **metadata: Any) -> SimRequest:
         """Someone writes metadata."""
         self._write({"metadata": metadata})
         return self
 
-    def pod_is(self, **changes: Any) -> Play:
+    def pod_is(self, **changes: Any) -> SimRequest:
         """Something happens to the pod."""
         assert self.pod is not None
         self.pod = merged(self.pod, changes)
         return self
 
-    def pod_goes(self) -> Play:
+    def pod_goes(self) -> SimRequest:
         """The pod is gone."""
         self.pod = None
         return self
 
-    def budget(self, name: str, healthy: int, needed: int) -> Play:
+    def budget(self, name: str, healthy: int, needed: int) -> SimRequest:
         """A budget over the pod, as its controller has counted it."""
         status = {
             "observedGeneration": 1,
