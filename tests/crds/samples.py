@@ -24,7 +24,8 @@ VALID: dict[str, Any] = {
         "maxNodes": 3,
         "deadlineSeconds": 600,
         "onDeadline": "Delete",
-        "heartbeatDeadlineSeconds": 600,
+        "requestKind": "Evacuation",
+        "heartbeatDeadlineSeconds": 21_600,
     },
 }
 REFUSED: dict[str, tuple[Any, set[str]]] = {
@@ -56,6 +57,11 @@ REFUSED: dict[str, tuple[Any, set[str]]] = {
     "deadline": ({"nodes": ["a"], "deadlineSeconds": -5}, {"spec.deadlineSeconds"}),
     "no-deadline": ({"nodes": ["a"], "onDeadline": "Delete"}, {"spec.deadlineSeconds"}),
     "heartbeat": ({"nodes": ["a"], "heartbeatDeadlineSeconds": 5}, {"spec.heartbeatDeadlineSeconds"}),
+    "request-kind": ({"nodes": ["a"], "requestKind": "Eviction"}, {"spec.requestKind"}),
+    "evacuation": (
+        {"nodes": ["a"], "requestKind": "Evacuation", "heartbeatDeadlineSeconds": 21_601},
+        {"spec.heartbeatDeadlineSeconds"},
+    ),
     "pods": ({"nodes": ["a"], "pods": {"daemonSetPods": "Maybe"}}, {"spec.pods.daemonSetPods"}),
 }
 LONG_NAME = "n" * 201

@@ -62,6 +62,7 @@ async def test_defaults_are_those_of_kubectl_drain(client: Client) -> None:
         "maxNodes": 1,
         "cordon": "AllFirst",
         "onDeadline": "Report",
+        "requestKind": "EvictionRequest",
         "heartbeatDeadlineSeconds": 1800,
     }
 

@@ -20,6 +20,7 @@ from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
 from vacate.api.types.nodemaintenance import EVICT, IGNORE, MAX_NAME, REFUSE, Blocker, NodeMaintenance
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
@@ -31,6 +32,8 @@ from vacate.cli.common.selectors import selector_option
 from vacate.cli.drain_follow import CANCELLED_END, Follower
 from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets, read_room
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
 from vacate.views.phrases import counted, span
@@ -86,6 +89,7 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 @click.option(
     "--reason", default="", metavar="TEXT", help="Why; kept on the maintenance and on each request."
 )
+@api_option("The API by which evictions are requested.")
 @click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
 @click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
 @cluster_options
@@ -104,6 +108,7 @@ def drain(
     max_nodes: int | str | None,
     topology_key: str,
     reason: str,
+    dialect: Dialect,
     follow: str | None,
     cancel: str | None,
     reach: Connection,
@@ -133,6 +138,8 @@ def drain(
         spec["pods"]["selector"] = selector_object(pod_selector)
     more = {"maxNodes": max_nodes, "topologyKey": topology_key, "reason": reason.strip()}
     spec |= {key: value for key, value in more.items() if value}
+    if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
+        spec["requestKind"] = dialect.kind.kind
     wish = Wish(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
     names: list[str] = []
     codes: list[int] = []

@@ -11,7 +11,7 @@ import msgspec
 from rich.live import Live
 from rich.text import Text
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES
+from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, Blocker, NodeMaintenance
@@ -22,6 +22,7 @@ from vacate.cli.common.output import JSON, json_text
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
+from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import Watched, watched
@@ -40,7 +41,7 @@ class Follower:
         self._cluster = cluster
         self._name = name
         self._output = output
-        self._requests: Informer[EvictionRequest] | None = None
+        self._requests: list[Informer[EvictionRequest]] = []
         self._ends: dict[str, str] = {}  # by pod: what became of it
         self._told: dict[str, tuple[str, int]] = {}  # by node: the phase and step that were printed last
         self._held: dict[tuple[str, str, str], Blocker] = {}
@@ -164,40 +165,39 @@ class Follower:
 
     @contextlib.asynccontextmanager
     async def _watch_requests(self) -> AsyncIterator[None]:
-        """Follow EvictionRequests as well, where one may: they tell what interceptors say."""
+        """Follow the requests as well, where one may: they tell what interceptors say.
+
+        A maintenance joins requests of another kind than its own, so both are followed.
+        """
         client, clock = self._cluster.client, self._cluster.clock
-        try:
-            await client.list(EVICTIONREQUESTS, limit=1)
-        except (Forbidden, NotFound):
-            yield
-            return
-        self._requests = Informer(
-            client, EVICTIONREQUESTS, EvictionRequest, clock=clock, entropy=system_entropy()
-        )
-        self._requests.subscribe(self._note)
-        task = asyncio.get_running_loop().create_task(self._requests.run())
+        for dialect in DIALECTS.values():
+            with contextlib.suppress(Forbidden, NotFound):
+                await client.list(dialect.kind, limit=1)
+                args = (client, dialect.kind, dialect.wire)
+                one = Informer(*args, clock=clock, entropy=system_entropy(), project=dialect.read)
+                one.subscribe(self._note)
+                self._requests.append(one)
+        tasks = [asyncio.get_running_loop().create_task(one.run()) for one in self._requests]
         try:
             yield
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
 
     def _own_requests(self) -> list[EvictionRequest]:
-        if self._requests is None:
-            return []
-        own = requester_of(self._name)
-        return [
-            request
-            for request in self._requests.reader.list()
-            if any(one.name == own for one in request.spec.requesters)
-        ]
+        return [one for requests in self._requests for one in requests.reader.list() if self._is_own(one)]
+
+    def _is_own(self, request: EvictionRequest) -> bool:
+        own = requester_of(self._name, dialect_of(request))
+        return any(one.name == own for one in request.spec.requesters)
 
     def _note(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
         request = new or old
-        own = requester_of(self._name)
         ref = request.spec.target.pod_ref if request else None
-        if request is None or ref is None or all(one.name != own for one in request.spec.requesters):
+        if request is None or ref is None or not self._is_own(request):
             return
         pod = f"{request.metadata.namespace}/{ref.name}"
         if new is None or new.complete:

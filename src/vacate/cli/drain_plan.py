@@ -13,8 +13,9 @@ from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.queries import list_pods
 from vacate.errors import ConfigError, Forbidden, NotFound
-from vacate.eviction.registration import resolve
+from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
+from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
 from vacate.maintenance.relocation import without_room
 from vacate.views.budgets import covering, would_refuse
@@ -54,7 +55,8 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     spec = maintenance.spec
     found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={node}", into=Pod)
     selector = selector_from(spec.pods.selector)
-    made = [_planned(pod, assess_pod(pod, spec.pods, selector)) for pod in found.items]
+    dialect = dialect_for(maintenance)
+    made = [_planned(pod, assess_pod(pod, spec.pods, selector), dialect) for pod in found.items]
     by_priority = spec.order == PRIORITY
 
     def place(one: PlannedPod) -> tuple[bool, tuple[bool, int], str, str]:
@@ -65,10 +67,11 @@ async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance
     return sorted(made, key=place)
 
 
-def _planned(pod: Pod, verdict: Verdict) -> PlannedPod:
+def _planned(pod: Pod, verdict: Verdict, dialect: Dialect) -> PlannedPod:
     if verdict.treatment not in _GOING:
         return PlannedPod(pod, verdict)
-    return PlannedPod(pod, verdict, tuple(reversed(resolve(msgspec.to_builtins(pod)).interceptors)))
+    registered = dialect.registration(msgspec.to_builtins(pod)).interceptors
+    return PlannedPod(pod, verdict, tuple(reversed(registered)))
 
 
 async def read_budgets(cluster: Cluster) -> list[PodDisruptionBudget]:

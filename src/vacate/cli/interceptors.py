@@ -10,7 +10,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.output import aligned, output_option, print_object
-from vacate.cli.common.queries import list_requests, typed_request
+from vacate.cli.common.queries import list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.errors import UnreadableObject
 from vacate.views.interceptors import HEADER, as_object, interceptor_summaries, row
@@ -44,7 +44,7 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
 
 async def _show(cluster: Cluster, namespace: str, output: str) -> None:
     requests = []
-    for one in await list_requests(cluster, namespace):
+    for one in await list_all_requests(cluster, namespace):
         try:
             requests.append(typed_request(one))
         except UnreadableObject as error:

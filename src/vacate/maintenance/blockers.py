@@ -12,6 +12,7 @@ from vacate.api.types.evictionrequest import ADMITTED, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, Blocker
 from vacate.eviction.dialects.evictionrequest.reader import assigned, has_responded, shown_stage
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.pods import Verdict
 from vacate.views.budgets import allowance_of, covering
@@ -34,7 +35,7 @@ def from_error(pod: Pod, message: str) -> Blocker:
     return blocker(
         pod,
         "RequestRefused",
-        f"the API server refused the EvictionRequest: {plain(message, 600)}",
+        f"its eviction could not be requested: {plain(message, 600)}",
         "remove what refuses it; the request is tried again",
     )
 
@@ -55,8 +56,8 @@ def blocking(
         return blocker(
             pod,
             "NotAdmitted",
-            f"its EvictionRequest is not processed: {plain(admitted.message, 600)}",
-            "make sure that the webhook of Vacate runs, then delete the EvictionRequest",
+            f"its {request.kind.kind} is not processed: {plain(admitted.message, 600)}",
+            f"make sure that the webhook of Vacate runs, then delete the {request.kind.kind}",
         )
     stage = shown_stage(request)
     if stage is Stage.INTERCEPTING:
@@ -104,12 +105,12 @@ def _silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | N
     if not active or since is None or has_responded(request) or now - since < RESPONSE_EXPECTED:
         return None
     ends = after(since, request.spec.heartbeat_deadline)
-    until = _clock(ends)
+    until, terms = _clock(ends), dialect_of(request).terms
     return blocker(
         pod,
-        "Interceptor",
-        f"interceptor {active} has not responded; it times out at {until}",
-        f"make sure that {active} runs and may update EvictionRequests",
+        terms.interceptor.capitalize(),
+        f"{terms.interceptor} {active} has not responded; it times out at {until}",
+        f"make sure that {active} runs and may update {request.kind.kind}s",
         active,
     )
 

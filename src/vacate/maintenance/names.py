@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from vacate.api.types import Taint
+from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_named
+from vacate.eviction.requesternames import fitted_requester
 
-SUFFIX = ".nodemaintenance.vacate.dev"
+SUFFIX = "nodemaintenance.vacate.dev"
 FINALIZER = "vacate.dev/nodemaintenance"
 CLAIMS = "vacate.dev/nodemaintenances"
 """The annotation of a node that records what maintenances have done to it."""
@@ -15,11 +19,16 @@ TAINT = Taint(key="vacate.dev/nodemaintenance", effect="NoSchedule")
 MIRROR = "kubernetes.io/config.mirror"
 
 
-def requester_of(maintenance: str) -> str:
-    """The name under which a maintenance requests evictions."""
-    return f"{maintenance}{SUFFIX}"
+def requester_of(maintenance: str, dialect: Dialect) -> str:
+    """The name under which a maintenance requests evictions by that API."""
+    return fitted_requester(maintenance, SUFFIX, dialect.max_requester)
 
 
-def maintenance_of(requester: str) -> str:
-    """The maintenance that a requester's name stands for; empty where it is another's."""
-    return requester.removesuffix(SUFFIX) if requester.endswith(SUFFIX) else ""
+def dialect_for(maintenance: NodeMaintenance) -> Dialect:
+    """The API by which a maintenance requests evictions."""
+    return dialect_named(maintenance.spec.request_kind.lower())
+
+
+def is_maintenance(requester: str) -> bool:
+    """Whether the name of a requester is that of a maintenance."""
+    return requester.endswith(f".{SUFFIX}")

@@ -28,6 +28,7 @@ from vacate.api.types.nodemaintenance import (
     NodeProgress,
 )
 from vacate.eviction.dialects.evictionrequest.reader import recorded_stage
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.eviction.model import Stage
 from vacate.maintenance.blockers import blocking, from_error, from_verdict, next_report
 from vacate.maintenance.claims import claims_of
@@ -256,17 +257,20 @@ def _leave(
     maintenance: NodeMaintenance, pod: Pod, verdict: Verdict, request: EvictionRequest | None, plan: Plan
 ) -> None:
     """Request the eviction; delete a DaemonSet pod, which is not evicted, once its interceptors are done."""
-    own = requester_of(maintenance.metadata.name)
     asked = request is not None and not request.complete
     if not asked or (
-        request is not None
-        and not request.forbids_cancellation
-        and all(one.name != own for one in request.spec.requesters)
+        request is not None and not request.forbids_cancellation and not _is_on(maintenance, request)
     ):
         plan.request.append(pod)
     last = verdict.treatment is Treatment.EVICT_LAST
     if last and asked and request is not None and recorded_stage(request) is Stage.BLOCKED:
         plan.delete.append(pod)
+
+
+def _is_on(maintenance: NodeMaintenance, request: EvictionRequest) -> bool:
+    """Whether the maintenance is one of the requesters."""
+    own = requester_of(maintenance.metadata.name, dialect_of(request))
+    return any(one.name == own for one in request.spec.requesters)
 
 
 def _unknown(name: str) -> Blocker:

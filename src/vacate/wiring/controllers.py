@@ -107,6 +107,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list watch patch", CORE, "nodes"),
             rule("patch", CORE, "nodes/status"),
             rule(f"{READ} create patch delete", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(f"{READ} create patch delete", EVACUATIONS.group, EVACUATIONS.plural),
             # A client that requests an eviction needs the right to delete the pod.
             rule(f"{READ} delete", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),

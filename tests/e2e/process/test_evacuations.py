@@ -82,6 +82,27 @@ def test_an_administrator_overrides_forbid(lab: Lab) -> None:
     until(lambda: not evacuations(lab))
 
 
+def test_drain_makes_evacuations_and_cancel_by_labels_takes_them_back(lab: Lab) -> None:
+    pod = lab.pod("drained", annotations=REGISTERED, labels={"app": "drained"})
+    node = lab.https.get(f"{PODS}/{pod}").ok()["spec"]["nodeName"]
+    options = (node, "--force", "--pod-selector", "app=drained", "--api", "evacuation")
+    planned = lab.vacate("drain", *options, "--dry-run")
+    assert f"pod default/drained: evicted, after {BACKUP}" in planned.out
+    started = lab.vacate("drain", *options, "--detach")
+    assert (started.code, started.err) == (0, "")
+    until(lambda: BACKUP in json.dumps([one["status"] for one in evacuations(lab)]))
+    (one,) = evacuations(lab)
+    (finalizer,) = one["metadata"]["finalizers"]
+    instigator = finalizer.removeprefix("evacuation.coordination.k8s.io/instigator_")
+    assert instigator == f"drain-{node}.nodemaintenance.vacate.dev"
+    assert lab.vacate("drain", "--cancel", f"drain-{node}").code == 0
+    until(lambda: not evacuations(lab))
+    assert lab.vacate("evict", pod, "--api", "evacuation").code == 0
+    cancelled = lab.vacate("cancel", "-l", "app=drained")
+    assert cancelled.out == "pod/drained is not evicted: the eviction request is cancelled\n"
+    until(lambda: not evacuations(lab))
+
+
 def test_output_of_evict_is_for_eviction_requests(lab: Lab) -> None:
     refused = lab.vacate("evict", "web", "--api", "evacuation", "-o", "json")
     assert refused.code == 2

@@ -30,6 +30,8 @@ MAX_NAME_PREFIX = 150
 """How many characters of the pod's name an Evacuation's name has."""
 INSTIGATOR = "evacuation.coordination.k8s.io/instigator_"
 """How the finalizers begin that say who wants the pod evacuated."""
+MAX_INSTIGATOR = 63 - len("instigator_")
+"""How long the name of an instigator may be: what follows the slash of a finalizer has 63 characters."""
 
 
 class Evacuator(Projection, frozen=True):

@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 from vacate.api.integers import Int32, Int64
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import (
     DEFAULT_DEADLINE_SECONDS,
     MAX_DEADLINE_SECONDS,
@@ -32,6 +33,8 @@ NOT_FOUND, REPLACED = "NotFound", "Replaced"
 NODE_PHASES = (PENDING, CORDONED, DRAINING, BLOCKED, DRAINED, NOT_FOUND, REPLACED)
 UNDOING = "Undoing"
 PHASES = (PENDING, CORDONED, DRAINING, BLOCKED, DRAINED, UNDOING)
+
+REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind)
 
 MAX_NODES = 1000
 MAX_BLOCKERS = 50
@@ -145,7 +148,7 @@ class NodeMaintenanceSpec(Projection, frozen=True):
     ] = DRAIN
     reason: Annotated[
         str,
-        described("Why, in a sentence; kept on every EvictionRequest that is created.", maxLength=MAX_REASON),
+        described("Why, in a sentence; kept on every request that is created.", maxLength=MAX_REASON),
     ] = ""
     pods: Annotated[PodRules, described("Which pods are evicted.", default={})] = msgspec.field(
         default_factory=PodRules
@@ -207,11 +210,21 @@ class NodeMaintenanceSpec(Projection, frozen=True):
             default=REPORT,
         ),
     ] = REPORT
+    request_kind: Annotated[
+        str,
+        described(
+            "The kind of the requests that are created: EvictionRequest, or Evacuation where the gate "
+            "EvacuationAPI is open. A pod whose eviction is requested already keeps its request, of either "
+            "kind, and the maintenance joins that.",
+            enum=list(REQUEST_KINDS),
+            default=EVICTIONREQUESTS.kind,
+        ),
+    ] = EVICTIONREQUESTS.kind
     heartbeat_deadline_seconds: Annotated[
         Int32,
         described(
-            "How long an interceptor may go without reporting; passed on to the EvictionRequests that are "
-            "created.",
+            "How long an interceptor may go without reporting; passed on to the requests that are "
+            "created. For Evacuations at most 21600.",
             minimum=MIN_DEADLINE_SECONDS,
             maximum=MAX_DEADLINE_SECONDS,
             default=DEFAULT_DEADLINE_SECONDS,

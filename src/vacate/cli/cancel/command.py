@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
-import msgspec
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -13,18 +14,23 @@ from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, subdomain
-from vacate.cli.common.queries import find, list_requests
+from vacate.cli.common.queries import find, list_all_requests, typed_request
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.identity import own_requester
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, VacateError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.evictionrequest.reader import shown_stage
-from vacate.eviction.dialects.registry import dialect_of
+from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.model import Stage
 from vacate.sdk import Requester
 from vacate.views.phrases import listed
 from vacate.views.statusrows import pod_of
+
+Names = Mapping[Dialect, str]
+"""By the API: the name under which this command withdraws. An API may limit its length."""
 
 GOES = "is terminating already and cannot be kept:"
 
@@ -58,10 +64,10 @@ def cancel(
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            name = requester or await own_requester(cluster)
-            cancelling = Cancelling(cluster, name, overriding=overriding)
+            own = {one: requester or await own_requester(cluster, one) for one in DIALECTS.values()}
+            cancelling = Cancelling(cluster, own, overriding=overriding)
             chosen = tuple(dict.fromkeys(pods)) or await _selected(
-                cluster, selector, "" if overriding else name
+                cluster, selector, None if overriding else own
             )
             for pod, result in await each(chosen, cancelling.cancel):
                 if isinstance(result, VacateError):
@@ -74,17 +80,17 @@ def cancel(
     end(codes)
 
 
-async def _selected(cluster: Cluster, selector: str, requester: str) -> tuple[str, ...]:
-    """The pods of open requests by that requester; a request carries the labels of its pod."""
-    found = await list_requests(cluster, cluster.namespace, selector)
-    requests = [msgspec.convert(obj, EvictionRequest) for obj in found]
+async def _selected(cluster: Cluster, selector: str, own: Names | None) -> tuple[str, ...]:
+    """The pods of open requests, those by one requester if given; a request has the labels of its pod."""
+    requests = [typed_request(one) for one in await list_all_requests(cluster, cluster.namespace, selector)]
     chosen = [
         pod_of(one)
         for one in requests
-        if not one.complete and (not requester or requester in [by.name for by in one.spec.requesters])
+        if not one.complete
+        and (own is None or own[dialect_of(one)] in [by.name for by in one.spec.requesters])
     ]
     if not chosen:
-        whose = f" by {requester}" if requester else ""
+        whose = f" by {own[EVICTION_REQUEST]}" if own else ""
         where = f"in namespace {cluster.namespace}"
         terminal.echo(f"No open eviction requests{whose} match {selector!r} {where}.", err=True)
     return tuple(dict.fromkeys(chosen))
@@ -93,9 +99,9 @@ async def _selected(cluster: Cluster, selector: str, requester: str) -> tuple[st
 class Cancelling:
     """One call of the command."""
 
-    def __init__(self, cluster: Cluster, requester: str, *, overriding: bool) -> None:
+    def __init__(self, cluster: Cluster, own: Names, *, overriding: bool) -> None:
         self._cluster = cluster
-        self._requester = requester
+        self._own = own
         self._overriding = overriding
 
     async def cancel(self, pod: str) -> str:
@@ -111,11 +117,11 @@ class Cancelling:
         return result.replace(STAYS, GOES, 1) if there is not None and there.terminating else result
 
     async def _override(self, request: EvictionRequest) -> str:
-        return await override(self._cluster, request, self._requester)
+        return await override(self._cluster, request, self._own[dialect_of(request)])
 
     async def _withdraw(self, request: EvictionRequest) -> str:
-        own, cluster = self._requester, self._cluster
-        dialect = dialect_of(request)
+        cluster, dialect = self._cluster, dialect_of(request)
+        own = self._own[dialect]
         requester = Requester(
             cluster.client, own, clock=cluster.clock, entropy=system_entropy(), dialect=dialect
         )

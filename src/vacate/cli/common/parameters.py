@@ -11,6 +11,8 @@ import click
 
 from vacate.api.names import dns1123_label, dns1123_subdomain
 from vacate.api.quantity import parse_quantity
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.requesternames import fitted_requester
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -74,10 +76,10 @@ def size_between(smallest: str, largest: str) -> Callable[[str], int]:
     return read
 
 
-def own_requester_name(user: str | None = None) -> str:
+def own_requester_name(user: str | None = None, limit: int = EVICTION_REQUEST.max_requester) -> str:
     """`USER.cli.vacate.dev`, with whatever a DNS name cannot hold made a dash."""
     cleaned = re.sub(r"[^a-z0-9]+", "-", (_user() if user is None else user).lower()).strip("-")
-    return f"{cleaned[:63].rstrip('-') or 'someone'}.{CLI_SUFFIX}"
+    return fitted_requester(cleaned[:63].rstrip("-") or "someone", CLI_SUFFIX, limit)
 
 
 def _user() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import shlex
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import not_found_in
 from vacate.client.codec import codec_for
+from vacate.crds.evictionrequest.status import is_complete
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
@@ -71,9 +73,7 @@ async def find(cluster: Cluster, pod_name: str) -> Found:
     """
     pod, missing = await _pod(cluster, pod_name)
     if pod is not None:
-        uid = str(dig(pod, "metadata", "uid"))
-        request = await _request(cluster, uid)
-        return Found(pod, await _evacuation(cluster, pod_name, uid) if request is None else request)
+        return Found(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid"))))
     request = await _newest_about(cluster, pod_name)
     if request is None and missing is not None:
         raise missing
@@ -94,6 +94,15 @@ async def list_requests(
         token = page.continue_token
         if not token:
             return found
+
+
+async def list_all_requests(cluster: Cluster, namespace: str, selector: str = "") -> list[Obj]:
+    """Every request with these labels by either API; Evacuations only where they are served to this user."""
+    found = await list_requests(cluster, namespace, selector)
+    with contextlib.suppress(NotFound, Forbidden):
+        listed = await list_requests(cluster, namespace, selector, EVACUATION.kind)
+        found += [{**one, "kind": EVACUATION.kind.kind} for one in listed]
+    return found
 
 
 async def list_pods(
@@ -153,13 +162,21 @@ async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None
         return None, not_found_in(error, cluster.namespace)
 
 
-async def _request(cluster: Cluster, uid: str) -> Obj | None:
+async def _current(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:
+    """The request for a pod by either API; an Evacuation is preferred to an EvictionRequest that is over.
+
+    NotFound where no EvictionRequests are served, and there is no Evacuation.
+    """
+    request, missing = None, None
     try:
-        return await cluster.client.get(EVICTIONREQUESTS, uid, cluster.namespace)
+        request = await cluster.client.get(EVICTIONREQUESTS, uid, cluster.namespace)
     except NotFound as error:
-        if not error.details.get("name"):
-            raise  # the kind as such is not served
-        return None
+        missing = None if error.details.get("name") else error  # the kind as such is not served
+    if request is None or is_complete(request):
+        request = await _evacuation(cluster, pod_name, uid) or request
+    if request is None and missing is not None:
+        raise missing
+    return request
 
 
 async def _evacuation(cluster: Cluster, pod_name: str, uid: str) -> Obj | None:

@@ -173,7 +173,7 @@ def evict(
         async with connected(reach) as cluster:
             who = Requester(
                 cluster.client,
-                requester or await own_requester(cluster),
+                requester or await own_requester(cluster, dialect),
                 clock=cluster.clock,
                 entropy=system_entropy(),
                 dialect=dialect,

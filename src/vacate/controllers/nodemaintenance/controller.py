@@ -43,7 +43,7 @@ def build(deps: Deps) -> Controller:
             Source(view.maintenances, keys=view.of_maintenance),
             Source(view.nodes, keys=view.of_node, when=node_matters),
             Source(view.pods, keys=view.of_pod, when=pod_matters),
-            Source(view.requests, keys=view.of_request),
+            *(Source(requests, keys=view.of_request) for requests in view.requests.values()),
         ),
         deps,
         workers=WORKERS,
@@ -124,14 +124,14 @@ class NodeMaintenances:
         return [
             request
             for request in self._view.requested(maintenance.metadata.name)
-            if request.metadata.name not in plan.wanted and self._is_there(request)
+            if (pod := self._pod_of(request)) is not None and pod.metadata.uid not in plan.wanted
         ]
 
-    def _is_there(self, request: EvictionRequest) -> bool:
-        """Whether the request's pod is in the cache: one that is gone takes its request along."""
+    def _pod_of(self, request: EvictionRequest) -> Pod | None:
+        """The request's pod, if it is in the cache: one that is gone takes its request along."""
         ref = request.spec.target.pod_ref
         pod = self._view.pods.reader.get(request.metadata.namespace, ref.name) if ref else None
-        return pod is not None and ref is not None and pod.metadata.uid == ref.uid
+        return pod if pod is not None and ref is not None and pod.metadata.uid == ref.uid else None
 
     async def _report(
         self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan, now: dt.datetime

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.kinds import NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.cache.informer import Informer
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_of, served_dialects
 from vacate.maintenance.claims import claims_of
-from vacate.maintenance.names import CLAIMS, maintenance_of
+from vacate.maintenance.names import CLAIMS, SUFFIX, is_maintenance, requester_of
 from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
 from vacate.runtime.dependencies import Deps
@@ -27,9 +30,10 @@ class View:
         self.maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self.nodes = informers.informer(NODES, Node, indexes={_CLAIMED: _claimants})
         self.pods = informers.informer(PODS, Pod, indexes={_ON_NODE: _node_of})
-        self.requests = informers.informer(
-            EVICTIONREQUESTS, EvictionRequest, indexes={_REQUESTED: _requesting}
-        )
+        self.requests: Mapping[Dialect, Informer[EvictionRequest]] = {
+            dialect: informers.requests(dialect, indexes={_REQUESTED: _requesting})
+            for dialect in served_dialects(deps.gates)
+        }
         self.budgets = informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
 
     def maintenance(self, name: str) -> NodeMaintenance | None:
@@ -59,13 +63,23 @@ class View:
         return self.pods.reader.by_index(_ON_NODE, node)
 
     def request_for(self, pod: Pod) -> EvictionRequest | None:
-        """The request for a pod: its name is the pod's UID."""
-        return self.requests.reader.get(pod.metadata.namespace, pod.metadata.uid)
+        """The request for a pod, by whichever API: one that goes on before one that is over."""
+        meta = pod.metadata
+        found = [
+            request
+            for dialect, informer in self.requests.items()
+            if (request := informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid)))
+        ]
+        return min(found, key=lambda one: one.complete, default=None)
 
     def requested(self, maintenance: str) -> list[EvictionRequest]:
         """The open requests that carry the name of a maintenance."""
-        found = self.requests.reader.by_index(_REQUESTED, maintenance)
-        return [request for request in found if not request.complete]
+        return [
+            request
+            for dialect, informer in self.requests.items()
+            for request in informer.reader.by_index(_REQUESTED, requester_of(maintenance, dialect))
+            if not request.complete
+        ]
 
     # Which maintenances a change concerns
 
@@ -83,8 +97,16 @@ class View:
         return [] if node is None else [Key("", name) for name in claims_of(node).by]
 
     def of_request(self, request: EvictionRequest) -> Iterable[Key]:
-        """Those whose names are on the request."""
-        return [Key("", name) for name in _requesting(request)]
+        """Those whose names are on the request; a name that was cut stands for whose name it is cut from."""
+        keys: list[Key] = []
+        for requester in _requesting(request):
+            dialect, names = (
+                dialect_of(request),
+                [one.metadata.name for one in self.maintenances.reader.list()],
+            )
+            known = [name for name in names if requester_of(name, dialect) == requester]
+            keys += [Key("", name) for name in known or [requester.removesuffix(f".{SUFFIX}")]]
+        return keys
 
     def of_maintenance(self, maintenance: NodeMaintenance) -> Iterable[Key]:
         """The maintenance, and those that share nodes with it, as a node shows what all of them want."""
@@ -103,7 +125,7 @@ def _node_of(pod: Pod) -> Iterable[str]:
 
 
 def _requesting(request: EvictionRequest) -> Iterable[str]:
-    return [name for one in request.spec.requesters if (name := maintenance_of(one.name))]
+    return [one.name for one in request.spec.requesters if is_maintenance(one.name)]
 
 
 def node_matters(old: Node | None, new: Node | None) -> bool:

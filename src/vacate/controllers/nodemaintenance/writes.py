@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
 from vacate.api.types import Node, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -24,6 +24,7 @@ from vacate.controllers.nodemaintenance.view import View
 from vacate.errors import (
     AlreadyExists,
     ApiError,
+    ConfigError,
     Conflict,
     Invalid,
     NotFound,
@@ -31,14 +32,15 @@ from vacate.errors import (
     Timeout,
     TooManyRequests,
 )
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
-from vacate.maintenance.names import FINALIZER, requester_of
+from vacate.maintenance.names import FINALIZER, dialect_for, requester_of
 from vacate.maintenance.plan import wants_taint
 from vacate.maintenance.report import node_conditions_patch
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
-from vacate.sdk.requesters.requests import new_request
 
 SIDE_BY_SIDE = 16
 CACHE_LAG = dt.timedelta(seconds=30)
@@ -145,42 +147,53 @@ class Writes:
     async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
         """Request the evictions. A refusal of one harms only that one; it is remembered and tried again."""
         now = self._deps.clock.now()
-        requester = self._requester(maintenance.metadata.name)
 
         async def one(pod: Pod) -> None:
             before = attempts.by_pod.get(pod.metadata.uid)
             attempt = Attempt(now, before.count + 1 if before else 1)
             try:
-                attempt.request = await self._request(requester, maintenance, pod)
+                attempt.request = await self._request(maintenance, pod)
             except NotFound:
                 return  # the pod is gone, and its informer will say so
             except _PASSING:
                 raise
-            except (ApiError, HeldByFinalizers) as error:
+            except (ApiError, ConfigError, HeldByFinalizers) as error:
                 attempt.refused = str(error)
             attempts.by_pod[pod.metadata.uid] = attempt
 
         await self._each(pods, one)
 
-    async def _request(self, requester: Requester, maintenance: NodeMaintenance, pod: Pod) -> EvictionRequest:
-        """One call where the caches are right, which is mostly so; else the requester reads what is there."""
+    async def _request(self, maintenance: NodeMaintenance, pod: Pod) -> EvictionRequest:
+        """One call where the caches are right, which is mostly so; else the requester reads what is there.
+
+        A request that goes on is joined, by whichever API it was made: a pod has one. A new one is made by
+        the API that the maintenance names.
+        """
         reason, seconds = maintenance.spec.reason, maintenance.spec.heartbeat_deadline_seconds
-        if self._view.request_for(pod) is None:
-            made = new_request(pod, requester.name, reason, seconds)
+        found = self._view.request_for(pod)
+        goes_on = found is not None and not found.complete
+        dialect = dialect_of(found) if found is not None and goes_on else dialect_for(maintenance)
+        if dialect not in self._view.requests:
+            raise ConfigError(
+                f"{dialect.kind.plural} are not served: open the feature gate {dialect.kind.gate}, or set "
+                f"requestKind: {next(iter(self._view.requests)).kind.kind}"
+            )
+        requester = self._requester(maintenance.metadata.name, dialect)
+        if found is None:
+            made = dialect.new_request(pod, requester.name, reason, seconds)
             with contextlib.suppress(AlreadyExists, Conflict, Invalid, NotFound):
-                answer = await self._deps.client.send(requests.create(EVICTIONREQUESTS, made))
-                return codec_for(EvictionRequest).decode(answer)
+                answer = await self._deps.client.send(requests.create(dialect.kind, made))
+                return dialect.read(codec_for(dialect.wire).decode(answer))
         return await requester.request(pod, reason=reason, deadline_seconds=seconds)
 
     async def withdraw(self, name: str, made: Sequence[EvictionRequest]) -> dict[str, str]:
         """Take the maintenance's name out of requests; by pod, why some could not be taken back."""
-        requester = self._requester(name)
         kept: dict[str, str] = {}
 
         async def one(request: EvictionRequest) -> None:
             ref = request.spec.target.pod_ref
             try:
-                await requester.withdraw(request)
+                await self._requester(name, dialect_of(request)).withdraw(request)
             except CancellationForbidden as error:
                 pod = ref.name if ref else request.metadata.name
                 kept[f"{request.metadata.namespace}/{pod}"] = str(error)
@@ -222,9 +235,9 @@ class Writes:
                 found += [row.phase for row in one.status.nodes if row.name == node.metadata.name]
         return found
 
-    def _requester(self, maintenance: str) -> Requester:
-        deps = self._deps
-        return Requester(deps.client, requester_of(maintenance), clock=deps.clock, entropy=deps.entropy)
+    def _requester(self, maintenance: str, dialect: Dialect) -> Requester:
+        deps, name = self._deps, requester_of(maintenance, dialect)
+        return Requester(deps.client, name, clock=deps.clock, entropy=deps.entropy, dialect=dialect)
 
     async def _patch_finalizers(self, maintenance: NodeMaintenance, names: list[str]) -> None:
         meta = maintenance.metadata

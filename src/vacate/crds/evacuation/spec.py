@@ -9,13 +9,12 @@ from vacate.api.kinds import PODS
 from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig, metadata, name_of, namespace_of
-from vacate.api.types.evacuation import INSTIGATOR, MAX_NAME_PREFIX
+from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, MAX_NAME_PREFIX
 from vacate.crds.evictionrequest.status import is_complete
 from vacate.eviction.dialects.evacuation.translation import evacuation_name, instigators
 from vacate.eviction.registration import RESERVED, Registration, reserved_name
 
 IMMUTABLE_FIELDS = ("podRef", "evacuators", "progressDeadlineSeconds")
-_MAX_SUBDOMAIN = 63 - len("instigator_")
 
 
 def creation_errors(obj: Obj, ctx: Context) -> list[FieldError]:
@@ -107,8 +106,8 @@ def _instigator_errors(obj: Obj) -> list[FieldError]:
             continue
         path, name = f"metadata.finalizers[{index}]", one.removeprefix(INSTIGATOR)
         found += complaints(path, one, dns1123_subdomain(name))
-        if len(name) > _MAX_SUBDOMAIN:
-            detail = f"an instigator's name has at most {_MAX_SUBDOMAIN} characters: use a shorter name"
+        if len(name) > MAX_INSTIGATOR:
+            detail = f"an instigator's name has at most {MAX_INSTIGATOR} characters: use a shorter name"
             found.append(invalid(path, one, detail))
     return found
 

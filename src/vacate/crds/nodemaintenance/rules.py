@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
+from vacate.api.types.evacuation import MAX_DEADLINE_SECONDS
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
 from vacate.crds.declaration import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
@@ -25,6 +27,11 @@ def _some_node_is_named(spec: Obj) -> bool:
 
 def _deletes_after_a_deadline(spec: Obj) -> bool:
     return spec.get("onDeadline") != DELETE or "deadlineSeconds" in spec
+
+
+def _deadline_fits(spec: Obj) -> bool:
+    seconds = spec.get("heartbeatDeadlineSeconds", 0)
+    return spec.get("requestKind") != EVACUATIONS.kind or seconds <= MAX_DEADLINE_SECONDS
 
 
 def name_rule() -> CelRule:
@@ -62,6 +69,14 @@ RULES = (
         _deletes_after_a_deadline,
         field="deadlineSeconds",
         reason="FieldValueRequired",
+    ),
+    CelRule(
+        "spec",
+        f"!has(self.requestKind) || self.requestKind != '{EVACUATIONS.kind}' || "
+        f"!has(self.heartbeatDeadlineSeconds) || self.heartbeatDeadlineSeconds <= {MAX_DEADLINE_SECONDS}",
+        f"must be at most {MAX_DEADLINE_SECONDS} where requestKind is {EVACUATIONS.kind}",
+        _deadline_fits,
+        field="heartbeatDeadlineSeconds",
     ),
     not_empty_rule("spec.nodeSelector", "an empty selector would drain every node: name at least one label"),
     *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),

@@ -72,6 +72,10 @@ class Dialect(Protocol):
     def terms(self) -> Terms:
         """What it calls the parts of the process."""
 
+    @property
+    def max_requester(self) -> int:
+        """How many characters the name of a requester may have."""
+
     def read(self, obj: Any) -> EvictionRequest:
         """The record of an object that was decoded into `wire`."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
-from vacate.api.types.evacuation import INSTIGATOR, Evacuation
+from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR, Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.base import ObjectPatch, Removal, StatusPatch, Terms, Write
 from vacate.eviction.dialects.evacuation.translation import (
@@ -35,6 +35,7 @@ class EvacuationDialect:
     kind = EVACUATIONS
     wire = Evacuation
     terms = Terms("evacuation", "instigator", "evacuator")
+    max_requester = MAX_INSTIGATOR
 
     def read(self, obj: Evacuation) -> EvictionRequest:
         """The Evacuation in the shape of an EvictionRequest."""

@@ -25,6 +25,7 @@ class EvictionRequestDialect:
     kind = EVICTIONREQUESTS
     wire = EvictionRequest
     terms = Terms("evictionrequest", "requester", "interceptor")
+    max_requester = 253
 
     def read(self, obj: EvictionRequest) -> EvictionRequest:
         """The object itself."""
