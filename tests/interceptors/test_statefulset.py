@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from support.cluster_words import history
 from support.eviction_words import status, turns
 from support.maintenance_words import drain, on_node, phase
 from support.stateful_words import fewest, gone, is_whole, members, standing
 from support.surge_words import completed, requested
 from support.worlds import in_world
-from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.features import parse_feature_gates
 from vacate.kube.statefulsets import MAX_UNAVAILABLE
 from vacate.sim.cluster import World
 from vacate.testing import pdb
@@ -30,6 +35,27 @@ def test_members_go_one_by_one_from_the_highest_ordinal_down() -> None:
         assert turns(world, requests[0]) == ["statefulset.apps.k8s.io"]
 
     in_world(body)
+
+
+def test_members_of_both_apis_stand_in_one_queue() -> None:
+    """The same evacuator, statefulset.apps.k8s.io: whoever is requested, one member is down at a time."""
+
+    async def body(world: World) -> None:
+        old = await standing(world, 4)
+        requests = await requested(world, *old[::2])
+        for pod in old[1::2]:
+            made = EVACUATION.new_request(codec_for(Pod).convert(pod), "drain.example.com", "", None)
+            await world.client.create(EVACUATIONS, made, "default")
+        await completed(world, *requests)
+        await world.until(lambda: not world.objects(EVACUATIONS), 7200.0)
+        await world.until(lambda: is_whole(world, 4))
+        assert gone(world) == ["db-3", "db-2", "db-1", "db-0"]
+        assert fewest(world, 4) == 3
+        stages = [one for removed, one in history(world, EVACUATIONS) if not removed]
+        declined = {each["type"] for one in stages for each in one["status"].get("conditions", [])}
+        assert DECLINED not in declined
+
+    in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
 def test_an_annotation_allows_more_at_once() -> None:

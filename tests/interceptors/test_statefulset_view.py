@@ -12,6 +12,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.clock import SystemClock
+from vacate.features import FeatureGates
 from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.runtime.dependencies import Deps
 
@@ -57,8 +58,12 @@ def request(ordinal: int, active: str, *, completed: bool = False) -> EvictionRe
 
 def test_what_was_decided_counts_before_the_cache_shows_it() -> None:
     caches = {kind.resource: Cache() for kind in (PODS, STATEFULSETS, EVICTIONREQUESTS)}
-    informers = SimpleNamespace(informer=lambda kind, *_, **__: caches[kind.resource])
-    view = StatefulSetView(cast(Deps, SimpleNamespace(client=None, clock=SystemClock(), informers=informers)))
+    informers = SimpleNamespace(
+        informer=lambda kind, *_, **__: caches[kind.resource],
+        requests=lambda dialect: caches[dialect.kind.resource],
+    )
+    deps = SimpleNamespace(client=None, clock=SystemClock(), informers=informers, gates=FeatureGates())
+    view = StatefulSetView(cast(Deps, deps))
     pods, requests = caches[PODS.resource].objects, caches[EVICTIONREQUESTS.resource].objects
     for ordinal in (0, 1, 2):
         pods[f"db-{ordinal}"] = pod(ordinal)

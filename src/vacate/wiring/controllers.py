@@ -187,7 +187,12 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         statefulset_interceptor,
         gate="StatefulSetInterceptor",
         kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "statefulsets")),
+        rules=(
+            *_INTERCEPTING,
+            # Members stand in one queue, whichever API requests their evictions.
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            rule("list watch", "apps", "statefulsets"),
+        ),
     ),
     ControllerDescriptor(
         "deployment-evacuator",
@@ -208,7 +213,11 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         statefulset_evacuator,
         gate="StatefulSetInterceptor",
         kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "statefulsets")),
+        rules=(
+            *_EVACUATING,
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule("list watch", "apps", "statefulsets"),
+        ),
     ),
 )
 """Every controller of the product. Each folder of `vacate.controllers` has at least one row."""

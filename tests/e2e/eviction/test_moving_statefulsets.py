@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from support.eviction_place import Place, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
@@ -85,6 +87,7 @@ async def whole(place: Place, old: list[Obj], replaced: int) -> None:
     await place.until(look, "all members are ready again")
 
 
+@pytest.mark.both_dialects
 async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: Place) -> None:
     old = await standing(place, 3)
     async with following(place) as (order, counts):

@@ -9,20 +9,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+from weakref import WeakKeyDictionary
 
 from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.types import Pod, StatefulSet
 from vacate.errors import ApiError, TransportError
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.statefulset.decision import Decision, Members, Wait, Waited, decide, is_full
 from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Deps, InformerFactory
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build as interceptor_controller
 from vacate.sdk.interceptors.interceptor import Interceptor
-from vacate.sdk.values import Declined, Finished, Outcome
+from vacate.sdk.values import Finished, Outcome
 
 LOOK_EVERY = 2.0
 """Seconds between two looks, and before the first: requests of one drain are seen together by then."""
@@ -31,21 +34,24 @@ CONCURRENCY = 1_000
 _NOBODY = Members((), (), None)
 
 
-def build(deps: Deps) -> Controller:
-    """The interceptor as a controller."""
-    handler = StatefulSetTurns(deps)
+def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+    """The interceptor as a controller, for the requests of one API."""
+    handler = _turns_of(deps)
     one = Interceptor(STATEFULSET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one)
+    return interceptor_controller(deps, one, dialect)
 
 
 def build_evacuator(deps: Deps) -> Controller:
-    """The evacuator of that name. It declines: members that go one after the other need one queue, which
-    is that of EvictionRequests."""
-    return interceptor_controller(deps, Interceptor(STATEFULSET_INTERCEPTOR, _decline), EVACUATION)
+    """The same for Evacuations."""
+    return build(deps, EVACUATION)
 
 
-async def _decline(_context: EvictionContext) -> Declined:
-    return Declined("members of a StatefulSet are moved one by one for EvictionRequests only")
+_BY_CACHES: WeakKeyDictionary[InformerFactory, StatefulSetTurns] = WeakKeyDictionary()
+
+
+def _turns_of(deps: Deps) -> StatefulSetTurns:
+    """The one that all APIs of a process share: members that go one after the other need one queue."""
+    return _BY_CACHES.setdefault(deps.informers, StatefulSetTurns(deps))
 
 
 class StatefulSetTurns:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
-from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
+from vacate.api.kinds import PODS, STATEFULSETS
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.owners import statefulset_of
+from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.statefulset.decision import Members
 from vacate.kube.statefulsets import ordinal_of, unhealthy_ordinals
 from vacate.runtime.dependencies import Deps
@@ -33,7 +34,7 @@ class StatefulSetView:
         self._clock = deps.clock
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
-        self._requests = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest).reader
+        self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
         self._reads: dict[str, _Read] = {}
         self._granted: dict[str, str] = {}  # UIDs of pods that were handed over, with those of their sets
 
@@ -50,16 +51,16 @@ class StatefulSetView:
         waiting: set[int] = set()
         for pod in self._members(stateful_set):
             ordinal, uid = ordinal_of(stateful_set, pod), pod.metadata.uid
-            request = self._requests.get(pod.metadata.namespace, uid)
-            if ordinal is None or request is None or request.complete or not is_wanted(request):
+            requests = self._open_requests(pod)
+            if ordinal is None or not requests:
                 self._granted.pop(uid, None)
                 continue
-            if is_over(request):
+            if any(map(is_over, requests)):
                 self._granted.pop(uid, None)
                 handed_over.add(ordinal)
             elif uid in self._granted:
                 handed_over.add(ordinal)
-            elif request.status.active_interceptor_name == STATEFULSET_INTERCEPTOR:
+            elif any(one.status.active_interceptor_name == STATEFULSET_INTERCEPTOR for one in requests):
                 waiting.add(ordinal)
         self._forget(stateful_set)
         return Members(handed_over, waiting, None)
@@ -91,6 +92,15 @@ class StatefulSetView:
         """Remember that the pod was handed over; what was read before that says too much."""
         self._granted[pod.metadata.uid] = stateful_set.metadata.uid
         self._reads.pop(stateful_set.metadata.uid, None)
+
+    def _open_requests(self, pod: Pod) -> list[EvictionRequest]:
+        """Those that go on, by whichever API."""
+        meta = pod.metadata
+        found = [
+            requests.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+            for dialect, requests in self._requests.items()
+        ]
+        return [one for one in found if one is not None and not one.complete and is_wanted(one)]
 
     def _members(self, stateful_set: StatefulSet) -> list[Pod]:
         meta = stateful_set.metadata
