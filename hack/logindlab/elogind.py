@@ -20,6 +20,7 @@ from hack.nodelab.packages import root_of
 SOCKET, OFF, LOG = "system_bus_socket", "off", "log"
 PACKAGES = ("elogind", "dbus-daemon", "mount")
 _BUS = "/run/dbus"
+_PROGRAM = "/usr/lib/elogind/elogind"
 _START_SECONDS = 30.0
 _DIES_WITH_ITS_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_LOG_TARGET": "console"}
@@ -73,8 +74,14 @@ class Elogind:
         """Return when elogind answers."""
         self._begin("dbus-daemon", "--config-file=/etc/bus.conf", "--nofork", "--nopidfile")
         self._wait((self._bus / SOCKET).exists)
-        self._begin("/usr/lib/elogind/elogind")
+        self._begin(_PROGRAM)
         self._wait(self._answers)
+
+    def restart_ended(self) -> None:
+        """Start elogind again where it was killed: one that has powered off says nothing else any more."""
+        if self._children[-1].poll() is not None:
+            self._children.pop()
+            self._begin(_PROGRAM)
 
     def ended(self) -> bool:
         """Whether one of them has ended by itself."""

@@ -53,25 +53,27 @@ def work(
     set_up_network()
     chroot = Chroot(place)
     chroot.populate(tools)
-    bus = _start_logind(place, logind)
+    bus = place / "bus"
+    login = _start_logind(place, logind, bus)
     plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS)
     try:
         plane.start()
         node = Node(chroot, programs, plane, bus)
         node.start(_images(plane.layout.root / "images", tools, archive))
-        return _attend(plane, node, command, _environment(plane, programs) | {BUS: str(bus)})
+        return _attend(plane, node, login, command, _environment(plane, programs) | {BUS: str(bus)})
     finally:
         if logs and plane.layout.logs.exists():
             shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
 
 
-def _start_logind(place: Path, packages: Path) -> Path:
+def _start_logind(place: Path, packages: Path, bus: Path) -> Elogind:
     """Of the machine that the node is: its own processes see it, and it sees them."""
-    bus, chroot = place / "bus", place / "logind"
+    chroot = place / "logind"
     bus.mkdir()
     chroot.mkdir()
-    Elogind(chroot, packages, bus, _DELAY_SECONDS).start()
-    return bus
+    made = Elogind(chroot, packages, bus, _DELAY_SECONDS)
+    made.start()
+    return made
 
 
 def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
@@ -80,7 +82,9 @@ def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
     return [*write_small_images(tools, folder), Path(shutil.copy(archive, folder))]
 
 
-def _attend(plane: ControlPlane, node: Node, command: list[str], environment: dict[str, str]) -> int:
+def _attend(
+    plane: ControlPlane, node: Node, login: Elogind, command: list[str], environment: dict[str, str]
+) -> int:
     """Run the command, or wait for ever; KubeError where a program of the cluster ends meanwhile."""
     child: subprocess.Popen[bytes] | None = None
     if command:
@@ -92,6 +96,7 @@ def _attend(plane: ControlPlane, node: Node, command: list[str], environment: di
             raise KubeError(f"{broken} has ended by itself:\n{plane.last_words(broken)}")
         if broken := node.ended():
             raise KubeError(f"{broken} has ended by itself:\n{node.last_words(broken)}")
+        login.restart_ended()
         time.sleep(_LOOK_SECONDS)
     return child.returncode
 

@@ -22,6 +22,8 @@ from vacate.wire.message import Peer
 _START_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 40
+# As a service manager does: one that was asked to end is started again, with what its file says then.
+_RESTARTED = 'while "$@"; do :; done'
 # They want a file system that an overlay can write to.
 _IN_MEMORY = ("var/lib/containerd", "var/lib/kubelet", "var/log", "run", "tmp")
 
@@ -48,9 +50,8 @@ class Node:
         parts = {"kubelet": identities.node(settings.NODE), "kube-proxy": Peer("system:kube-proxy")}
         write_kubeconfigs(plane.layout, plane.ports.api, parts)
         config = self._write("kubelet.json", json.dumps(settings.kubelet(self._credentials)))
-        self._begin(
-            "kubelet", settings.kubelet_command(self._programs / "kubelet", config, self._credentials)
-        )
+        command = settings.kubelet_command(self._programs / "kubelet", config, self._credentials)
+        self._begin("kubelet", ["sh", "-c", _RESTARTED, "sh", *command])
         config = self._write("proxy.json", json.dumps(settings.proxy(self._credentials)))
         self._begin("kube-proxy", [str(self._programs / "kube-proxy"), f"--config={config}"])
         health = Probe(f"http://127.0.0.1:{settings.PROXY_HEALTH_PORT}/healthz")

@@ -5,94 +5,45 @@ Last of the tests of the node, since it ends every pod there.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from hack.logindlab.elogind import OFF, SOCKET
-from hack.nodelab.inside import BUS
-from hack.nodelab.settings import BUSYBOX, NODE
+from hack.nodelab.settings import NODE
 
-from support.node_objects import pod
 from support.node_place import NodePlace
+from support.node_shutdown import (
+    AGENTS,
+    SHUTDOWN_FIELD,
+    boot,
+    bucket_entries,
+    condition,
+    create_priority_classes,
+    followed,
+    is_off,
+    live,
+    lock_holders,
+    logind,
+    node_of,
+    said,
+)
 from support.waiting import until
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
-AGENTS = "vacate-shutdown-agent"
 BUCKETS = {0: 20, 1000: 20, 100_000: 20}
-# /proc/uptime is one clock for all containers.
-_LIVE = """said() { read up rest < /proc/uptime; echo "$1 $up"; }
-trap 'said term; sleep %s & wait $!; said end; exit 0' TERM
-said on; while :; do sleep 1 & wait $!; done"""
-_SAID = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
-
-
-def logind(*words: str) -> str:
-    place = ("org.freedesktop.login1", "/org/freedesktop/login1")
-    address = f"--address=unix:path={os.environ[BUS]}/{SOCKET}"
-    done = subprocess.run(
-        ["busctl", address, words[0], *place, "org.freedesktop.login1.Manager", *words[1:]],
-        capture_output=True, text=True, timeout=30, check=True,
-    )  # fmt: skip
-    return done.stdout
-
-
-def node_of(place: NodePlace) -> dict[str, Any]:
-    found: dict[str, Any] = place.system(f"get node {NODE} -o json").json()
-    return found
-
-
-def condition(place: NodePlace, type_: str) -> dict[str, Any]:
-    conditions = node_of(place)["status"]["conditions"]
-    return next((one for one in conditions if one["type"] == type_), {})
-
-
-@contextlib.contextmanager
-def followed(place: NodePlace, *names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """Their logs to the end: they are gone with the pods."""
-    with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(place.shop.start(f"logs --follow {name}")) for name in names}
-
-
-def said(following: subprocess.Popen[str]) -> dict[str, float]:
-    text = following.communicate(timeout=120)[0]
-    return {word: float(at) for word, at in _SAID.findall(text)}
-
-
-def live(name: str, priority: int, takes: float) -> dict[str, Any]:
-    made = pod(name, BUSYBOX, ["sh", "-c", _LIVE % takes], priorityClassName=f"value-{priority}")
-    made["spec"]["terminationGracePeriodSeconds"] = 60
-    return made
-
-
-def priority_class(value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": f"value-{value}"},
-        "value": value,
-    }
 
 
 def test_the_agent_may_touch_nothing_but_its_own_node(place: NodePlace, tmp_path: Path) -> None:
     config = tmp_path / "kubelet.yaml"
-    entries = [
-        {"priority": priority, "shutdownGracePeriodSeconds": seconds} for priority, seconds in BUCKETS.items()
-    ]
+    boot()
     document = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-    config.write_text(yaml.safe_dump({**document, "shutdownGracePeriodByPodPriority": entries}))
+    config.write_text(yaml.safe_dump({**document, SHUTDOWN_FIELD: bucket_entries(BUCKETS)}))
     options = ("--shutdown-agent", "--shutdown-config", str(config), "--wait", "3m")
     place.vacate("install", "--image", place.image, *options).ok()
     until(lambda: condition(place, "vacate.dev/GracefulShutdown").get("status") == "True", 60)
     assert condition(place, "vacate.dev/GracefulShutdown")["reason"] == "Agent"
-    assert '"Vacate"' in logind("call", "ListInhibitors")
+    assert lock_holders() == {"Vacate"}
     agents = place.system.within(AGENTS)
     (name,) = agents("get pods -o name").lines()
     # With a token of the agent's account that names no node, or another, nothing can be written.
@@ -134,7 +85,7 @@ for path, body in ("", {"spec": {"unschedulable": True}}), ("/status", {"status"
 
 
 def test_a_power_off_ends_the_pods_in_order(place: NodePlace) -> None:
-    place.system("create -f -", [priority_class(value) for value in (500, 1000, 100_000)]).ok()
+    create_priority_classes(place, 500, 1000, 100_000)
     made = [live("low", 500, 2), live("high", 1000, 3600), live("top", 100_000, 1)]
     place.shop("create -f -", made).ok()
     place.ready("pod/low", "pod/high", "pod/top")
@@ -149,6 +100,5 @@ def test_a_power_off_ends_the_pods_in_order(place: NodePlace) -> None:
     assert "end" not in high  # its bucket overran, and the kubelet killed it
     assert high["term"] < top["term"] < top["end"]
     assert top["term"] - high["term"] <= BUCKETS[1000] + 5.0
-    bus = Path(os.environ[BUS])
-    until((bus / OFF).exists, 60)
+    until(is_off, 60)
     assert place.shop("get pods -o name -l 'app in (low, high, top)'").lines() == []
