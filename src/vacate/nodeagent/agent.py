@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import IO
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.types import Node
 from vacate.errors import ConfigError
 from vacate.nodeagent.pods import PodReconciler
@@ -86,7 +87,9 @@ class NodeAgent:
 
     def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""
-        self._requests = ShutdownRequests(self._deps.client, self._deps.clock, self.settings.name)
+        self._requests = ShutdownRequests(
+            self._deps.client, self._deps.clock, self.settings.name, SHUTDOWN_REQUESTER
+        )
         pods = AgentPods(self.pods, self._requests)
         self.shutdown = ShutdownManager(
             self.settings.shutdown,

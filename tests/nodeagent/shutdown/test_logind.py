@@ -98,7 +98,8 @@ def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) 
 
 @pytest.mark.parametrize("stage", ["idle", "first bucket", "last bucket"])
 def test_an_agent_killed_at_any_stage_goes_on_where_it_was(tmp_path: Path, stage: str) -> None:
-    with shutdown_node(tmp_path, {0: 8, 1000: 8}) as node:
+    # Much longer than the pods take: a busy machine needs long to start an agent, and the lock waits for one.
+    with shutdown_node(tmp_path, {0: 40, 1000: 40}) as node:
         node.run_pod("low", 0, takes=4.0)
         node.run_pod("high", 1000, takes=4.0)
         if stage == "idle":

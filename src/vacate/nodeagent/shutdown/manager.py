@@ -79,6 +79,7 @@ class ShutdownManager:
         self._arrange = arrange
         self._granted = config.total_seconds
         self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
+        self._tidied = False  # nothing is left of a shutdown that an earlier agent saw cancelled
         self._shortfall = ""  # why pods have less time than configured
         self._wake = asyncio.Event()
         self._keeping = asyncio.Lock()  # so that an old lock's release never meets the new lock
@@ -167,6 +168,9 @@ class ShutdownManager:
             self._begin()
         elif not preparing and self.state.active:
             self._cancel()
+        elif not preparing and not self._tidied:
+            self._tidied = True
+            self._pods.cancel()  # an earlier agent may not have come to it
 
     # --- the course of a shutdown ---------------------------------------------------------------------------
 
@@ -194,6 +198,7 @@ class ShutdownManager:
 
     def _cancel(self) -> None:
         log.warning("the shutdown was cancelled: no further pod is ended")
+        self._tidied = True
         self._pods.cancel()
         if self.record.shutdown is not None:
             self._save(self.record.closed(CANCELLED, self._clock.now()))

@@ -111,7 +111,10 @@ class NodePods(Protocol):
         ...
 
     def cancel(self) -> None:
-        """The shutdown is off: leave alone every pod that was not asked to end yet."""
+        """No shutdown is under way: leave alone every pod that was not asked to end yet.
+
+        Requests of evictions are withdrawn, also those of an earlier agent.
+        """
         ...
 
     def gone(self, uids: Iterable[str]) -> set[str]:

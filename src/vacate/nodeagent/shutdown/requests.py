@@ -8,31 +8,39 @@ import logging
 from collections.abc import Callable, Coroutine
 
 from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.objects import dig, namespace_of
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
+from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import VacateError
+from vacate.errors import Forbidden, VacateError
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
 log = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 5.0
 """How long the API server may take. Without a request no interceptor acts: the pod is ended at once then."""
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 
 
 class ShutdownRequests:
     """The node as a requester."""
 
-    def __init__(self, client: Client, clock: Clock, node: str) -> None:
+    def __init__(self, client: Client, clock: Clock, node: str, role: str = "") -> None:
+        """`role` is what an administrator binds to the node where it may not request evictions."""
         self._client = client
+        self._role = role
         self._clock = clock
         self._node = node
         self._requester = Requester(client, f"{node}.shutdown.vacate.dev", clock=clock)
-        self._made: dict[str, ShutdownPod] = {}
+        self._made: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._withdrawing: asyncio.Task[None] | None = None
 
     def request(
         self,
@@ -45,16 +53,22 @@ class ShutdownRequests:
 
         `prepared` is called when every interceptor has had its turn.
         """
+        if self._withdrawing is not None:
+            self._withdrawing.cancel()  # of a shutdown before this one; what is left of it counts again
+            self._withdrawing = None
         if pod.uid not in self._made:
-            self._made[pod.uid] = pod
             end = self._clock.now() + dt.timedelta(seconds=seconds)
-            self._spawn(self._request(pod, end, failed, prepared))
+            self._made[pod.uid] = self._spawn(self._request(pod, end, failed, prepared))
 
     def withdraw_all(self) -> None:
-        """The shutdown was cancelled: take back what was requested, in the background."""
-        for pod in self._made.values():
-            self._spawn(self._withdraw(pod))
-        self._made.clear()
+        """No shutdown is under way: take back what was requested, also by an earlier agent of this node.
+
+        In the background, and until the API server has heard it.
+        """
+        made, self._made = list(self._made.values()), {}
+        if self._withdrawing is not None:
+            self._withdrawing.cancel()
+        self._withdrawing = self._spawn(self._withdraw_all(made))
 
     async def aclose(self) -> None:
         """Stop what is under way."""
@@ -74,8 +88,7 @@ class ShutdownRequests:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 made = await self._requester.request(
-                    pod.name,
-                    pod.namespace,
+                    _pod(pod.namespace, pod.name, pod.uid),  # and no other that has its name meanwhile
                     reason=f"node {self._node} is shutting down; the pod ends at {at}",
                 )
                 meta = made.metadata
@@ -89,25 +102,62 @@ class ShutdownRequests:
                 log.info("pod %s is prepared by its interceptors", pod.key)
                 prepared()
         except (VacateError, OSError) as error:
-            log.warning(
-                "pod %s ends without its interceptors: %s", pod.key, str(error) or type(error).__name__
-            )
+            why = str(error) or type(error).__name__
+            if self._role and isinstance(error, Forbidden):
+                why += f"; bind the ClusterRole {self._role} to the identity of this node"
+            log.warning("pod %s ends without its interceptors: %s", pod.key, why)
             self._made.pop(pod.uid, None)
             failed()
 
-    async def _withdraw(self, pod: ShutdownPod) -> None:
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                await self._requester.withdraw(pod.name, pod.namespace)
-        except (VacateError, OSError) as error:
-            log.warning(
-                "the eviction request of pod %s stays: %s", pod.key, str(error) or type(error).__name__
-            )
+    async def _withdraw_all(self, made: list[asyncio.Task[None]]) -> None:
+        for task in made:
+            task.cancel()  # else a request could be made after it was looked for
+        if made:
+            await asyncio.wait(made)
+        pause = FIRST_RETRY_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(REQUEST_SECONDS):
+                    for pod in await self._requested():
+                        await self._withdraw(pod)
+                return
+            except Forbidden as error:
+                log.info("eviction requests of this node, if there are any, stay: %s", error)
+                return
+            except (VacateError, OSError) as error:
+                why = str(error) or type(error).__name__
+                log.warning("eviction requests of this node cannot be withdrawn yet: %s", why)
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+    async def _withdraw(self, pod: Pod) -> None:
+        key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        try:
+            if await self._requester.withdraw(pod):
+                log.info("the eviction request of pod %s is withdrawn", key)
+        except CancellationForbidden as error:
+            log.warning("the eviction request of pod %s stays: %s", key, error)
+
+    async def _requested(self) -> list[Pod]:
+        """The pods whose eviction is requested in the name of this node."""
+        listing = await self._client.list(EVICTIONREQUESTS)
+        found = []
+        for one in listing.items:
+            pod = dig(one, "spec", "target", "podRef")
+            names = [dig(other, "name") for other in dig(one, "spec", "requesters") or []]
+            if pod and self._requester.name in names:
+                found.append(_pod(namespace_of(one), str(pod.get("name")), str(pod.get("uid"))))
+        return found
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _pod(namespace: str, name: str, uid: str) -> Pod:
+    return Pod(ObjectMeta(name=name, namespace=namespace, uid=uid))
 
 
 def _is_prepared(request: EvictionRequest) -> bool:
