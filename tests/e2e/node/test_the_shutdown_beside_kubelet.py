@@ -34,9 +34,7 @@ GRACEFUL = "vacate.dev/GracefulShutdown"
 
 def message(place: NodePlace, reason: str) -> str:
     """What the Node says of the agent, once it gives this reason."""
-    found = until(
-        lambda: (one := condition(place, GRACEFUL)).get("reason") == reason and one["message"], 120
-    )
+    found = until(lambda: (one := condition(place, GRACEFUL)).get("reason") == reason and one["message"], 120)
     assert isinstance(found, str)
     return found
 
