@@ -40,6 +40,7 @@ _TITLES = {
     "stock": "Stock clusters",
     "authority": "Who writes what",
     "evacuation": "The Evacuation API",
+    "bridge": "The eviction bridge",
 }
 
 

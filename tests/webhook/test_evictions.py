@@ -192,6 +192,55 @@ async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(s
     ]
 
 
+class Failing(InProcessTransport):
+    """To a server that answers some requests with an error, as when another admission webhook is away."""
+
+    def __init__(self, server: Embedded, method: str, code: int) -> None:
+        super().__init__(server.server, ADMIN)
+        self.method, self.code, self.times = method, code, 10_000
+
+    async def send(self, request: Request) -> Response:
+        if request.method == self.method and self.times > 0:
+            self.times -= 1
+            return Response(self.code, b'{"kind":"Status","status":"Failure","message":"failed calling"}')
+        return await super().send(request)
+
+
+@pytest.mark.parametrize("code", [429, 500, 503, 504])
+async def test_a_lookup_that_fails_once_lets_nobody_past(server: Embedded, code: int) -> None:
+    failing = Failing(server, "GET", code)
+    failing.times = 0
+    hook = Hook(Client(failing), server.clock, WebhookConfig(bridge=True))
+    await evict(hook)
+    failing.times = 1
+    assert "waiting for interceptor" in (await evict(hook)).refusal["message"]
+    failing.times = 10_000
+    assert "not known in time: try again" in (await evict(hook)).refusal["message"]
+    server.clock.move(31)
+    assert (await evict(hook)).code == 503
+
+
+@pytest.mark.parametrize("code", [500, 503])
+async def test_a_request_that_cannot_be_made_for_the_moment_lets_nobody_past(
+    server: Embedded, code: int
+) -> None:
+    failing = Failing(server, "POST", code)
+    hook = Hook(Client(failing), server.clock, WebhookConfig(bridge=True))
+    for _ in range(3):
+        refused = (await evict(hook)).refusal
+        assert refused["code"] == 429
+        assert refused["message"] == (
+            "the eviction of pod/p could not be requested for its interceptors yet: failed calling; try again"
+        )
+        server.clock.move(40)
+    server.clock.move(1)
+    told = await evict(hook)
+    assert told.allowed
+    assert "evicted past its interceptors" in told.response["warnings"][0]
+    failing.times = 0
+    assert "is requested" in (await evict(hook)).refusal["message"]
+
+
 async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() -> None:
     gates = parse_feature_gates("EvacuationAPI=true")
     async with embedded(gates=gates) as server:

@@ -1,8 +1,9 @@
 """The eviction bridge at work: reads what a decision needs, makes or joins the request, records the caller.
 
 The answer never depends on a write that is slow: a request that takes long to create is still created, and
-the caller is asked to try again. A write that is refused for good, on the other hand, must not block a drain
-for ever: then the eviction passes, with a warning.
+the caller is asked to try again. So it is where a request to the cluster is lost or fails for the moment. A
+write that is refused for good, or fails for minutes, must not block a drain for ever: then the eviction
+passes, with a warning.
 """
 
 from __future__ import annotations
@@ -48,7 +49,14 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve
 from vacate.kube.eviction import check_eviction, selects
 from vacate.sdk.requesters.requests import is_asked_by, joined, new_request
-from vacate.views.bridge import another_pod_message, ending_message, requested_message, waiting_message
+from vacate.views.bridge import (
+    another_pod_message,
+    ending_message,
+    requested_message,
+    unmade_message,
+    waiting_message,
+)
+from vacate.webhook.bridgehealth import BridgeHealth, is_passing
 
 _log = logging.getLogger(__name__)
 
@@ -56,13 +64,13 @@ BRIDGE_GATE = "EvictionBridge"
 """The feature gate, on the embedded server and in the webhook."""
 
 LOOKUP_SECONDS = 1.1
-"""How long may be looked things up for an answer; API servers wait two seconds for it."""
+"""How long may be looked things up for an answer."""
 
 WRITE_SECONDS = 0.4
 """How long an answer waits for a request to be made or joined; a new one is made on afterwards."""
 
-BUSY_SECONDS = 30.0
-"""Lookups that take too long so shortly after one that did not: the cluster is busy, and not away."""
+ANSWER_SECONDS = 1.6
+"""After how long nothing is tried again; API servers wait two seconds for the answer."""
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
@@ -85,8 +93,9 @@ class EvictionBridge:
         self._clock = clock
         self._room = asyncio.Semaphore(_LOOKUPS)
         self._makes = asyncio.Semaphore(_MAKES)
-        self._looked_up: float | None = None  # when that last succeeded
+        self._health = BridgeHealth(clock)
         self._making: dict[tuple[str, str], asyncio.Task[None]] = {}  # by pod's uid and requester
+        self._recording: set[asyncio.Task[None]] = set()
 
     async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
         """The answer. An ApiError, TransportError or TimeoutError where the cluster does not answer enough.
@@ -94,31 +103,38 @@ class EvictionBridge:
         A drain asks for all pods of a node at once. None may slip past its interceptors because that takes
         too long: as long as the cluster answers at all, the caller is asked to try again.
         """
+        began = self._clock.monotonic()
         for number in range(_TRIES):
             # What a server has taken and not yet shown comes as a conflict: it needs a moment.
             await self._clock.sleep(number * _PAUSE_SECONDS)
+            left = began + ANSWER_SECONDS - WRITE_SECONDS - self._clock.monotonic()
+            if left <= 0:
+                break
             try:
-                async with asyncio.timeout(LOOKUP_SECONDS), self._room:
+                async with asyncio.timeout(min(LOOKUP_SECONDS, left)), self._room:
                     known, decision = await self._decided(review, config)
             except TimeoutError:
                 return self._busy(review)
-            self._looked_up = self._clock.monotonic()
+            except (ApiError, TransportError) as error:
+                if not is_passing(error) or not self._health.busy:
+                    raise
+                continue  # one of many that succeed
+            self._health.answered()
             try:
                 return await self._carried_out(review, known, decision, config)
             except (AlreadyExists, Conflict, NotFound):
                 continue  # another writer was faster: its result is read
-        return BridgeAnswer(refusal(f"the eviction request of pod/{review.name} changes too quickly"))
+        return self._busy(review)
 
     async def aclose(self) -> None:
         """Drop what is under way."""
-        tasks = list(self._making.values())
+        tasks = [*self._making.values(), *self._recording]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _busy(self, review: EvictionReview) -> BridgeAnswer:
-        last = self._looked_up
-        if last is None or self._clock.monotonic() - last > BUSY_SECONDS:
+        if not self._health.busy:
             raise TimeoutError
         return BridgeAnswer(
             refusal(f"whether pod/{review.name} has interceptors was not known in time: try again")
@@ -181,11 +197,11 @@ class EvictionBridge:
         pod = known.pod if isinstance(known.pod, dict) else None
         match decision:
             case Pass(request=EvictionRequest() as request, final=final):
-                done = final or await self._budgets_allow(pod)
-                await self._record(review, request, config, now, answered=done)
+                # Behind the answer: the sooner the eviction goes on, the less can the pod be another by then.
+                self._settle(review, request, config, pod, final=final)
                 return BridgeAnswer()
             case Gone(request):
-                await self._record(review, request, config, now, answered=True)
+                await self._record(review, request, config, answered=True)
                 return BridgeAnswer(_gone(review, request))
             case Wait(request=EvictionRequest() as request):
                 if request.kind == EVICTIONREQUESTS:
@@ -203,31 +219,59 @@ class EvictionBridge:
         if pod is None:
             return True
         namespace = pod["metadata"]["namespace"]
-        found = await self._client.list(PODDISRUPTIONBUDGETS, namespace)
         try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                found = await self._client.list(PODDISRUPTIONBUDGETS, namespace)
             check_eviction(pod, [budget for budget in found.items if selects(budget, pod)])
-        except ApiError:
-            return False
+        except (ApiError, TransportError, TimeoutError):
+            return False  # not known is not final: the record stays as it is
         return True
 
-    async def _record(
+    def _settle(
         self,
         review: EvictionReview,
         request: EvictionRequest,
         config: BridgeConfig,
-        now: dt.datetime,
+        pod: Obj | None,
         *,
-        answered: bool,
+        final: bool,
+    ) -> None:
+        async def record() -> None:
+            answered = final or await self._budgets_allow(pod)
+            await self._record(review, request, config, answered=answered)
+
+        task = asyncio.create_task(record())
+        self._recording.add(task)
+        task.add_done_callback(self._recording.discard)
+
+    async def _record(
+        self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, *, answered: bool
     ) -> None:
         """Record the caller's answer. It stands, whether or not this succeeds."""
-        caller = replace(review.attempted(now, config.wait), answered=answered)
-        change = _recording(request, review, caller, config)
-        if change is None:
-            return
-        try:
-            await self._patch(request, change)
-        except (ApiError, TransportError, TimeoutError) as error:
-            _log.info("the caller of an eviction was not recorded: %s", error)
+        found: EvictionRequest | None = request
+        for _ in range(_TRIES):
+            if found is None:
+                return
+            caller = replace(review.attempted(self._clock.now(), config.wait), answered=answered)
+            change = _recording(found, review, caller, config)
+            if change is None:
+                return
+            try:
+                await self._patch(found, change)
+                return
+            except Conflict:
+                found = await self._reread(found)
+            except (ApiError, TransportError, TimeoutError) as error:
+                _log.info("the caller of an eviction was not recorded: %s", error)
+                return
+
+    async def _reread(self, request: EvictionRequest) -> EvictionRequest | None:
+        meta = request.metadata
+        with contextlib.suppress(ApiError, TransportError, TimeoutError):
+            async with asyncio.timeout(WRITE_SECONDS):
+                found = await self._request(meta.namespace, meta.name)
+                return found if found is not None and found.metadata.uid == meta.uid else None
+        return None
 
     async def _join(
         self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, now: dt.datetime
@@ -265,8 +309,12 @@ class EvictionBridge:
             if isinstance(error, Conflict | AlreadyExists):
                 raise error
             if isinstance(error, ApiError | TransportError):
+                if self._health.may_be_made_later(key, error):
+                    return BridgeAnswer(refusal(unmade_message(review.name, str(error))))
                 return self._given_up(review, error)
             raise error
+        if task.done():
+            self._health.made(key)
         names = resolve(pod, config.allowed_interceptors).interceptors
         return BridgeAnswer(refusal(requested_message(review.namespace, review.name, names)))
 

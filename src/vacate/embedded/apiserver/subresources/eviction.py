@@ -68,8 +68,8 @@ async def _ask_bridge(registry: Storage, call: Call, body: Obj, options: DeleteO
     )
     try:
         answer = await registry.bridge.answer(review, config)
-    except (ApiError, TransportError) as error:
-        _log.warning("the eviction bridge did not answer: %s", error)
+    except (ApiError, TransportError, TimeoutError) as error:
+        _log.warning("the eviction bridge did not answer: %s", str(error) or "in time")
         return
     if answer.refusal is not None:
         raise answer.refusal
