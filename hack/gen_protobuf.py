@@ -32,6 +32,7 @@ PACKAGES = {
         "authorization/v1": "authorization.v1",
         "authentication/v1": "authentication.v1",
         "autoscaling/v1": "autoscaling.v1",
+        "autoscaling/v2": "autoscaling.v2",
     },
     "k8s.io/apimachinery": {
         "pkg/apis/meta/v1": "meta.v1",
@@ -51,6 +52,7 @@ ROOTS = {
     "authorization.k8s.io/v1": ["SelfSubjectAccessReview", "SubjectAccessReview"],
     "authentication.k8s.io/v1": ["SelfSubjectReview"],
     "autoscaling/v1": ["Scale"],
+    "autoscaling/v2": ["HorizontalPodAutoscaler"],
     "meta.k8s.io/v1": ["DeleteOptions"],
 }
 # Decoded by hand: their JSON is not an object of their fields.

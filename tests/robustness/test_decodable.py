@@ -27,7 +27,7 @@ from vacate.api.integers import LIMITS, fits, whole
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
-from vacate.api.types import apps, core, policy
+from vacate.api.types import apps, autoscaling, core, policy
 from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
@@ -63,6 +63,7 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.STATEFULSETS: (apps.StatefulSet,),
     kinds.DAEMONSETS: (apps.DaemonSet,),
     kinds.CONTROLLERREVISIONS: (apps.ControllerRevision,),
+    kinds.HORIZONTALPODAUTOSCALERS: (autoscaling.HorizontalPodAutoscaler,),
     kinds.EVICTIONREQUESTS: (EvictionRequest,),
     kinds.EVACUATIONS: (Evacuation,),
     kinds.NODEMAINTENANCES: (NodeMaintenance,),

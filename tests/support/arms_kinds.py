@@ -52,6 +52,7 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.STATEFULSETS: make.workload,
     kinds.DAEMONSETS: make.daemon_set,
     kinds.CONTROLLERREVISIONS: _controller_revision,
+    kinds.HORIZONTALPODAUTOSCALERS: make.autoscaler,
     kinds.PODDISRUPTIONBUDGETS: make.budget,
     kinds.LEASES: _lease,
     kinds.PRIORITYCLASSES: _priority_class,

@@ -21,6 +21,7 @@ from vacate.api.kinds import (
     CONTROLLERREVISIONS,
     DAEMONSETS,
     EVENTS,
+    HORIZONTALPODAUTOSCALERS,
     LEASES,
     PODDISRUPTIONBUDGETS,
     PODS,
@@ -95,6 +96,8 @@ def _base(kind: Kind, name: str) -> Obj:
     if kind is EVENTS:
         about = {"kind": "Pod", "namespace": HERE, "name": "a"}
         return make.named(name, involvedObject=about, reason="Because", type="Normal")
+    if kind is HORIZONTALPODAUTOSCALERS:
+        return make.autoscaler(name)
     if kind is DAEMONSETS:
         return make.daemon_set(name)
     if kind is CONTROLLERREVISIONS:

@@ -13,6 +13,7 @@ from vacate.api.kinds import (
     CONTROLLERREVISIONS,
     DAEMONSETS,
     DEPLOYMENTS,
+    HORIZONTALPODAUTOSCALERS,
     PODDISRUPTIONBUDGETS,
     PODS,
     REPLICASETS,
@@ -239,6 +240,25 @@ _REVISION: Table = [
     (("revision",), [0, 2, -1, "x", None]),
     (("data",), [{"a": 1}, {}, None, [1], "x"]),
 ]
+_EXTERNAL = {
+    "type": "External",
+    "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": "5"}},
+}
+_AUTOSCALER: Table = [
+    (("spec", "minReplicas"), [1, 2, 4, 0, -1, None, "x"]),
+    (("spec", "maxReplicas"), [1, 5, 0, -1, None]),
+    (("spec", "scaleTargetRef"), [{}, {"kind": "ReplicaSet", "name": "a", "apiVersion": "apps/v1"}]),
+    (("spec", "scaleTargetRef", "apiVersion"), ["v1", "", "a/b/c", None]),
+    (("spec", "scaleTargetRef", "name"), ["..", "", "other"]),
+    (
+        ("spec", "metrics"),
+        [[_EXTERNAL], [{**_EXTERNAL, "type": "Pods"}], [{"type": "x"}], [{"type": "Resource"}], [], None],
+    ),
+    (
+        ("spec", "behavior"),
+        [{}, {"scaleUp": {"selectPolicy": "x"}}, {"scaleDown": {"stabilizationWindowSeconds": 60}}, None],
+    ),
+]
 _BUDGET: Table = [
     (("spec", "minAvailable"), _BOUND),
     (("spec", "maxUnavailable"), _BOUND),
@@ -258,6 +278,7 @@ FIELDS: dict[Kind, Table] = {
     STATEFULSETS: [*_STATEFUL_SET, *META],
     DAEMONSETS: [*_DAEMON_SET, *META],
     CONTROLLERREVISIONS: [*_REVISION, *META],
+    HORIZONTALPODAUTOSCALERS: [*_AUTOSCALER, *META],
     PODDISRUPTIONBUDGETS: [*_BUDGET, *META],
     CONFIGMAPS: [*_CONFIG, *META],
     **CLUSTER_FIELDS,
@@ -289,6 +310,11 @@ STATUS_FIELDS: dict[Kind, Table] = {
     REPLICASETS: [*_COUNTS, (("metadata", "annotations"), [{"new": "one"}])],
     STATEFULSETS: [*_COUNTS, (("status", "currentReplicas"), [0, 2, -1]), (("spec", "replicas"), [5])],
     DAEMONSETS: [(("status", "numberReady"), [0, 1, -1, "x"]), (("spec", "minReadySeconds"), [5])],
+    HORIZONTALPODAUTOSCALERS: [
+        (("status", "currentReplicas"), [0, 2, -1, "x"]),
+        (("status", "desiredReplicas"), [0, 2, -1]),
+        (("spec", "maxReplicas"), [5]),
+    ],
     PODDISRUPTIONBUDGETS: [
         (("status", "disruptionsAllowed"), [0, 1, -1, "x"]),
         (("status", "disruptedPods"), [{}, {"a": "2026-01-01T00:00:00Z"}, {"a": "x"}]),

@@ -45,6 +45,12 @@ def daemon_set(name: str) -> Obj:
     return named(name, spec={"selector": {"matchLabels": LABELS}, "template": template()})
 
 
+def autoscaler(name: str, **spec: Any) -> Obj:
+    """One of a Deployment of that name."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return named(name, spec={"scaleTargetRef": target, "maxReplicas": 3, **spec})
+
+
 def budget(name: str, **spec: Any) -> Obj:
     bound = {} if {"minAvailable", "maxUnavailable"} & spec.keys() else {"minAvailable": 1}
     return named(name, spec={"selector": {"matchLabels": LABELS}, **bound, **spec})

@@ -41,6 +41,14 @@ _SPECS: dict[str, dict[str, Any]] = {
     "statefulsets": {
         "spec": {"replicas": 1, "selector": _SELECTOR, "template": _TEMPLATE, "ordinals": {"start": 1}}
     },
+    "horizontalpodautoscalers": {
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 3,
+        },
+        "status": {"desiredReplicas": 1, "currentMetrics": None},
+    },
     "daemonsets": {"spec": {"selector": _SELECTOR, "template": _TEMPLATE}},
     "controllerrevisions": {"revision": 1, "data": {"spec": {}}},
     "poddisruptionbudgets": {

@@ -139,6 +139,10 @@ DAEMONSETS = Kind(
 CONTROLLERREVISIONS = Kind(
     "apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision", namespaced=True
 )
+HORIZONTALPODAUTOSCALERS = Kind(
+    "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "horizontalpodautoscaler",
+    namespaced=True, short_names=("hpa",), categories=("all",), subresources=(_STATUS,),
+)  # fmt: skip
 PODDISRUPTIONBUDGETS = Kind(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", namespaced=True,
     short_names=("pdb",), subresources=(_STATUS,),

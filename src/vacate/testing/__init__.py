@@ -1,6 +1,16 @@
 """For tests, ours and those of users: simulated evictions, and builders of API objects that can exist."""
 
-from vacate.testing.builders import daemonset, deployment, namespace, node, pdb, pod, replicaset, statefulset
+from vacate.testing.builders import (
+    daemonset,
+    deployment,
+    horizontalpodautoscaler,
+    namespace,
+    node,
+    pdb,
+    pod,
+    replicaset,
+    statefulset,
+)
 from vacate.testing.consistency import Impossible, check
 from vacate.testing.interceptors import SimulatedEviction, simulate_eviction
 
@@ -10,6 +20,7 @@ __all__ = [
     "check",
     "daemonset",
     "deployment",
+    "horizontalpodautoscaler",
     "namespace",
     "node",
     "pdb",

@@ -129,6 +129,22 @@ def daemonset(
     return _finish(obj, overrides)
 
 
+def horizontalpodautoscaler(
+    name: str = "web",
+    *,
+    namespace: str = "default",
+    target: str = "",
+    least: int = 1,
+    most: int = 3,
+    **overrides: Any,
+) -> Obj:
+    """An autoscaler of the deployment of its name, or of another one."""
+    obj = _object("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace, {}, stored=False)
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target or name}
+    obj["spec"] = {"scaleTargetRef": ref, "minReplicas": least, "maxReplicas": most}
+    return _finish(obj, overrides)
+
+
 def pdb(
     name: str = "web",
     *,

@@ -77,6 +77,13 @@ VALID: dict[Kind, Obj] = {
         "revision": 1,
         "data": {"spec": {}},
     },
+    kinds.HORIZONTALPODAUTOSCALERS: {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        },
+    },
     kinds.PODDISRUPTIONBUDGETS: {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},

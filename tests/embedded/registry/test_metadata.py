@@ -69,6 +69,7 @@ SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
     kinds.REPLICASETS: {"minReadySeconds": 7},
     kinds.STATEFULSETS: {"minReadySeconds": 7},
     kinds.DAEMONSETS: {"minReadySeconds": 7},
+    kinds.HORIZONTALPODAUTOSCALERS: {"maxReplicas": 7},
     kinds.PODDISRUPTIONBUDGETS: {"minAvailable": 7},
     kinds.LEASES: {"leaseDurationSeconds": 7},
 }

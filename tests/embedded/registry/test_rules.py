@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from embedded.registry import (
+    cases_autoscaling,
     cases_evictionrequests,
     cases_metadata,
     cases_pod_fields,
@@ -30,7 +31,7 @@ from vacate.errors import ApiError, Invalid
 pytestmark = pytest.mark.unit
 
 CASES: Cases = (
-    *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES,
+    *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
     *cases_stateful.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
     *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip

@@ -4,6 +4,7 @@ A projection is never written back. Writes are patches, so fields that have no n
 """
 
 from vacate.api.types.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
+from vacate.api.types.autoscaling import HorizontalPodAutoscaler
 from vacate.api.types.core import (
     ConfigMap,
     Event,
@@ -26,6 +27,7 @@ __all__ = [
     "Deployment",
     "Event",
     "EvictionRequest",
+    "HorizontalPodAutoscaler",
     "LabelSelector",
     "Lease",
     "Namespace",

@@ -54,6 +54,16 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
         rule("delete get list patch update watch", "*", "*"),
         EVENTS,
     ),
+    "horizontal-pod-autoscaler": (
+        rule(READ, "autoscaling", "horizontalpodautoscalers"),
+        rule("update", "autoscaling", "horizontalpodautoscalers/status"),
+        rule("get update", "*", "*/scale"),
+        rule("list", CORE, "pods"),
+        rule("list", "metrics.k8s.io", "pods"),
+        rule("get list", "custom.metrics.k8s.io", "*"),
+        rule("get list", "external.metrics.k8s.io", "*"),
+        EVENTS,
+    ),
     "namespace-controller": (
         rule("delete get list watch", CORE, "namespaces"),
         rule("update", CORE, "namespaces/finalize namespaces/status"),
@@ -98,6 +108,11 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
     "daemon-set-controller": (rule("patch", "apps", "daemonsets/status"),),
     "deployment-controller": (rule("patch", "apps", "deployments deployments/status"),),
     "disruption-controller": (rule("patch", "policy", "poddisruptionbudgets/status"),),
+    "horizontal-pod-autoscaler": (
+        rule("patch", "autoscaling", "horizontalpodautoscalers/status"),
+        rule("patch", "*", "*/scale"),
+        rule(READ, "apps", "deployments replicasets statefulsets"),
+    ),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
     "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),
     "replicaset-controller": (

@@ -15,6 +15,7 @@ from vacate.embedded.registry.apps.daemonsets import DaemonSetStrategy
 from vacate.embedded.registry.apps.deployments import DeploymentStrategy
 from vacate.embedded.registry.apps.replicasets import ReplicaSetStrategy
 from vacate.embedded.registry.apps.statefulsets import StatefulSetStrategy
+from vacate.embedded.registry.autoscaling.horizontalpodautoscalers import HorizontalPodAutoscalerStrategy
 from vacate.embedded.registry.coordination.leases import LeaseStrategy
 from vacate.embedded.registry.core.configmaps import ConfigMapStrategy
 from vacate.embedded.registry.core.events import EventStrategy
@@ -39,6 +40,7 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.STATEFULSETS: StatefulSetStrategy,
     kinds.DAEMONSETS: DaemonSetStrategy,
     kinds.CONTROLLERREVISIONS: ControllerRevisionStrategy,
+    kinds.HORIZONTALPODAUTOSCALERS: HorizontalPodAutoscalerStrategy,
     kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
     kinds.LEASES: LeaseStrategy,
     kinds.PRIORITYCLASSES: PriorityClassStrategy,

@@ -35,6 +35,7 @@ COLUMNS = {
     kinds.DAEMONSETS: "Name:name Desired=integer Current=integer Ready=integer Up-to-date=integer "
     "Available=integer Node_Selector Age Containers* Images* Selector*",
     kinds.CONTROLLERREVISIONS: "Name:name Controller Revision=integer Age",
+    kinds.HORIZONTALPODAUTOSCALERS: "Name:name Reference Targets MinPods MaxPods Replicas Age",
     kinds.PODDISRUPTIONBUDGETS: "Name:name Min_Available Max_Unavailable Allowed_Disruptions=integer Age",
     kinds.PRIORITYCLASSES: "Name:name Value=integer Global-Default=boolean Age PreemptionPolicy",
     kinds.ROLES: "Name:name Created_At=date",
@@ -143,6 +144,19 @@ ROWS: list[tuple[Kind, Obj, list[Any]]] = [
      {"revision": 3, "metadata": {**META, "ownerReferences": [
          {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": True}]}},
      ["x", "statefulset.apps/db", 3, "2d"]),
+    (kinds.HORIZONTALPODAUTOSCALERS,
+     {"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 9,
+               "metrics": [{"type": "Resource", "resource": {
+                   "name": "cpu", "target": {"averageUtilization": 80}}}]},
+      "status": {"currentReplicas": 3}},
+     ["x", "Deployment/web", "cpu: <unknown>/80%", "2", 9, 3, "2d"]),
+    (kinds.HORIZONTALPODAUTOSCALERS,
+     {"spec": {"metrics": [{"type": "External", "external": {"target": {"averageValue": "10"}}},
+                           {"type": "External", "external": {"target": {"value": "7"}}},
+                           {"type": "Pods", "pods": {"target": {"averageValue": "1"}}}]},
+      "status": {"currentMetrics": [{"external": {"current": {"averageValue": "1500m"}}},
+                                    {"external": {"current": {"value": "5"}}}]}},
+     ["x", "/", "1500m/10 (avg), 5/7 + 1 more...", "<unset>", 0, 0, "2d"]),
     (kinds.PODDISRUPTIONBUDGETS, {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}},
      ["x", "50%", "N/A", 1, "2d"]),
     (kinds.PODDISRUPTIONBUDGETS, {"spec": {"maxUnavailable": 0}}, ["x", "N/A", "0", 0, "2d"]),

@@ -10,7 +10,16 @@ from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest import columns as evictionrequests
 from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
-from vacate.embedded.apiserver.printers import cluster, events, nodes, pods, policy, rbac, workloads
+from vacate.embedded.apiserver.printers import (
+    autoscaling,
+    cluster,
+    events,
+    nodes,
+    pods,
+    policy,
+    rbac,
+    workloads,
+)
 from vacate.embedded.apiserver.printers.declared import printer_of_declaration
 
 _CREATED_AT = Column("Created At", "When the object was created.", type="date")
@@ -33,6 +42,7 @@ PRINTERS: dict[str, Printer] = {
     kinds.STATEFULSETS.resource: workloads.STATEFULSETS,
     kinds.DAEMONSETS.resource: workloads.DAEMONSETS,
     kinds.CONTROLLERREVISIONS.resource: workloads.CONTROLLERREVISIONS,
+    kinds.HORIZONTALPODAUTOSCALERS.resource: autoscaling.HORIZONTALPODAUTOSCALERS,
     kinds.PODDISRUPTIONBUDGETS.resource: policy.PODDISRUPTIONBUDGETS,
     kinds.PRIORITYCLASSES.resource: policy.PRIORITYCLASSES,
     kinds.ROLES.resource: DEFAULT,

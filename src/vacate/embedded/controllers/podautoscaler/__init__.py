@@ -1,0 +1,1 @@
+"""Scales workloads between the bounds of their HorizontalPodAutoscalers."""
