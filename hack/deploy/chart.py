@@ -118,6 +118,7 @@ SWITCHES = (
         ),
     ),
     Switch(".Values.terminationReasons", lambda given: replace(given, termination_reasons=True)),
+    Switch(".Values.preStopWrapper", lambda given: replace(given, prestop_wrapper=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(
         'ne (toString .Values.limits.interceptors) ""',
@@ -411,6 +412,10 @@ evictionBridge:
 # Annotate pods with the reason when somebody deletes or evicts them. The webhook then gets the right to patch
 # pods, which an admission policy narrows to that annotation.
 terminationReasons: false
+
+# Wrap the preStop hooks of new pods in namespaces that are labelled vacate.dev/wrap-prestop-hooks: "true", so
+# that they are given the reason. Such pods then need to pull Vacate's image.
+preStopWrapper: false
 
 # A pod on each node that ends its pods in order when the machine goes down.
 shutdownAgent:

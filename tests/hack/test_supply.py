@@ -33,7 +33,7 @@ def test_the_image_starts_from_a_digest_and_installs_nothing_without_hashes() ->
     assert set(starts) == {"${PYTHON_IMAGE}", "dependencies"}
     assert re.search(r"^ARG PYTHON_IMAGE=\S+@sha256:[0-9a-f]{64}$", CONTAINERFILE, flags=re.MULTILINE)
     installs = re.findall(r"pip (?:install|wheel) .*", CONTAINERFILE)
-    assert len(installs) == 4
+    assert len(installs) == 5
     assert all("--require-hashes" in one or "--no-index" in one for one in installs)
 
 

@@ -188,6 +188,10 @@ SELFSUBJECTACCESSREVIEWS = Kind(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews",
     "selfsubjectaccessreview", namespaced=False, verbs=_REVIEW_VERBS,
 )  # fmt: skip
+TOKENREVIEWS = Kind(
+    "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", "tokenreview",
+    namespaced=False, verbs=_REVIEW_VERBS,
+)  # fmt: skip
 SELFSUBJECTREVIEWS = Kind(
     "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "selfsubjectreview",
     namespaced=False, verbs=_REVIEW_VERBS,

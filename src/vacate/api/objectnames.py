@@ -20,13 +20,13 @@ TLS_SECRET = "vacate-webhook-tls"
 CA_SECRET = "vacate-webhook-ca"  # of the authority, where cert-manager keeps it
 RULES_CONFIG_MAP, CLIENT_CA_CONFIG_MAP = "vacate-pod-rules", "vacate-webhook-client-ca"
 INVENTORY, INSTALL_LEASE = "vacate-installation", "vacate-install"
-METRICS_PORT, WEBHOOK_PORT = 8085, 9443
+METRICS_PORT, WEBHOOK_PORT, REASONS_PORT = 8085, 9443, 9444
 MUTATE_REQUESTS, VALIDATE_REQUESTS = "/mutate/evictionrequests", "/validate/evictionrequests"
 MUTATE_EVACUATIONS, VALIDATE_EVACUATIONS = "/mutate/evacuations", "/validate/evacuations"
 VALIDATE_EVICTIONS = "/validate/evictions"
 ANNOTATE_REASONS = "/annotate/reasons"
 MUTATE_PODS, VALIDATE_PODS = "/mutate/pods", "/validate/pods"
-MUTATE_WORKLOAD_PODS = "/mutate/workloadpods"
+MUTATE_WORKLOAD_PODS, MUTATE_HOOKS = "/mutate/workloadpods", "/mutate/prestophooks"
 PART_OF = {"app.kubernetes.io/part-of": "vacate"}
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from vacate.api.names import env_name
+
 GATE = "PodTerminationReason"
 
 EVICTION = "Eviction"
@@ -25,6 +27,15 @@ SOURCE_ANNOTATION = "vacate.dev/termination-reason-source"
 """Marks a reason that was concluded, and by whom: such a one may be replaced by a later conclusion."""
 DELIVERY_ANNOTATION = "vacate.dev/reason-delivery."
 """With a container's name behind it: stands for `lifecycle.preStop.reasonDelivery`, as `env=NAME`."""
+
+WRAP = "vacate.dev/wrap-prestop-hooks"
+"""`true` as a label of a namespace: hooks of its new pods are wrapped; `false` as an annotation of a pod."""
+SERVICE_ANNOTATION = "vacate.dev/reason-service"
+"""Tells the wrapper of a pod's hooks whom to ask: a URL, and the address behind its name."""
+AUTHORITY_ANNOTATION = "vacate.dev/reason-authority"
+"""Tells it whose certificates to trust, PEM."""
+AUDIENCE = "reasons.vacate.dev"
+"""Of the tokens by which pods ask for their reason; API servers take no such token."""
 
 MAX_BYTES = 1024
 
@@ -63,3 +74,24 @@ def header_complaints(name: str) -> list[str]:
     if name.lower() in _MESSAGE_HEADERS:
         return ["must not be a header by which HTTP delimits or routes messages; choose another name"]
     return []
+
+
+def delivery_name(given: object, key: str, where: str) -> tuple[str, str]:
+    """The name of the variable (`env`) or `header` of a hook, and why it is the default although another was
+    asked for: `given` is a reasonDelivery, and `where` it was found.
+    """
+    default, complain = (DEFAULT_ENV, env_name) if key == "env" else (DEFAULT_HEADER, header_complaints)
+    name = given.get(key) if isinstance(given, dict) else None
+    if not isinstance(name, str):
+        return default, f"{where} has no {key}, which this hook needs; using {default}"
+    if wrong := complain(name):
+        return default, f"{where}: {key} {name!r}: {wrong[0]}; using {default}"
+    return name, ""
+
+
+def annotated_delivery(container: str, said: str | None, key: str) -> tuple[str, str]:
+    """The same, of the annotation that stands for the field; the default where there is none."""
+    if said is None:
+        return (DEFAULT_ENV if key == "env" else DEFAULT_HEADER), ""
+    asked, _, value = said.partition("=")
+    return delivery_name({asked.strip(): value.strip()}, key, f"annotation {DELIVERY_ANNOTATION}{container}")

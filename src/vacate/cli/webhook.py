@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import ipaddress
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,10 @@ from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.wiring.components import Environment
+from vacate.wiring.reasonlistener import ReasonSettings
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
+
+_SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
 
 
 @click.command()
@@ -107,6 +112,26 @@ from vacate.wiring.webhook import WebhookParts, WebhookSettings
     is_flag=True,
     help="Annotate pods with the reason when they are deleted or evicted by others than Vacate.",
 )
+@click.option(
+    "--prestop-wrapper",
+    "wrapper_image",
+    metavar="IMAGE",
+    help="Wrap the preStop hooks of new pods in the program of this image, which asks for the reason.",
+)
+@click.option(
+    "--reasons-port",
+    type=PORT,
+    default=9444,
+    show_default=True,
+    help="HTTPS port where these ask.",
+)
+@click.option(
+    "--reasons-host",
+    default="vacate-webhook.vacate-system.svc",
+    show_default=True,
+    metavar="NAME",
+    help="Name under which they reach it, for which the certificate must be.",
+)
 @limit_options
 @gates_option
 @health_options(8086)
@@ -174,6 +199,9 @@ def _settings(
     bridge: bool,
     bridge_wait: dt.timedelta,
     reasons: bool,
+    wrapper_image: str | None,
+    reasons_port: int,
+    reasons_host: str,
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
 ) -> WebhookSettings:
@@ -185,8 +213,21 @@ def _settings(
         delay.total_seconds(), grace.total_seconds(),
         client_ca=client_ca, client_names=client_names, reviews=reviews,
         bridge=bridge, bridge_wait=bridge_wait, reasons=reasons,
+        wrapping=_wrapping(wrapper_image, reasons_host, reasons_port),
         limits=Limits(max_interceptors, max_request_duration),
     )  # fmt: skip
+
+
+def _wrapping(image: str | None, host: str, port: int) -> ReasonSettings | None:
+    """The address of the Service is in the environment of every pod that runs beside it."""
+    if image is None:
+        return None
+    address = os.environ.get(_SERVICE_ADDRESS, "")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        address = ""
+    return ReasonSettings(image, host, address, port=port)
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:
@@ -207,3 +248,5 @@ async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str,
 async def _announce(parts: WebhookParts, address: str) -> None:
     await parts.listening()
     terminal.echo(f"vacate webhook: taking reviews on https://{address}:{parts.port}")
+    if parts.reasons_port:
+        terminal.echo(f"vacate webhook: telling reasons on https://{address}:{parts.reasons_port}")

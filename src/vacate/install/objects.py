@@ -31,6 +31,7 @@ def everything(namespace: str) -> list[Obj]:
             pod_rules="rules: []",
             client_ca="PEM",
             termination_reasons=True,
+            prestop_wrapper=True,
             shutdown_agent=ShutdownAgent(),
             monitoring=Monitoring.everything(),
         )

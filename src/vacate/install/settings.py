@@ -117,6 +117,8 @@ class Settings:
     bridge_wait_seconds: int = 600
     # Whether pods are annotated with the reason when others than Vacate delete or evict them.
     termination_reasons: bool = False
+    # Whether preStop hooks are wrapped, in namespaces that are labelled for it, to be given the reason.
+    prestop_wrapper: bool = False
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

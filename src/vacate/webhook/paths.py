@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vacate.admission.context import Context
+from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS, Kind
@@ -37,6 +38,7 @@ class WebhookConfig:
     # How long a caller of the eviction API counts as waiting after its last attempt.
     bridge_wait: dt.timedelta = DEFAULT_WAIT
     reasons: bool = False  # whether pods are annotated with the reason of their deletion
+    wrapper: HookWrapper | None = None  # how preStop hooks of new pods are wrapped
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
@@ -58,6 +60,7 @@ MUTATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.mu
 VALIDATE_EVACUATIONS = Path(EVACUATIONS, lambda ask, ctx, _: EVACUATION_REVIEWS.validate(ask, ctx))
 MUTATE_PODS = Path(PODS, lambda ask, ctx, config: pods.mutate(ask, ctx, config.rules))
 MUTATE_WORKLOAD_PODS = Path(PODS, lambda ask, ctx, _: pods.register(ask, ctx))
+MUTATE_HOOKS = Path(PODS, lambda ask, ctx, config: pods.wrap_hooks(ask, ctx, config.wrapper))
 VALIDATE_PODS = Path(PODS, lambda ask, ctx, _: pods.validate(ask, ctx))
 # What this one answers needs more than lookups: `EvictionBridge` does it.
 EVICTIONS = Path(PODS, lambda _ask, _ctx, _config: ALLOWED, answer_seconds=1.7)
@@ -71,6 +74,7 @@ PATHS: Mapping[str, Path] = {
     "/validate/evacuations": VALIDATE_EVACUATIONS,
     "/mutate/pods": MUTATE_PODS,
     "/mutate/workloadpods": MUTATE_WORKLOAD_PODS,
+    "/mutate/prestophooks": MUTATE_HOOKS,
     "/validate/pods": VALIDATE_PODS,
     "/validate/evictions": EVICTIONS,
     "/annotate/reasons": REASONS,

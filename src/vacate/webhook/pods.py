@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from vacate.admission.context import Context
 from vacate.admission.pods.annotations import registration_errors
+from vacate.admission.pods.hookwrapper import HookWrapper, wrapped_pod
 from vacate.admission.pods.newpods import added_annotations
 from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
@@ -40,6 +41,15 @@ def register(request: AdmissionRequest, ctx: Context) -> Verdict:
     pod = _checked(request.new())
     added = added_annotations(pod, request.namespace or "", ctx)
     return _annotated(pod, added) if added else ALLOWED
+
+
+def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | None) -> Verdict:
+    """Wrap the preStop hooks of a new pod, so that they learn why it is ended."""
+    if request.operation != "CREATE" or ctx.subresource or wrapper is None:
+        return ALLOWED
+    pod = _checked(request.new())
+    made, warnings = wrapped_pod(pod, wrapper)
+    return Verdict(patch=json_patch(pod, made), warnings=warnings)
 
 
 def _annotated(pod: Obj, added: Mapping[str, str]) -> Verdict:

@@ -36,6 +36,7 @@ from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.paths import WebhookConfig
 from vacate.webhook.reviewer import Reviewer
 from vacate.wiring.components import Environment
+from vacate.wiring.reasonlistener import ReasonListener, ReasonSettings
 
 COMPONENT = "webhook"
 REVIEW_BYTES = 8 * 1024 * 1024  # the new object and the old one, each as large as a server takes
@@ -66,6 +67,7 @@ class WebhookSettings:
     bridge: bool = False  # whether direct evictions wait for interceptors
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
     reasons: bool = False  # whether pods are annotated with the reason of their deletion
+    wrapping: ReasonSettings | None = None  # how preStop hooks are wrapped, if they are
     limits: RequestLimits = field(default_factory=RequestLimits)  # those of the manager, for the bridge
     reviews: int = 100  # under way at once: many more than two replicas get from several API servers
 
@@ -101,6 +103,11 @@ class WebhookParts:
             all_body_bytes=ALL_REVIEW_BYTES,
         )
         self._edge = HttpListener(service.handle, self._served.context, limits)
+        self._reasons = (
+            ReasonListener(transport, around, settings.wrapping, settings.cert_dir)
+            if settings.wrapping is not None
+            else None
+        )
         self._listening = asyncio.Event()
         self._authority = settings.authority
 
@@ -108,6 +115,11 @@ class WebhookParts:
     def port(self) -> int:
         """Where reviews are taken; 0 before they are."""
         return self._edge.port
+
+    @property
+    def reasons_port(self) -> int:
+        """Where pods are told their reasons; 0 where they are not."""
+        return self._reasons.port if self._reasons is not None else 0
 
     async def listening(self) -> None:
         """Return once reviews are taken."""
@@ -129,6 +141,8 @@ class WebhookParts:
         looks = [self._rules.look, folder.look]
         if self._settings.client_ca is not None:
             looks.append(ClientCaFile(self._settings.client_ca, self._served).look)
+        if self._reasons is not None:
+            looks.append(self._reasons.look)
         for look in looks:
             look()
         async with asyncio.TaskGroup() as group:
@@ -150,6 +164,8 @@ class WebhookParts:
             self._edge.let_go()
             await self._around.clock.sleep(self._settings.delay_seconds)
             await self._edge.stop()
+            if self._reasons is not None:
+                await self._reasons.stop()
 
     @property
     def _bridges(self) -> bool:
@@ -182,6 +198,8 @@ class WebhookParts:
             taken = error.errno == errno.EADDRINUSE
             why = "is taken by another program; choose another, or 0 for any free one" if taken else error
             raise ConfigError(f"--port: {address}:{port}: {why}") from error
+        if self._reasons is not None:
+            await self._reasons.start(address)
 
     def _terms(self) -> WebhookConfig:
         chosen = self._settings
@@ -193,5 +211,6 @@ class WebhookParts:
             self._bridges,
             chosen.bridge_wait,
             chosen.reasons,
+            self._reasons.wrapper if self._reasons is not None else None,
             chosen.limits,
         )

@@ -152,6 +152,9 @@ _OPTIONS = (
     click.option("--termination-reasons", is_flag=True,
                  help="Annotate pods with the reason when somebody deletes or evicts them, so that they can "
                       "read it from a downward API file."),
+    click.option("--prestop-wrapper", is_flag=True,
+                 help="Wrap the preStop hooks of new pods, in namespaces labelled "
+                      "vacate.dev/wrap-prestop-hooks=true, so that they are given the reason."),
     click.option("--network-policy/--no-network-policy", default=True, show_default=True,
                  help="Narrow down what reaches the pods, and what they reach."),
     click.option("--webhook-from", "webhook_sources", type=address_range, multiple=True, metavar="CIDR",
@@ -207,6 +210,7 @@ def settings_of(
     bridge_namespaces: str,
     bridge_wait: dt.timedelta,
     termination_reasons: bool,
+    prestop_wrapper: bool,
     network_policy: bool,
     webhook_sources: tuple[str, ...],
     metrics_sources: tuple[str, ...],
@@ -226,6 +230,10 @@ def settings_of(
     parse_feature_gates(feature_gates)
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
+    if webhook_url and prestop_wrapper:
+        raise click.UsageError(
+            "--prestop-wrapper: pods ask a webhook in the cluster for their reason; omit --webhook-url"
+        )
     if client_names and client_ca is None:
         raise click.UsageError(
             "--webhook-client-name: names are looked for in certificates of "
@@ -258,6 +266,7 @@ def settings_of(
         bridge_namespaces=bridge_namespaces,
         bridge_wait_seconds=max(1, int(bridge_wait.total_seconds())),
         termination_reasons=termination_reasons,
+        prestop_wrapper=prestop_wrapper,
         pod_rules=_rules(pod_rules, allowed),
         deploy_manager=deploy_manager,
         guard_unlabelled=guard_unlabelled,

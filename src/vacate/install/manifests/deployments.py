@@ -13,6 +13,7 @@ from vacate.api.objectnames import (
     MANAGER,
     METRICS_PORT,
     PART_OF,
+    REASONS_PORT,
     RULES_CONFIG_MAP,
     TLS_SECRET,
     WEBHOOK,
@@ -72,16 +73,22 @@ def webhook(settings: Settings) -> list[Obj]:
         *(f"--client-name={name}" for name in settings.client_names if settings.client_ca),
         *_bridge(settings),
         *(["--termination-reasons"] if settings.termination_reasons else []),
+        *_wrapping(settings),
         *_gates(settings),
     ]
     ports = [
         {"name": "https", "containerPort": WEBHOOK_PORT},
         {"name": "metrics", "containerPort": METRICS_PORT},
     ]
+    service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
+    if settings.prestop_wrapper:
+        ports.append({"name": "reasons", "containerPort": REASONS_PORT})
+        service_ports.append(_port("reasons", REASONS_PORT, REASONS_PORT))
     container = _container("webhook", args, ports, settings)
     deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
     # The Secret may hold the CA's key as well, which is no business of a listener.
-    items = [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+    files_served = ("tls.crt", "tls.key", *(["ca.crt"] if settings.prestop_wrapper else []))
+    items = [{"key": key, "path": key} for key in files_served]
     _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
     files = []
     if settings.pod_rules:
@@ -90,8 +97,8 @@ def webhook(settings: Settings) -> list[Obj]:
     if settings.client_ca:
         files.append(_config_map(CLIENT_CA_CONFIG_MAP, _CLIENT_CA_FILE, settings.client_ca, settings))
         _mount(deployment, "client-ca", _CLIENT_CA, {"configMap": {"name": CLIENT_CA_CONFIG_MAP}})
-    service_ports = [_port("https", 443, WEBHOOK_PORT), _port("metrics", METRICS_PORT, METRICS_PORT)]
-    return [*files, deployment, _budget(WEBHOOK, settings), _service(WEBHOOK, service_ports, settings)]
+    # The Service comes first: pods that start after it find its address in their environment.
+    return [_service(WEBHOOK, service_ports, settings), *files, deployment, _budget(WEBHOOK, settings)]
 
 
 def certificates(settings: Settings) -> list[Obj]:
@@ -131,6 +138,15 @@ def _bridge(settings: Settings) -> list[str]:
         return []
     wait = f"--bridge-wait={settings.bridge_wait_seconds}s"
     return ["--eviction-bridge", wait, "--max-reviews=1000", *_limits(settings)]
+
+
+def _wrapping(settings: Settings) -> list[str]:
+    if not settings.prestop_wrapper:
+        return []
+    host = f"{WEBHOOK}.{settings.namespace}.svc"
+    return [
+        f"--prestop-wrapper={settings.image}", f"--reasons-port={REASONS_PORT}", f"--reasons-host={host}",
+    ]  # fmt: skip
 
 
 def _gates(settings: Settings) -> list[str]:

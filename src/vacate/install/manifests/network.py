@@ -9,6 +9,7 @@ from vacate.api.objectnames import (
     CERTIFICATES,
     MANAGER,
     METRICS_PORT,
+    REASONS_PORT,
     TLS_SECRET,
     WEBHOOK,
     WEBHOOK_PORT,
@@ -27,7 +28,9 @@ def network_policies(settings: Settings) -> list[Obj]:
         made.append(_policy(MANAGER, [_metrics(settings)], settings))
     if settings.deploys_webhook:
         reviews = _ingress(WEBHOOK_PORT, settings.webhook_sources)
-        made.append(_policy(WEBHOOK, [reviews, _metrics(settings)], settings))
+        # Any pod may have to ask for its reason.
+        reasons = [_ingress(REASONS_PORT, ())] if settings.prestop_wrapper else []
+        made.append(_policy(WEBHOOK, [reviews, *reasons, _metrics(settings)], settings))
         if settings.own_certificates:
             made.append(_policy(CERTIFICATES, [], settings))
     return made

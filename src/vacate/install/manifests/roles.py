@@ -142,6 +142,8 @@ def _webhook(settings: Settings) -> list[Obj]:
         everywhere += _bridging()
     if settings.termination_reasons:
         everywhere += _annotating()
+    if settings.prestop_wrapper:  # which pod asks for its reason
+        everywhere.append(_rule("authentication.k8s.io", ["tokenreviews"], ["create"]))
     return _part(WEBHOOK, everywhere, [], settings)
 
 

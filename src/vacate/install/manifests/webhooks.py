@@ -16,6 +16,7 @@ from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, REPLICASETS, STATEFU
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN, Requirement
+from vacate.api.terminationreason import WRAP
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
 from vacate.crds.cel import listed
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
@@ -54,6 +55,8 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     if settings.pod_webhooks:
         mutating.append(_workload_pods(settings))  # after the rules, which are for pods without any
         validating.append(_registering_pods(settings))
+    if settings.prestop_wrapper:
+        mutating.append(_hooks(settings))
     if settings.eviction_bridge:
         validating.append(_evictions(settings))
     if settings.termination_reasons:
@@ -169,6 +172,30 @@ def _workload_pods(settings: Settings) -> Obj:
     apart = _own_namespaces_aside(settings)["matchExpressions"]
     selector = {"matchExpressions": [*apart, {"key": OPT_IN, "operator": "Exists"}]}
     return {**hook, "namespaceSelector": selector}
+
+
+def _hooks(settings: Settings) -> Obj:
+    """New pods with preStop hooks, in namespaces that want them wrapped."""
+    restartable = (
+        "object.spec.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue('') == 'Always')"
+    )
+    wrappable = (
+        "has(c.lifecycle) && has(c.lifecycle.preStop)"
+        " && (has(c.lifecycle.preStop.exec) || has(c.lifecycle.preStop.httpGet))"
+    )
+    hooks = f"object.spec.containers.exists(c, {wrappable}) || {restartable}.exists(c, {wrappable})"
+    hook = _hook(
+        f"prestophooks.mutate.{_SUFFIX}",
+        objectnames.MUTATE_HOOKS,
+        _rule("", "v1", "pods", "CREATE"),
+        settings.pod_failure_policy,
+        settings,
+        conditions=[("has-prestop-hooks", hooks)],
+        timeout=3,
+    )
+    apart = _own_namespaces_aside(settings)["matchExpressions"]
+    chosen = {"key": WRAP, "operator": "In", "values": ["true"]}
+    return {**hook, "namespaceSelector": {"matchExpressions": [*apart, chosen]}}
 
 
 def _registering_pods(settings: Settings) -> Obj:

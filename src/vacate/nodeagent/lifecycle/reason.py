@@ -7,18 +7,16 @@ ever a value: it names no variable or header, and reaches a command line only as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vacate.api.names import env_name
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import (
     ANNOTATION,
-    DEFAULT_ENV,
-    DEFAULT_HEADER,
     DELIVERY_ANNOTATION,
+    annotated_delivery,
     clean_reason,
-    header_complaints,
+    delivery_name,
 )
 from vacate.nodeagent.environment import expand
 from vacate.nodeagent.view import AgentContainer, AgentPod
@@ -58,11 +56,11 @@ def reason_of(pod: AgentPod) -> str:
 def deliver(pod: AgentPod, container: AgentContainer, handler: Obj, reason: str) -> Delivery:
     """What the handler is given; a sleep takes nothing."""
     if isinstance(handler.get("exec"), dict):
-        name, problem = _name(pod, container, handler, "env", DEFAULT_ENV, env_name)
+        name, problem = _name(pod, container, handler, "env")
         env = {name: reason} if reason else {}
         return Delivery(HookExtras(env=env, arguments={name: reason}), problem)
     if isinstance(handler.get("httpGet"), dict):
-        name, problem = _name(pod, container, handler, "header", DEFAULT_HEADER, header_complaints)
+        name, problem = _name(pod, container, handler, "header")
         return Delivery(HookExtras(headers=((name, reason),) if reason else ()), problem)
     return Delivery()
 
@@ -90,28 +88,10 @@ def _with_reason(argument: str, arguments: Mapping[str, str]) -> str | None:
     return None
 
 
-def _name(
-    pod: AgentPod,
-    container: AgentContainer,
-    handler: Obj,
-    key: str,
-    default: str,
-    complain: Callable[[str], list[str]],
-) -> tuple[str, str]:
+def _name(pod: AgentPod, container: AgentContainer, handler: Obj, key: str) -> tuple[str, str]:
     """The name of the variable or header, and why it is the default although another was asked for."""
     given = handler.get("reasonDelivery")
-    where = "lifecycle.preStop.reasonDelivery"
     if given is None:
-        annotation = DELIVERY_ANNOTATION + container.name
-        said = pod.metadata.annotations.get(annotation)
-        if said is None:
-            return default, ""
-        where = f"annotation {annotation}"
-        asked, _, value = said.partition("=")
-        given = {asked.strip(): value.strip()}
-    name = given.get(key) if isinstance(given, dict) else None
-    if not isinstance(name, str):
-        return default, f"{where} has no {key}, which this hook needs; using {default}"
-    if wrong := complain(name):
-        return default, f"{where}: {key} {name!r}: {wrong[0]}; using {default}"
-    return name, ""
+        said = pod.metadata.annotations.get(DELIVERY_ANNOTATION + container.name)
+        return annotated_delivery(container.name, said, key)
+    return delivery_name(given, key, "lifecycle.preStop.reasonDelivery")

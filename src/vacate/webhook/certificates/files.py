@@ -40,6 +40,21 @@ class CertificateFolder:
         self._seen = (chain, key)
 
 
+class AuthorityFile:
+    """`ca.crt`: whom others must trust to know the certificate beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.text = ""
+
+    def look(self) -> None:
+        """Use what is there now; ConfigError where that is no certificate."""
+        content = _read(self._path).decode(errors="replace")
+        if content != self.text and "-----BEGIN CERTIFICATE-----" not in content:
+            raise ConfigError(f"{self._path}: has no certificate; pods could not tell whom they ask")
+        self.text = content
+
+
 class ClientCaFile:
     """The CA whose certificates clients must show."""
 

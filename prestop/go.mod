@@ -1,0 +1,3 @@
+module vacate.dev/prestop
+
+go 1.22

@@ -1,0 +1,89 @@
+"""The webhook's second listener, for pods that ask why they are ended. What it meets holds up no review."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+
+from vacate.admission.pods.hookwrapper import HookWrapper
+from vacate.client.client import Client
+from vacate.client.transport import Transport
+from vacate.errors import ConfigError
+from vacate.httpserver.certificate import ServedCertificate
+from vacate.httpserver.connection import Limits
+from vacate.httpserver.listener import HttpListener
+from vacate.runtime.ratelimit import Pace, PacedTransport
+from vacate.webhook.certificates.files import AuthorityFile, CertificateFolder
+from vacate.webhook.reasonservice import PATH, ReasonService
+from vacate.wiring.components import Environment
+
+_REQUESTS, _CONNECTIONS = 50, 200
+_PACE = Pace(qps=50.0, burst=200)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonSettings:
+    """How the preStop hooks of pods are wrapped, and where their wrappers ask."""
+
+    image: str  # with the program
+    host: str  # under which the certificate is valid
+    address: str = ""  # of that host, for pods that cannot resolve its name
+    pull_policy: str = "IfNotPresent"
+    port: int = 9444
+
+    def wrapper(self, port: int, authority: str) -> HookWrapper:
+        """What pods are given."""
+        service = f"https://{self.host}:{port}{PATH} {self.address}".rstrip()
+        return HookWrapper(self.image, self.pull_policy, service, authority)
+
+
+class ReasonListener:
+    """Serves the certificate of the webhook, and asks no client for one: pods have tokens."""
+
+    def __init__(
+        self, transport: Transport, around: Environment, settings: ReasonSettings, cert_dir: Path
+    ) -> None:
+        self._settings = settings
+        client = Client(PacedTransport(transport, around.clock, _PACE), user_agent="vacate/reasons")
+        self._served = ServedCertificate()
+        self._folder = CertificateFolder(cert_dir, self._served)
+        self._authority = AuthorityFile(cert_dir / "ca.crt")
+        limits = Limits(
+            handshake_seconds=10.0,
+            idle_seconds=10.0,
+            body_seconds=5.0,
+            stalled_seconds=5.0,
+            body_bytes=0,
+            connections=_CONNECTIONS,
+            requests=_REQUESTS,
+        )
+        self._edge = HttpListener(ReasonService(client).handle, self._served.context, limits)
+
+    def look(self) -> None:
+        """Use the certificate and the authority that are there now."""
+        self._folder.look()
+        self._authority.look()
+
+    @property
+    def wrapper(self) -> HookWrapper:
+        """What pods are given now. Several replicas are behind one port, that of the Service."""
+        return self._settings.wrapper(self._settings.port or self._edge.port, self._authority.text)
+
+    @property
+    def port(self) -> int:
+        """Where reasons are told; 0 before they are."""
+        return self._edge.port
+
+    async def start(self, address: str) -> None:
+        """Listen; ConfigError where the port is taken."""
+        try:
+            await self._edge.start(address, self._settings.port)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
+            raise ConfigError(f"--reasons-port: {address}:{self._settings.port}: {why}") from error
+
+    async def stop(self) -> None:
+        """Stop listening, after what is under way."""
+        await self._edge.stop()
