@@ -137,6 +137,7 @@ SWITCHES = (
     Switch(
         ".Values.shutdownAgent.kubeletInsecureTLS", lambda given: _agent(given, kubelet_insecure_tls=True)
     ),
+    Switch('eq .Values.shutdownAgent.api "evacuation"', lambda given: _agent(given, api="evacuation")),
     Switch(".Values.imagePullSecrets", lambda given: replace(given, pull_secrets=(_SECRET,))),
     *(
         Switch(f".Values.{value}", partial(_changed, {f"{value.rpartition('.')[2]}_sources": (mark,)}))
@@ -425,6 +426,9 @@ shutdownAgent:
   mode: alone
   # Its pods mount paths of the host, which needs a namespace of its own.
   namespace: vacate-shutdown-agent
+  # The API by which it requests evictions of pods with interceptors: evictionrequest or evacuation, which
+  # needs the feature gate EvacuationAPI.
+  api: evictionrequest
   # Accept certificates of kubelets that the cluster's CA has not signed. For beside-kubelet only.
   kubeletInsecureTLS: false
   # A KubeletConfiguration: the buckets, for alone.

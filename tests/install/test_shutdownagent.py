@@ -77,3 +77,10 @@ def test_it_stays_on_a_node_that_goes_down_and_away_from_nodes_of_processes() ->
     assert term["matchExpressions"] == [
         {"key": "vacate.dev/runtime", "operator": "NotIn", "values": ["process"]}
     ]
+
+
+def test_it_requests_by_the_api_that_is_chosen() -> None:
+    made = objects(Settings(shutdown_agent=ShutdownAgent(api="evacuation")))
+    (daemon_set,) = [one for one in made if one["kind"] == "DaemonSet"]
+    assert "--api=evacuation" in daemon_set["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert not any(one.startswith("--api") for one in pod_spec()["containers"][0]["args"])

@@ -15,10 +15,14 @@ from support.arms_kube import KUBECONFIG, KubeArm
 from support.crd_steps import at, condition
 from support.definitions import asking, installed, until
 from vacate.api.kinds import EVACUATIONS as KIND
+from vacate.api.types.evacuation import MAX_INSTIGATOR
 from vacate.crds.definition import definition_for
 from vacate.entropy import system_entropy
+from vacate.eviction.requesternames import fitted_requester
 from vacate.install.manifests.policies import policies
-from vacate.install.settings import Settings
+from vacate.install.manifests.shutdownagent import shutdown_agent
+from vacate.install.settings import Settings, ShutdownAgent
+from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
 pytestmark = [
     pytest.mark.kube,
@@ -50,13 +54,25 @@ async def server() -> AsyncIterator[KubeArm]:
         return refused and forged.failed and claimed.failed
 
     try:
-        async with installed(arm, definition_for(KIND), [*asking(NO_RIGHT.name), *mine]):
+        async with installed(arm, definition_for(KIND), [*asking(NO_RIGHT.name), *mine, *agent()]):
             await until(in_force)
             yield arm
             for one in (await arm.call("GET", KIND.collection_path("default"))).ok()["items"]:
                 (await change(arm, one, {"metadata": {"finalizers": []}})).ok()  # they hold the definition
     finally:
         await arm.aclose()
+
+
+def agent() -> list[Obj]:
+    """The account of the shutdown agent, its rights, and what holds it to its own node."""
+    wanted = (
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    )
+    made = shutdown_agent(Settings(shutdown_agent=ShutdownAgent()))
+    return [one for one in made if one["kind"] in wanted]
 
 
 def evacuation(pod: str = "web", spec: Obj | None = None, **metadata: Any) -> Obj:
@@ -97,6 +113,49 @@ def turn(name: str, seconds: float = 0) -> Obj:
             "activeEvacuatorCompleted": None,
         }
     }
+
+
+def of_node(name: str) -> Obj:
+    """Whom a request comes from, if the agent of that node sends it."""
+    return {
+        "as_user": As("system:serviceaccount:vacate-shutdown-agent:vacate-shutdown-agent"),
+        "headers": {"Impersonate-Extra-authentication.kubernetes.io%2Fnode-name": name},
+    }
+
+
+@pytest.mark.parametrize("name", ["node-1", "ip-10-0-12-34.eu-central-1.compute.internal"])
+async def test_a_shutdown_agent_is_an_instigator_for_its_own_node_only(server: KubeArm, name: str) -> None:
+    own = f"{KIND.group}/instigator_{fitted_requester(name, REQUESTER_SUFFIX, MAX_INSTIGATOR)}"
+    other = own.replace("node-1", "node-2").replace("ip-10", "ip-11")
+    assert other != own
+    collection = KIND.collection_path("default")
+
+    async def joined(found: Obj, *finalizers: str) -> Answer:
+        path, step = (
+            KIND.object_path(found["metadata"]["name"], "default"),
+            {"metadata": {"finalizers": finalizers}},
+        )
+        return await server.call("PATCH", path, body=step, content_type=MERGE_PATCH, **of_node(name))
+
+    async def refused() -> bool:
+        made = evacuation(finalizers=[other])
+        return (await server.call("POST", collection, body=made, **of_node(name))).failed
+
+    await until(refused)
+    mine = (await server.call("POST", collection, body=evacuation(finalizers=[own]), **of_node(name))).ok(201)
+    found = await made(server)
+    (await joined(found, INSTIGATOR, own)).ok()
+    for some in (
+        (own,),
+        (INSTIGATOR, own, other),
+        (INSTIGATOR, own, f"{KIND.group}/instigator_a.example.com"),
+    ):
+        answer = await joined(found, *some)
+        assert "in the name of its own node only" in told(answer)
+    path = KIND.object_path(found["metadata"]["name"], "default")
+    assert "complete or its own" in told(await server.call("DELETE", path, **of_node(name)))
+    (await joined(found, INSTIGATOR)).ok()
+    (await server.call("DELETE", KIND.object_path(mine["metadata"]["name"], "default"), **of_node(name))).ok()
 
 
 async def test_a_new_one_has_its_defaults(server: KubeArm) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
@@ -21,6 +22,7 @@ from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -86,6 +88,7 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     default=None,
     help="A KubeletConfiguration, of which the fields of graceful node shutdown and of eviction are read.",
 )
+@api_option("The API by which a shutdown requests evictions of pods with interceptors.")
 @gates_option
 @click.option(
     "--metrics-port",
@@ -111,6 +114,7 @@ def node(
     pod_addresses: str,
     taint: bool,
     config_file: Path | None,
+    dialect: Dialect,
     gates: FeatureGates,
     metrics_port: int | None,
     stop_pods: bool,
@@ -139,6 +143,7 @@ def node(
         loopback_pods=pod_addresses == "loopback",
         taint=taint,
         shutdown=going_down,
+        dialect=dialect,
         pressure=pressure,
         stop_pods=stop_pods,
         labels=labels,

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from vacate.cli.common import terminal
+from vacate.cli.common.apis import api_option
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
@@ -23,6 +24,7 @@ from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
+from vacate.eviction.dialects.base import Dialect
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
@@ -80,6 +82,7 @@ DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
 @click.option(
     "--kubelet-insecure-tls", is_flag=True, help="Accept any certificate of the kubelet, such as its own."
 )
+@api_option("The API by which evictions of pods with interceptors are requested.")
 @click.option("--pod-uid", default="", envvar="POD_UID", metavar="UID", help="Of the agent's own pod.")
 @kubeconfig_options
 @health_options(8085)
@@ -92,6 +95,7 @@ def shutdown_agent(
     drop_ins: Path,
     kubelet_url: str,
     kubelet_insecure_tls: bool,
+    dialect: Dialect,
     pod_uid: str,
     kubeconfig: str,
     context: str,
@@ -113,7 +117,7 @@ def shutdown_agent(
         os.execv(sys.executable, [sys.executable, "-m", parent.__name__, *command])  # noqa: S606
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
-    settings = ShutdownAgentSettings(node_name, config, pod_uid, boot_id())
+    settings = ShutdownAgentSettings(node_name, config, pod_uid, boot_id(), dialect)
     kubelet = _kubelet(cluster, kubelet_url, insecure=kubelet_insecure_tls)
     _make(folder)
 

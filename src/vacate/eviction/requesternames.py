@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-_DIGEST = 10
+DIGEST = 10
+"""How many characters of a digest a name ends in."""
 
 
 def fitted_requester(name: str, suffix: str, limit: int) -> str:
@@ -15,6 +16,6 @@ def fitted_requester(name: str, suffix: str, limit: int) -> str:
     whole = f"{name}.{suffix}"
     if len(whole) <= limit:
         return whole
-    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:DIGEST]
     room = limit - len(suffix) - len(digest) - 2  # a dot and a hyphen
     return f"{name[:room].rstrip('-.')}-{digest}.{suffix}"

@@ -71,6 +71,8 @@ class ShutdownAgent:
     namespace: str = "vacate-shutdown-agent"
     # Accept certificates of kubelets that the cluster's CA has not signed.
     kubelet_insecure_tls: bool = False
+    # The API by which it requests evictions, by the singular name of its kind.
+    api: str = "evictionrequest"
 
 
 @dataclass(frozen=True, slots=True)

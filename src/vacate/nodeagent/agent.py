@@ -88,7 +88,11 @@ class NodeAgent:
     def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""
         self._requests = ShutdownRequests(
-            self._deps.client, self._deps.clock, self.settings.name, SHUTDOWN_REQUESTER
+            self._deps.client,
+            self._deps.clock,
+            self.settings.name,
+            SHUTDOWN_REQUESTER,
+            self.settings.dialect,
         )
         pods = AgentPods(self.pods, self._requests)
         self.shutdown = ShutdownManager(

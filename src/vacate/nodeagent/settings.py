@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.nodeagent.pressure.thresholds import PressureConfig
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
@@ -27,6 +29,7 @@ class AgentSettings:
         False  # a Node of this name that is not this folder's; only where there is no other agent
     )
     shutdown: ShutdownConfig = field(default_factory=ShutdownConfig)
+    dialect: Dialect = EVICTION_REQUEST  # of the API by which a shutdown requests evictions
     pressure: PressureConfig = field(default_factory=PressureConfig)
     logind_drop_ins: Path = DROP_INS
     stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from support.shutdown_agents import eventually
-from vacate.api.kinds import CLUSTERROLEBINDINGS, EVICTIONREQUESTS, PODS
+from vacate.api.kinds import CLUSTERROLEBINDINGS, EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
@@ -153,9 +153,9 @@ async def test_the_role_has_the_rights_that_are_used_and_no_other(cluster: Clust
     await eventually(is_withdrawn)
     assert cluster.failures == 0
     (role,) = [one for one in user_roles() if one["metadata"]["name"] == SHUTDOWN_REQUESTER]
-    (rule,) = role["rules"]
-    assert (rule["apiGroups"], rule["resources"]) == ([EVICTIONREQUESTS.group], [PLURAL])
-    assert set(rule["verbs"]) == cluster.wire.verbs
+    for kind, rule in zip((EVICTIONREQUESTS, EVACUATIONS), role["rules"], strict=True):
+        assert (rule["apiGroups"], rule["resources"]) == ([kind.group], [kind.plural])
+        assert set(rule["verbs"]) == cluster.wire.verbs
     await requests.aclose()
 
 

@@ -20,6 +20,7 @@ from vacate.api.selectors.requirements import GREATER, LESS
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
 from vacate.errors import ApiError, ConfigError
+from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.features import parse_feature_gates
 from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
 from vacate.install.settings import (
@@ -177,6 +178,8 @@ _OPTIONS = (
                       "before a kubelet that does that itself. alone where none is given."),
     click.option("--shutdown-config", type=_FILE, metavar="FILE",
                  help="KubeletConfiguration with the buckets of the shutdown agent."),
+    click.option("--shutdown-api", type=click.Choice(DIALECT_NAMES),
+                 help="The API by which the shutdown agent requests evictions; evictionrequest by default."),
     click.option("--kubelet-insecure-tls", is_flag=True,
                  help="Let the shutdown agent accept certificates of kubelets that the cluster's CA has not "
                       "signed."),
@@ -221,6 +224,7 @@ def settings_of(
     definitions: bool,
     shutdown_agent: str | None,
     shutdown_config: Path | None,
+    shutdown_api: str | None,
     kubelet_insecure_tls: bool,
     monitoring: bool,
 ) -> Settings:
@@ -276,20 +280,26 @@ def settings_of(
         client_ca=_authority(client_ca, "--webhook-client-ca").decode(),
         client_names=client_names,
         definitions=definitions,
-        shutdown_agent=_shutdown_agent(shutdown_agent, shutdown_config, insecure=kubelet_insecure_tls),
+        shutdown_agent=_shutdown_agent(
+            shutdown_agent, shutdown_config, shutdown_api, insecure=kubelet_insecure_tls
+        ),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
 
 
-def _shutdown_agent(mode: str | None, file: Path | None, *, insecure: bool) -> ShutdownAgent | None:
+def _shutdown_agent(
+    mode: str | None, file: Path | None, api: str | None, *, insecure: bool
+) -> ShutdownAgent | None:
     if mode is None:
-        if file is not None or insecure:
+        if file is not None or insecure or api is not None:
             raise click.UsageError(
-                "--shutdown-config and --kubelet-insecure-tls configure the shutdown agent; "
+                "--shutdown-config, --shutdown-api and --kubelet-insecure-tls configure the shutdown agent; "
                 "give --shutdown-agent as well"
             )
         return None
     made = ShutdownAgent(ShutdownAgentMode(mode), kubelet_insecure_tls=insecure)
+    if api is not None:
+        made = replace(made, api=api)
     if file is None:
         return made
     try:

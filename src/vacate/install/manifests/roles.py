@@ -65,7 +65,13 @@ def user_roles() -> list[Obj]:
         # may delete none.
         _cluster_role(NODE_MAINTAINER, _maintaining()),
         # For the identities of `vacate node`: a node that goes down requests evictions of its pods.
-        _cluster_role(SHUTDOWN_REQUESTER, [_rule(_GROUP, [_REQUESTS], REQUEST_VERBS)]),
+        _cluster_role(
+            SHUTDOWN_REQUESTER,
+            [
+                _rule(_GROUP, [_REQUESTS], REQUEST_VERBS),
+                _rule(EVACUATIONS.group, [_EVACUATIONS], REQUEST_VERBS),
+            ],
+        ),
         _cluster_role(VIEWER, _viewing(), aggregate_to="view"),
     ]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objectnames import METRICS_PORT, OWN_NODE, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
+from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.crds.cel import listed
+from vacate.eviction.requesternames import DIGEST
 from vacate.install.settings import Settings, ShutdownAgent, ShutdownAgentMode
 from vacate.nodeagent.registration import RUNTIME_LABEL
+from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 from vacate.nodeagent.shutdownagent.kubelet import LOWEST_PRIORITY
 
 _COMPONENT = SHUTDOWN_AGENT.removeprefix("vacate-")
@@ -91,6 +94,8 @@ def rules() -> list[Obj]:
         ("", ["nodes/configz"], ["get"]),  # of the kubelet itself, which asks the API server
         ("", ["events"], ["create", "patch"]),
         (EVICTIONREQUESTS.group, ["evictionrequests"], REQUEST_VERBS),
+        # Also for those that request by the other API: a request that goes on is joined, whatever its kind.
+        (EVACUATIONS.group, ["evacuations"], REQUEST_VERBS),
     )
     return [{"apiGroups": [group], "resources": what, "verbs": verbs} for group, what, verbs in made]
 
@@ -145,6 +150,8 @@ def _container(chosen: ShutdownAgent, settings: Settings) -> Obj:
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
     ]
+    if chosen.api != EVICTIONREQUESTS.singular:
+        args.append(f"--api={chosen.api}")
     if chosen.kubelet_insecure_tls:
         args.append("--kubelet-insecure-tls")
     if settings.feature_gates:
@@ -214,11 +221,14 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         f"object.?{path} == oldObject.?{path}"
         for path in ("metadata.?labels", "metadata.?annotations", "spec.?unschedulable", "spec.?providerID")
     )
-    requester = "variables.node + '.shutdown.vacate.dev'"
+    requester = f"variables.node + '.{REQUESTER_SUFFIX}'"
     over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
     added = "object.spec.?requesters.orValue([])"
     before = "(oldObject == null ? [] : oldObject.spec.?requesters.orValue([]))"
     foreign = f"filter(r, r.name != {requester})"
+    finalizers = "metadata.?finalizers.orValue([])"
+    held = f"(oldObject == null ? [] : oldObject.{finalizers})"
+    others_hold = f"filter(f, f != {_instigator()} && !{_is_cut_instigator()})"
 
     def about(resource: str, holds: str) -> str:
         return f"request.resource.resource != '{resource}' || {holds}"
@@ -246,15 +256,21 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         "the shutdown agent removes requests only that are complete or its own": about(
             "evictionrequests", f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {over}"
         ),
+        "the shutdown agent is an instigator in the name of its own node only": about(
+            "evacuations", f"{deletes} || object.{finalizers}.{others_hold} == {held}.{others_hold}"
+        ),
+        "the shutdown agent removes Evacuations only that are complete or its own": about(
+            "evacuations",
+            f"!({deletes}) || oldObject.{finalizers}.{others_hold}.filter(f, f.startsWith('{INSTIGATOR}'))"
+            f".size() == 0 || {over}",
+        ),
     }
     rules_ = [
         _matched("", "v1", ["pods"], ["DELETE"]),
         _matched("", "v1", ["pods/status", "nodes", "nodes/status"], ["UPDATE"]),
-        _matched(
-            EVICTIONREQUESTS.group,
-            EVICTIONREQUESTS.version,
-            ["evictionrequests"],
-            ["CREATE", "UPDATE", "DELETE"],
+        *(
+            _matched(kind.group, kind.version, [kind.plural], ["CREATE", "UPDATE", "DELETE"])
+            for kind in (EVICTIONREQUESTS, EVACUATIONS)
         ),
     ]
     api, meta = "admissionregistration.k8s.io/v1", {"name": OWN_NODE}
@@ -284,6 +300,24 @@ def own_node_policy(chosen: ShutdownAgent) -> list[Obj]:
         "spec": {"policyName": OWN_NODE, "validationActions": ["Deny"]},
     }
     return [policy, binding]
+
+
+def _instigator() -> str:
+    """The finalizer of the agent's node, in CEL."""
+    return f"'{INSTIGATOR}' + variables.node + '.{REQUESTER_SUFFIX}'"
+
+
+def _is_cut_instigator() -> str:
+    """Whether a finalizer is that of a node whose name is too long for one, by what it is cut to, in CEL.
+
+    CEL has no digests: nodes whose long names begin alike are not told apart.
+    """
+    kept = MAX_INSTIGATOR - len(REQUESTER_SUFFIX) - DIGEST - 2
+    longest = MAX_INSTIGATOR - len(REQUESTER_SUFFIX) - 1
+    pattern = f"-[0-9a-f]{{{DIGEST}}}[.]{REQUESTER_SUFFIX.replace('.', '[.]')}$"
+    cut = f"variables.node.substring(0, {kept}).find('^.*[^-.]')"
+    begins = f"f.startsWith('{INSTIGATOR}' + {cut})"
+    return f"(size(variables.node) > {longest} && {begins} && f.matches('{pattern}'))"
 
 
 def _untyped(expression: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import logging
 from collections.abc import Callable, Coroutine
 
-from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objects import dig, namespace_of
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
@@ -16,13 +15,18 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import ObjectMeta
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import Forbidden, VacateError
+from vacate.errors import Forbidden, NotFound, VacateError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.requesternames import fitted_requester
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
 log = logging.getLogger(__name__)
 
+REQUESTER_SUFFIX = "shutdown.vacate.dev"
 REQUEST_SECONDS = 5.0
 """How long the API server may take. Without a request no interceptor acts: the pod is ended at once then."""
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
@@ -31,13 +35,23 @@ FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 class ShutdownRequests:
     """The node as a requester."""
 
-    def __init__(self, client: Client, clock: Clock, node: str, role: str = "") -> None:
-        """`role` is what an administrator binds to the node where it may not request evictions."""
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        node: str,
+        role: str = "",
+        dialect: Dialect = EVICTION_REQUEST,
+    ) -> None:
+        """`role` is what an administrator binds to the node where it may not request evictions.
+
+        `dialect` is the API in which new requests are made.
+        """
         self._client = client
         self._role = role
         self._clock = clock
         self._node = node
-        self._requester = Requester(client, f"{node}.shutdown.vacate.dev", clock=clock)
+        self._dialect = dialect
         self._made: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._withdrawing: asyncio.Task[None] | None = None
@@ -87,16 +101,16 @@ class ShutdownRequests:
         at = format_time(end)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                made = await self._requester.request(
+                made = await self._make(
                     _pod(pod.namespace, pod.name, pod.uid),  # and no other that has its name meanwhile
-                    reason=f"node {self._node} is shutting down; the pod ends at {at}",
+                    f"node {self._node} is shutting down; the pod ends at {at}",
                 )
                 meta = made.metadata
                 deadline = {"metadata": {"uid": meta.uid, "annotations": {SHUTDOWN_DEADLINE: at}}}
-                await self._client.patch(EVICTIONREQUESTS, meta.name, deadline, meta.namespace)
+                await self._client.patch(made.kind, meta.name, deadline, meta.namespace)
             log.info("pod %s has interceptors: its eviction is requested, and it ends at %s", pod.key, at)
             if prepared is not None:
-                async for one in self._requester.follow(made):
+                async for one in self._requester(dialect_of(made)).follow(made):
                     if _is_prepared(one):
                         break
                 log.info("pod %s is prepared by its interceptors", pod.key)
@@ -118,8 +132,8 @@ class ShutdownRequests:
         while True:
             try:
                 async with asyncio.timeout(REQUEST_SECONDS):
-                    for pod in await self._requested():
-                        await self._withdraw(pod)
+                    for request in await self._requested():
+                        await self._withdraw(request)
                 return
             except Forbidden as error:
                 log.info("eviction requests of this node, if there are any, stay: %s", error)
@@ -130,24 +144,48 @@ class ShutdownRequests:
             await self._clock.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
-    async def _withdraw(self, pod: Pod) -> None:
-        key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    async def _make(self, pod: Pod, reason: str) -> EvictionRequest:
+        """Create the request, or join the one that goes on, by whichever API: a pod has one."""
         try:
-            if await self._requester.withdraw(pod):
+            return await self._requester(self._dialect).request(pod, reason=reason)
+        except Forbidden:
+            for other in self._others():
+                requester = self._requester(other)
+                with contextlib.suppress(Forbidden):  # an API that is none of this node's
+                    found = await requester.find(pod)
+                    if found is not None and not found.complete:
+                        return await requester.request(pod, reason=reason)
+            raise
+
+    async def _withdraw(self, request: EvictionRequest) -> None:
+        ref = request.spec.target.pod_ref
+        key = f"{request.metadata.namespace}/{ref.name if ref else request.metadata.name}"
+        try:
+            if await self._requester(dialect_of(request)).withdraw(request):
                 log.info("the eviction request of pod %s is withdrawn", key)
         except CancellationForbidden as error:
             log.warning("the eviction request of pod %s stays: %s", key, error)
 
-    async def _requested(self) -> list[Pod]:
-        """The pods whose eviction is requested in the name of this node."""
-        listing = await self._client.list(EVICTIONREQUESTS)
-        found = []
-        for one in listing.items:
-            pod = dig(one, "spec", "target", "podRef")
-            names = [dig(other, "name") for other in dig(one, "spec", "requesters") or []]
-            if pod and self._requester.name in names:
-                found.append(_pod(namespace_of(one), str(pod.get("name")), str(pod.get("uid"))))
+    async def _requested(self) -> list[EvictionRequest]:
+        """The requests in the name of this node, by either API."""
+        found = await self._requested_by(self._dialect)
+        for other in self._others():
+            with contextlib.suppress(Forbidden, NotFound):  # not served, or not to this node
+                found += await self._requested_by(other)
         return found
+
+    async def _requested_by(self, dialect: Dialect) -> list[EvictionRequest]:
+        listing = await self._client.list(dialect.kind, into=dialect.wire)
+        own = self._requester(dialect).name
+        requests = [dialect.read(one) for one in listing.items]
+        return [one for one in requests if any(who.name == own for who in one.spec.requesters)]
+
+    def _others(self) -> list[Dialect]:
+        return [one for one in DIALECTS.values() if one is not self._dialect]
+
+    def _requester(self, dialect: Dialect) -> Requester:
+        name = fitted_requester(self._node, REQUESTER_SUFFIX, dialect.max_requester)
+        return Requester(self._client, name, clock=self._clock, dialect=dialect)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import PODS
 from vacate.client.client import Client
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.protocol import (
@@ -45,6 +47,7 @@ class ShutdownAgentSettings:
     config: ShutdownConfig
     pod_uid: str = ""  # of the agent itself, which it must not end
     boot: str = ""
+    dialect: Dialect = EVICTION_REQUEST  # of the API by which pods with interceptors are requested
 
 
 class ShutdownAgent:
@@ -65,7 +68,7 @@ class ShutdownAgent:
         self._logind = logind
         self._kubelet = kubelet
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
-        self._requests = ShutdownRequests(deps.client, deps.clock, settings.node)
+        self._requests = ShutdownRequests(deps.client, deps.clock, settings.node, dialect=settings.dialect)
         self.pods = ApiPods(deps.client, deps.clock, pods, self._requests, settings.pod_uid)
         self._marks = NodeMarks(deps.client, deps.clock, settings.node)
         self._moved = asyncio.Event()

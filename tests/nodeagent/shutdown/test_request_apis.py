@@ -1,0 +1,106 @@
+"""The requests that a node makes when it goes down, by either API, in a simulated cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.sdk_stage import Stage, on_stage
+from vacate.api.kinds import EVACUATIONS
+from vacate.api.objects import Obj
+from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.features import parse_feature_gates
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.sdk import EvictionContext, Interceptor
+
+pytestmark = pytest.mark.sim
+
+OPEN = parse_feature_gates("EvacuationAPI=true")
+BACKUP = "backup.example.com"
+REGISTERED = {"annotations": {f"{EVACUATIONS.group}/priority_{BACKUP}": "2000"}}
+LONG = "ip-10-0-12-34.eu-central-1.compute.internal"
+
+
+class Node:
+    """A node that goes down."""
+
+    def __init__(self, stage: Stage, dialect: Dialect = EVACUATION, name: str = "node-1") -> None:
+        self.ends: list[str] = []
+        self.requests = ShutdownRequests(stage.world.client_of(name), stage.clock, name, dialect=dialect)
+
+    def end(self, pod: Obj, seconds: float = 120.0) -> None:
+        meta = pod["metadata"]
+        one = ShutdownPod(meta["uid"], "default", meta["name"], 0, 30.0, interceptors=True)
+        ends = self.ends
+        self.requests.request(one, seconds, lambda: ends.append("failed"), lambda: ends.append("prepared"))
+
+
+@pytest.mark.parametrize("name", ["node-1", LONG])
+def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> None:
+    async def body(stage: Stage) -> None:
+        told: list[object] = []
+
+        async def back_up(eviction: EvictionContext) -> None:
+            while eviction.ends_at is None:
+                await eviction.clock.sleep(1)
+            told.append(eviction.ends_at)
+
+        await stage.program(Interceptor(BACKUP, back_up, apis=("evacuation",)))
+        pod = await stage.pod("db", metadata=REGISTERED)
+        node = Node(stage, name=name)
+        node.end(pod)
+        await stage.until(lambda: node.ends)
+        assert node.ends == ["prepared"]
+        assert len(told) == 1
+        assert not stage.requests()
+        await node.requests.aclose()
+
+    on_stage(body, gates=OPEN)
+
+
+def test_a_shutdown_that_is_cancelled_withdraws() -> None:
+    async def body(stage: Stage) -> None:
+        pod = await stage.pod("db", metadata=REGISTERED)
+        node = Node(stage, name=LONG)
+        node.end(pod)
+        await stage.until(lambda: any(_deadline(one) for one in stage.world.objects(EVACUATIONS)))
+        node.requests.withdraw_all()
+        await stage.until(lambda: not stage.world.objects(EVACUATIONS))
+        assert not stage.find_pod("db")["metadata"].get("deletionTimestamp")
+        await node.requests.aclose()
+
+    on_stage(body, gates=OPEN)
+
+
+@pytest.mark.parametrize("own", [EVICTION_REQUEST, EVACUATION])
+def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
+    async def body(stage: Stage) -> None:
+        pod = await stage.pod("db", metadata=REGISTERED)
+        (other,) = [one for one in (EVICTION_REQUEST, EVACUATION) if one is not own]
+        drain = stage.requester()
+        drain.dialect = other
+        made = await drain.request("db")
+        node = Node(stage, own)
+        node.end(pod)
+
+        def names() -> list[str]:
+            (one,) = stage.world.objects(other.kind)
+            listed = one["spec"].get("requesters") or one["metadata"].get("finalizers") or []
+            return [each["name"] if isinstance(each, dict) else each for each in listed]
+
+        await stage.until(lambda: any("node-1.shutdown.vacate.dev" in each for each in names()))
+        await stage.until(lambda: _deadline(stage.world.objects(other.kind)[0]))
+        assert not stage.world.objects(own.kind)
+        node.requests.withdraw_all()
+        await stage.until(lambda: len(names()) == 1)
+        assert made.metadata.name == stage.world.objects(other.kind)[0]["metadata"]["name"]
+        await node.requests.aclose()
+
+    on_stage(body, gates=OPEN)
+
+
+def _deadline(request: Obj) -> str:
+    return str((request["metadata"].get("annotations") or {}).get(SHUTDOWN_DEADLINE, ""))
