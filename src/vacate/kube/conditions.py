@@ -1,4 +1,4 @@
-"""Setting a condition on a whole object: the transition time moves only when the status does."""
+"""Conditions of pods: the transition time of one moves only when its status does."""
 
 from __future__ import annotations
 
@@ -8,22 +8,37 @@ from collections.abc import Sequence
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 
+Assessment = tuple[str, str, str]
+"""The status of a condition, its reason and its message."""
+
 
 def with_pod_condition(pod: Obj, type_: str, now: dt.datetime, *, reason: str = "", message: str = "") -> Obj:
     """The pod with that condition True, in the form that pods' conditions have; the input stays as it is."""
-    new: Obj = {
-        "type": type_,
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": format_time(now),
-    }
-    if reason:
-        new["reason"] = reason
-    if message:
-        new["message"] = message
+    new = pod_condition(type_, ("True", reason, message), now)
     status = dict(pod.get("status") or {})
     status["conditions"] = set_condition(status.get("conditions") or (), new)
     return {**pod, "status": status}
+
+
+def pod_condition(
+    type_: str, assessment: Assessment, now: dt.datetime, *, old: Obj | None = None, generation: int = 0
+) -> Obj:
+    """A condition as pods have them; it has changed now, unless the old one has the same status."""
+    status, reason, message = assessment
+    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
+    made: Obj = {
+        "type": type_,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since or format_time(now),
+    }
+    if reason:
+        made["reason"] = reason
+    if message:
+        made["message"] = message
+    if generation:
+        made["observedGeneration"] = generation
+    return made
 
 
 def set_condition(conditions: Sequence[Obj], new: Obj) -> list[Obj]:

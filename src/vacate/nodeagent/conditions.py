@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
+from vacate.kube.conditions import Assessment, pod_condition
 from vacate.nodeagent.model import NodeEnd, PodProgress
 from vacate.nodeagent.view import AgentPod
 
@@ -17,8 +17,6 @@ SHUTDOWN = NodeEnd(
 """The kubelet's words: tools look for them."""
 
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
-
-_Verdict = tuple[str, str, str]  # status, reason, message
 
 
 def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.datetime) -> list[Obj]:
@@ -32,35 +30,22 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
         ("PodScheduled", ("True", "", "")),
     )
     present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    return [_condition(type_, verdict, present.get(type_), pod, now) for type_, verdict in wanted]
+    generation = pod.metadata.generation
+    return [
+        pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
+        for type_, assessment in wanted
+    ]
 
 
 def disruption_target(pod: AgentPod, message: str, now: dt.datetime) -> Obj:
     """The condition of a pod that its node ends by itself."""
     present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    verdict = ("True", "TerminationByKubelet", message)
-    return _condition("DisruptionTarget", verdict, present.get("DisruptionTarget"), pod, now)
+    type_, assessment = "DisruptionTarget", ("True", "TerminationByKubelet", message)
+    generation = pod.metadata.generation
+    return pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
 
 
-def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: AgentPod, now: dt.datetime) -> Obj:
-    status, reason, message = verdict
-    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
-    made: Obj = {
-        "type": type_,
-        "status": status,
-        "lastProbeTime": None,
-        "lastTransitionTime": since or format_time(now),
-    }
-    if reason:
-        made["reason"] = reason
-    if message:
-        made["message"] = message
-    if pod.metadata.generation:
-        made["observedGeneration"] = pod.metadata.generation
-    return made
-
-
-def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> _Verdict:
+def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> Assessment:
     if phase == "Succeeded":
         return "True", "PodCompleted", ""
     if any(progress.of(one.name).run is not None for one in pod.spec.containers):
@@ -77,7 +62,7 @@ def _initialized(pod: AgentPod, progress: PodProgress, phase: str) -> _Verdict:
     return "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
 
 
-def _containers_ready(pod: AgentPod, progress: PodProgress, phase: str) -> _Verdict:
+def _containers_ready(pod: AgentPod, progress: PodProgress, phase: str) -> Assessment:
     if phase in _DONE:
         return "False", _DONE[phase], ""
     counted = [one for one in pod.all_containers if one.sidecar or one in pod.spec.containers]
@@ -87,7 +72,7 @@ def _containers_ready(pod: AgentPod, progress: PodProgress, phase: str) -> _Verd
     return "False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
 
 
-def _ready(containers: _Verdict, pod: AgentPod) -> _Verdict:
+def _ready(containers: Assessment, pod: AgentPod) -> Assessment:
     if containers[0] != "True" or not pod.spec.readiness_gates:
         return containers
     present = {

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from vacate.admission.checks import same
-from vacate.admission.context import Context, Traits
-from vacate.admission.metadata import keep
+from vacate.admission.context import Context
 from vacate.admission.rules import Effect, table
-from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api import status as refusals
 from vacate.api.fielderrors import ErrorType, FieldError
 from vacate.api.lenient import child, mapping
@@ -21,11 +18,11 @@ from vacate.crds.evictionrequest.target import (
     require_right_to_delete,
 )
 from vacate.crds.schema import structure
+from vacate.crds.strategy import DeclaredStrategy
 from vacate.eviction.callers import CALLERS, POD_LABEL
 from vacate.eviction.registration import Registration
 
 _LONGEST_REASON = 4096
-_TRAITS = Traits(unconditional_update=False)
 
 RULES = table(
     "EvictionRequest",
@@ -57,21 +54,10 @@ RULES = table(
 )
 
 
-class EvictionRequestStrategy(KindStrategy):
+class EvictionRequestStrategy(DeclaredStrategy):
     """Answers for EvictionRequests and their status."""
 
     rules = (*RULES, *spec.RULES, *status.RULES, *authority.RULES)
-    counts_generations = True
-    checks_finalizers = False
-
-    @property
-    def traits(self) -> Traits:
-        """Custom resources are never overwritten blindly."""
-        return _TRAITS
-
-    def default(self, obj: Obj, ctx: Context) -> None:
-        """What the schema says where the author says nothing."""
-        structure(self.kind).fill_defaults(obj)
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Rights first; then everything that the pod decides."""
@@ -90,28 +76,25 @@ class EvictionRequestStrategy(KindStrategy):
     def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Rights first, those about the old target; status and stamp stay."""
         require_right_to_delete(old, ctx)
-        keep(new, old, "status")
+        super().prepare_spec(new, old, ctx)
         for key in (ADMITTED_STAMP, IGNORED_REGISTRATION):
             set_annotation(new, key, dig(old, "metadata", "annotations", key))
         keep_callers(new, old, ctx)
         if not status.is_complete(old) and named_pod(new) == named_pod(old):
             take_labels(new, live_pod(new, ctx))
-        count_generation(new, old, not same(new.get("spec"), old.get("spec")))
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
-        """Nothing but the status changes, as for all custom resources."""
-        version = metadata(new).get("resourceVersion")
-        keep(new, old, "spec", "metadata")
-        new["metadata"] = {**new["metadata"], "resourceVersion": version}
+        """Nothing but the status changes, and of that not what the controller has written."""
+        super().prepare_status(new, old, ctx)
         authority.keep_controller_conditions(new, old, ctx)
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The schema, then what it cannot say."""
-        return [*self._schema_errors(obj), *spec.creation_errors(obj, ctx)]
+        return [*self._spec_errors(obj), *spec.creation_errors(obj, ctx)]
 
     def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
         """The whole again, and what must stay."""
-        found = [*step, *self._schema_errors(new), *spec.requester_errors(mapping(new.get("spec")))]
+        found = [*step, *self._spec_errors(new), *spec.requester_errors(mapping(new.get("spec")))]
         return found + spec.change_errors(new, old, complete=status.is_complete(old))
 
     def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
@@ -132,9 +115,6 @@ class EvictionRequestStrategy(KindStrategy):
                 f'pod "{name_of(pod)}" has not ended'
             )
             raise refusals.forbidden(self.kind, name_of(obj), why)
-
-    def _schema_errors(self, obj: Obj) -> list[FieldError]:
-        return structure(self.kind).field_errors({**obj, "metadata": {}})
 
     def _refuse_given_interceptors(self, obj: Obj, ctx: Context) -> None:
         """Once the field is filled in nobody can tell who did it: the one error that is looked for here."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
 from vacate.embedded.nodes.podlifecycle import Life
 from vacate.embedded.nodes.projections import SimulatedPod
+from vacate.kube.conditions import Assessment, pod_condition
 
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
@@ -26,32 +26,14 @@ def conditions_of(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -
         ("PodScheduled", ("True", "", "")),
     )
     present = {one.get("type"): one for one in pod.status.get("conditions") or ()}
-    return [_condition(type_, verdict, present.get(type_), pod, now) for type_, verdict in wanted]
+    generation = pod.metadata.generation
+    return [
+        pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
+        for type_, assessment in wanted
+    ]
 
 
-_Verdict = tuple[str, str, str]  # status, reason, message
-
-
-def _condition(type_: str, verdict: _Verdict, old: Obj | None, pod: SimulatedPod, now: dt.datetime) -> Obj:
-    status, reason, message = verdict
-    same = old is not None and old.get("status") == status
-    since = old.get("lastTransitionTime") if same and old else None
-    made: Obj = {
-        "type": type_,
-        "status": status,
-        "lastProbeTime": None,
-        "lastTransitionTime": since or format_time(now),
-    }
-    if reason:
-        made["reason"] = reason
-    if message:
-        made["message"] = message
-    if pod.metadata.generation:
-        made["observedGeneration"] = pod.metadata.generation
-    return made
-
-
-def _ready_to_start(life: Life) -> _Verdict:
+def _ready_to_start(life: Life) -> Assessment:
     if life.ended:
         return "False", "PodSandboxNotReady", "pod sandbox is not ready"
     if life.running or life.last is not None:
@@ -59,7 +41,7 @@ def _ready_to_start(life: Life) -> _Verdict:
     return "False", "PodSandboxNotReady", "no pod sandbox exists"
 
 
-def _initialized(life: Life, pod: SimulatedPod, phase: str) -> _Verdict:
+def _initialized(life: Life, pod: SimulatedPod, phase: str) -> Assessment:
     if phase == "Succeeded":
         return "True", "PodCompleted", ""
     begun = life.running or (life.last is not None and life.last.started is not None)
@@ -69,7 +51,7 @@ def _initialized(life: Life, pod: SimulatedPod, phase: str) -> _Verdict:
     return "False", "ContainersNotInitialized", f"containers with incomplete status: [{names}]"
 
 
-def _containers_ready(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> _Verdict:
+def _containers_ready(life: Life, pod: SimulatedPod, phase: str, now: dt.datetime) -> Assessment:
     if phase in _DONE:
         return "False", _DONE[phase], ""
     if life.ready(now):
@@ -79,7 +61,7 @@ def _containers_ready(life: Life, pod: SimulatedPod, phase: str, now: dt.datetim
     return "False", "ContainersNotReady", f"containers with unready status: [{names}]"
 
 
-def _ready(containers: _Verdict, pod: SimulatedPod) -> _Verdict:
+def _ready(containers: Assessment, pod: SimulatedPod) -> Assessment:
     if containers[0] != "True" or not pod.spec.readiness_gates:
         return containers
     present = {one.get("type"): one.get("status") for one in pod.status.get("conditions") or ()}
