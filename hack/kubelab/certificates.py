@@ -28,16 +28,17 @@ def write_certificates(layout: Layout, api_port: int, hosts: Sequence[str] = ())
     write_kubeconfigs(layout, api_port, PARTS)
 
 
-def write_kubeconfigs(layout: Layout, api_port: int, parts: Mapping[str, Peer]) -> None:
-    """One for every part, under its name."""
+def write_kubeconfigs(layout: Layout, api_port: int, parts: Mapping[str, Peer], host: str = HOST) -> None:
+    """One for every part, under its name; `host` is where that part reaches the API server."""
     pki = Pki(layout.pki, SystemClock())
     for name, peer in parts.items():
-        write_kubeconfig(layout.kubeconfig(name), _entry(pki, name or "admin", peer, api_port))
+        write_kubeconfig(
+            layout.kubeconfig(name), _entry(pki, name or "admin", peer, f"https://{host}:{api_port}")
+        )
 
 
-def _entry(pki: Pki, name: str, peer: Peer, api_port: int) -> KubeconfigEntry:
+def _entry(pki: Pki, name: str, peer: Peer, address: str) -> KubeconfigEntry:
     pair = pki.client(name, peer.name, peer.groups)
-    address = f"https://{HOST}:{api_port}"
     authority = pki.authority.certificate_pem
     return KubeconfigEntry(
         address,

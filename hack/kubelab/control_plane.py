@@ -42,6 +42,7 @@ class ControlPlane:
         controllers: bool = True,
         audit: bool = False,
         address: str = "",  # of a node whose pods really run, and reach the API server there
+        hosts: Sequence[str] = (),  # addresses of further nodes, whose kubelets have the same certificate
         fairness: bool = False,
     ) -> None:
         self.layout = Layout(folder)
@@ -51,6 +52,7 @@ class ControlPlane:
         self._audit = audit
         self._fairness = fairness
         self._node_address = address
+        self._hosts = hosts
         self._children: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     @property
@@ -118,7 +120,9 @@ class ControlPlane:
     def _start(self) -> None:
         layout, ports = self.layout, self.ports
         there = self._node_address
-        write_certificates(layout, ports.api, [there, flags.KUBERNETES_SERVICE] if there else ())
+        write_certificates(
+            layout, ports.api, [there, flags.KUBERNETES_SERVICE, *self._hosts] if there else ()
+        )
         layout.logs.mkdir(parents=True, exist_ok=True)
         layout.audit_policy.write_text(json.dumps(flags.AUDIT_POLICY))
         self._run("etcd", flags.etcd(layout, ports), Probe(f"{self.etcd_address}/readyz"))
@@ -155,10 +159,10 @@ class ControlPlane:
                 raise KubeError(f"{waited}\n{self.last_words(name)}")
             time.sleep(_POLL_SECONDS)
 
-    def ready_nodes(self) -> int:
-        """How many nodes are ready and have no taint left."""
+    def ready_nodes(self) -> set[str]:
+        """The names of the nodes that are ready and have no taint left."""
         listed = json.loads(self._probe(self.ports.api, "api/v1/nodes").read())["items"]
-        return sum(_is_ready(node) for node in listed)
+        return {node["metadata"]["name"] for node in listed if _is_ready(node)}
 
     def last_words(self, name: str) -> str:
         """The end of a program's log."""

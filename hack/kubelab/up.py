@@ -75,7 +75,7 @@ def serve(folder: Path, nodes: int) -> None:
         child = start_nodes(plane, nodes)
         try:
             while not (broken := plane.ended() or ("the nodes" if child.poll() is not None else "")):
-                if not (folder / _READY).exists() and plane.ready_nodes() == nodes:
+                if not (folder / _READY).exists() and len(plane.ready_nodes()) == nodes:
                     (folder / _READY).touch()
                 time.sleep(_LOOK_SECONDS)
         finally:

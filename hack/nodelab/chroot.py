@@ -6,12 +6,15 @@ All that is written goes to memory and is gone with the chroot; the folder of pa
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hack.kubelab.children import start_child
 
 _SECONDS = 60.0
+_GROUPS = Path("/sys/fs/cgroup")
+InNamespace = Callable[[Sequence[str]], list[str]]
+"""Makes a command one that runs in a namespace."""
 
 
 def enter(*, network: bool) -> list[str]:
@@ -37,16 +40,26 @@ class Chroot:
         self.place = place
         self.root = place / "root"
         self._holder: subprocess.Popen[bytes] | None = None
+        self._network: InNamespace | None = None
 
-    def populate(self, packages: Path) -> None:
-        """Make the root: the packages, over which all writes go to memory."""
+    def populate(self, packages: Path, network: InNamespace | None = None) -> None:
+        """Make the root: the packages, over which all writes go to memory.
+
+        `network` puts a command into another network namespace; then all that runs in the chroot is in it.
+        """
         mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", self.place)
         for name in ("root", "upper", "work"):
             (self.place / name).mkdir()
         layers = f"lowerdir={packages},upperdir={self.place / 'upper'},workdir={self.place / 'work'}"
         mount("-t", "overlay", "-o", layers, "overlay", self.root)
+        self._network = network
         for name in ("/proc", "/sys", "/dev"):
-            mount("--rbind", name, self.inside(Path(name)))
+            if network is None or name != "/sys":
+                mount("--rbind", name, self.inside(Path(name)))
+        if network is not None:
+            # It shows the devices of the namespace in which it is mounted.
+            run(*network(["mount", "-t", "sysfs", "sysfs", str(self.root / "sys")]))
+            mount("--rbind", _GROUPS, self.inside(_GROUPS))
 
     def share(self, path: Path, *, writable: bool = False) -> None:
         """Something of the machine, under the same name."""
@@ -85,7 +98,9 @@ class Chroot:
     def command(self, words: Sequence[str]) -> list[str]:
         """A command as it is run in the closed chroot."""
         assert self._holder is not None
-        return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *words]
+        # The network first: nsenter itself is not in the chroot.
+        entered = ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *words]
+        return self._network(entered) if self._network is not None else entered
 
 
 def mount(*arguments: str | Path) -> None:

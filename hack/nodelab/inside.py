@@ -1,6 +1,6 @@
 """The first process of the namespaces: it makes the cluster, and everything in it ends with it.
 
-python -m hack.nodelab.inside PLACE TOOLS LOGIND PROGRAMS ARCHIVE LOGS -- [COMMAND…]
+python -m hack.nodelab.inside PLACE TOOLS LOGIND PROGRAMS ARCHIVE LOGS NODES [COMMAND…]
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hack.logindlab.elogind import Elogind
 from hack.nodelab.cgroups import mount_groups
 from hack.nodelab.chroot import Chroot, mount
 from hack.nodelab.image import IMAGE as VACATE_IMAGE
-from hack.nodelab.network import set_up_network
+from hack.nodelab.network import NodeNetwork, set_up_network
 from hack.nodelab.node import Node
-from hack.nodelab.settings import NODE_ADDRESS
+from hack.nodelab.settings import NODE_ADDRESS, Identity
 from hack.nodelab.small_images import write_small_images
 from hack.nodelab.supervisor import PROCESS
 
@@ -45,25 +45,45 @@ def be_first() -> None:
 
 
 def work(
-    place: Path, tools: Path, logind: Path, programs: Path, archive: Path, logs: str, command: list[str]
-) -> int:
+    place: Path, tools: Path, logind: Path, programs: Path, archive: Path, logs: str, count: int,
+    command: list[str],
+) -> int:  # fmt: skip
     """Start the cluster, run the command in it, and hand its exit code on."""
     mount("-t", "sysfs", "sysfs", "/sys")
     mount_groups()
     set_up_network()
+    first, *further = (Identity(number + 1) for number in range(count))
     chroot = Chroot(place)
     chroot.populate(tools)
     bus = place / "bus"
     login = _start_logind(place, logind, bus)
-    plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS)
+    hosts = [node.address for node in further]
+    plane = ControlPlane(programs, place / "plane", audit=True, address=NODE_ADDRESS, hosts=hosts)
     try:
         plane.start()
-        node = Node(chroot, programs, plane, bus)
-        node.start(_images(plane.layout.root / "images", tools, archive))
-        return _attend(plane, node, login, command, _environment(plane, programs) | {BUS: str(bus)})
+        chroots = {
+            node: _further_chroot(place / node.name, tools, node, [first, *further]) for node in further
+        }
+        nodes = [Node(first, chroot, programs, plane, bus)]
+        nodes += [Node(node, chroot, programs, plane) for node, chroot in chroots.items()]
+        images = _images(plane.layout.root / "images", tools, archive)
+        for node in nodes:
+            node.start(images)
+        for node in nodes:
+            node.wait_ready()
+        return _attend(plane, nodes, login, command, _environment(plane, programs) | {BUS: str(bus)})
     finally:
         if logs and plane.layout.logs.exists():
             shutil.copytree(plane.layout.logs, logs, dirs_exist_ok=True)
+
+
+def _further_chroot(place: Path, tools: Path, node: Identity, nodes: list[Identity]) -> Chroot:
+    network = NodeNetwork(node)
+    network.connect(node, nodes)
+    place.mkdir()
+    chroot = Chroot(place)
+    chroot.populate(tools, network.command)
+    return chroot
 
 
 def _start_logind(place: Path, packages: Path, bus: Path) -> Elogind:
@@ -83,19 +103,20 @@ def _images(folder: Path, tools: Path, archive: Path) -> list[Path]:
 
 
 def _attend(
-    plane: ControlPlane, node: Node, login: Elogind, command: list[str], environment: dict[str, str]
+    plane: ControlPlane, nodes: list[Node], login: Elogind, command: list[str], environment: dict[str, str]
 ) -> int:
     """Run the command, or wait for ever; KubeError where a program of the cluster ends meanwhile."""
     child: subprocess.Popen[bytes] | None = None
     if command:
         child = start_child(command, env=environment, stdout=None, stderr=None)
     else:
-        _explain(environment)
+        _explain(environment, len(nodes))
     while child is None or child.poll() is None:
         if broken := plane.ended():
             raise KubeError(f"{broken} has ended by itself:\n{plane.last_words(broken)}")
-        if broken := node.ended():
-            raise KubeError(f"{broken} has ended by itself:\n{node.last_words(broken)}")
+        for node in nodes:
+            if broken := node.ended():
+                raise KubeError(f"{broken} has ended by itself:\n{node.last_words(broken)}")
         login.restart_ended()
         time.sleep(_LOOK_SECONDS)
     return child.returncode
@@ -111,11 +132,10 @@ def _environment(plane: ControlPlane, programs: Path) -> dict[str, str]:
     return os.environ | there | {ASSETS: str(programs), IMAGE: VACATE_IMAGE, "PATH": path}
 
 
-def _explain(environment: dict[str, str]) -> None:
+def _explain(environment: dict[str, str], count: int) -> None:
     told = f"KUBECONFIG={environment[KUBECONFIG]} PATH={environment[ASSETS]}:$PATH"
-    print(
-        "A cluster with one node that runs containers is ready. For a shell in it, from another terminal:\n"
-    )
+    what = "one node that runs" if count == 1 else f"{count} nodes that run"
+    print(f"A cluster with {what} containers is ready. For a shell in it, from another terminal:\n")
     print(f"  nsenter --all --target $(pgrep -P {os.environ[PROCESS]}) env {told} bash\n")
     print("Ctrl-C removes it.", flush=True)
 
@@ -124,7 +144,7 @@ def main() -> None:
     be_first()
     place, tools, logind, programs, archive = map(Path, sys.argv[1:6])
     try:
-        sys.exit(work(place, tools, logind, programs, archive, sys.argv[6], sys.argv[7:]))
+        sys.exit(work(place, tools, logind, programs, archive, sys.argv[6], int(sys.argv[7]), sys.argv[8:]))
     except KubeError as error:
         sys.exit(f"node: {error}")
 

@@ -15,6 +15,7 @@ from hack.kubelab.health import Probe
 from hack.kubelab.release import KubeError
 from hack.nodelab import settings
 from hack.nodelab.chroot import Chroot, mount
+from hack.nodelab.settings import NODE_ADDRESS, Identity
 
 from vacate.embedded.bootstrap import identities
 from vacate.wire.message import Peer
@@ -31,32 +32,42 @@ _IN_MEMORY = ("var/lib/containerd", "var/lib/kubelet", "var/log", "run", "tmp")
 class Node:
     """The programs run in the chroot; they are children of the process that starts them."""
 
-    def __init__(self, chroot: Chroot, programs: Path, plane: ControlPlane, bus: Path) -> None:
+    def __init__(
+        self, identity: Identity, chroot: Chroot, programs: Path, plane: ControlPlane, bus: Path | None = None
+    ) -> None:
+        self.identity = identity
         self._chroot = chroot
         self._programs = programs
         self._plane = plane
         self._bus = bus
-        self._credentials = _credentials(plane)
+        self._credentials = self._own_credentials()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, images: Sequence[Path]) -> None:
-        """Return when the node is ready for pods; KubeError with the end of a log where it will not be."""
+        """Start its programs; KubeError with the end of a log where one does not run."""
         self._prepare()
         self._begin("containerd", ["containerd"])
         self._wait("containerd", self._containerd_failure)
         for image in images:
             self._control_containers("images", "import", str(image))
-        plane = self._plane
-        parts = {"kubelet": identities.node(settings.NODE), "kube-proxy": Peer("system:kube-proxy")}
-        write_kubeconfigs(plane.layout, plane.ports.api, parts)
-        config = self._write("kubelet.json", json.dumps(settings.kubelet(self._credentials)))
-        command = settings.kubelet_command(self._programs / "kubelet", config, self._credentials)
+        plane, node, credentials = self._plane, self.identity, self._credentials
+        parts = {
+            self._of_node("kubelet"): identities.node(node.name),
+            self._of_node("kube-proxy"): Peer("system:kube-proxy"),
+        }
+        write_kubeconfigs(plane.layout, plane.ports.api, parts, NODE_ADDRESS)
+        config = self._write("kubelet.json", json.dumps(settings.kubelet(credentials, node)))
+        command = settings.kubelet_command(self._programs / "kubelet", config, credentials, node)
         self._begin("kubelet", ["sh", "-c", _RESTARTED, "sh", *command])
-        config = self._write("proxy.json", json.dumps(settings.proxy(self._credentials)))
+        config = self._write("proxy.json", json.dumps(settings.proxy(credentials, node)))
         self._begin("kube-proxy", [str(self._programs / "kube-proxy"), f"--config={config}"])
-        health = Probe(f"http://127.0.0.1:{settings.PROXY_HEALTH_PORT}/healthz")
+
+    def wait_ready(self) -> None:
+        """Return when the node is ready for pods; KubeError with the end of a log where it will not be."""
+        health = Probe(f"http://{self.identity.address}:{settings.PROXY_HEALTH_PORT}/healthz")
         self._wait("kube-proxy", health.failure)
-        self._wait("kubelet", lambda: "" if plane.ready_nodes() else "the node is not ready")
+        name = self.identity.name
+        self._wait("kubelet", lambda: "" if name in self._plane.ready_nodes() else f"{name} is not ready")
 
     def ended(self) -> str:
         """The name of a program that has ended by itself, or nothing."""
@@ -65,7 +76,7 @@ class Node:
     def last_words(self, name: str) -> str:
         """The end of a program's log."""
         lines = self._log(name).read_text(errors="replace").splitlines()
-        return "\n".join([f"--- {name}", *lines[-_LOG_LINES:]])
+        return "\n".join([f"--- {self._of_node(name)}", *lines[-_LOG_LINES:]])
 
     def _prepare(self) -> None:
         chroot = self._chroot
@@ -74,12 +85,14 @@ class Node:
             source.mkdir(parents=True)
             (chroot.root / name).mkdir(parents=True, exist_ok=True)
             mount("--bind", source, chroot.root / name)
-        (chroot.root / "run/dbus").mkdir()
-        mount("--bind", self._bus, chroot.root / "run/dbus")
+        if self._bus is not None:
+            (chroot.root / "run/dbus").mkdir()
+            mount("--bind", self._bus, chroot.root / "run/dbus")
         chroot.share(self._programs)
         chroot.share(self._plane.layout.root, writable=True)
         self._write("etc/containerd/config.toml", settings.CONTAINERD)
-        self._write("etc/cni/net.d/10-pods.conflist", json.dumps(settings.POD_NETWORKS))
+        network = json.dumps(settings.container_network(self.identity))
+        self._write("etc/cni/net.d/10-pods.conflist", network)
         self._write("etc/resolv.conf", "")
         self._write("etc/hosts", "127.0.0.1 localhost\n")
         for name, value in settings.KERNEL_SETTINGS.items():
@@ -103,7 +116,7 @@ class Node:
         end = time.monotonic() + _START_SECONDS
         while said := failure():
             if broken := self.ended():
-                raise KubeError(f"{broken} has ended:\n{self.last_words(broken)}")
+                raise KubeError(f"{self._of_node(broken)} has ended:\n{self.last_words(broken)}")
             if time.monotonic() > end:
                 raise KubeError(f"{name} is not ready in time: {said}\n{self.last_words(name)}")
             time.sleep(_POLL_SECONDS)
@@ -124,7 +137,15 @@ class Node:
             raise KubeError(f"ctr {' '.join(arguments)}: {done.stderr.strip()}")
 
     def _log(self, name: str) -> Path:
-        return self._plane.layout.logs / f"{name}.log"
+        return self._plane.layout.logs / f"{self._of_node(name)}.log"
+
+    def _of_node(self, program: str) -> str:
+        return f"{self.identity.name}-{program}"
+
+    def _own_credentials(self) -> settings.NodeCredentials:
+        layout = self._plane.layout
+        kubelet, proxy = (layout.kubeconfig(self._of_node(name)) for name in ("kubelet", "kube-proxy"))
+        return settings.NodeCredentials(layout.authority, layout.server, kubelet, proxy)
 
 
 _ENVIRONMENT = {
@@ -132,10 +153,3 @@ _ENVIRONMENT = {
     "HOME": "/root",
     "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/run/dbus/system_bus_socket",
 }
-
-
-def _credentials(plane: ControlPlane) -> settings.NodeCredentials:
-    layout = plane.layout
-    return settings.NodeCredentials(
-        layout.authority, layout.server, layout.kubeconfig("kubelet"), layout.kubeconfig("kube-proxy")
-    )

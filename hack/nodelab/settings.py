@@ -1,4 +1,4 @@
-"""What the programs of a node are told. Nothing is started here."""
+"""The configuration of the programs of a node. Nothing is started here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-NODE = "node-1"
-NODE_INTERFACE, NODE_ADDRESS = "node0", "192.0.2.1"
-POD_INTERFACE, POD_NETWORK = "cni0", "10.244.0.0/24"
+NODE_INTERFACE, POD_INTERFACE = "node0", "cni0"
+POD_NETWORKS = "10.244.0.0/16"
+"""Of all nodes; each has a part of it."""
+MAX_NODES = 9
 CLUSTER_DNS = "10.96.0.10"  # nobody answers there: addresses are enough
 PAUSE, BUSYBOX = "localhost/pause:smoke", "localhost/busybox:smoke"
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
@@ -39,23 +40,49 @@ bin_dir = "/usr/lib/cni"
 conf_dir = "/etc/cni/net.d"
 """
 
-POD_NETWORKS: dict[str, Any] = {
-    "cniVersion": "1.0.0",
-    "name": "pods",
-    "plugins": [
-        {
-            "type": "bridge",
-            "bridge": POD_INTERFACE,
-            "isGateway": True,
-            "hairpinMode": True,  # a pod may be its own Service's endpoint
-            "ipam": {
-                "type": "host-local",
-                "ranges": [[{"subnet": POD_NETWORK}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
-            },
-        }
-    ],
-}
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells the nodes of a cluster apart. The first one shares its network with the control plane."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"node-{self.number}"
+
+    @property
+    def address(self) -> str:
+        return f"192.0.2.{self.number}"
+
+    @property
+    def pod_network(self) -> str:
+        return f"10.244.{self.number - 1}.0/24"
+
+
+FIRST = Identity(1)
+NODE, NODE_ADDRESS = FIRST.name, FIRST.address
+
+
+def container_network(node: Identity) -> dict[str, Any]:
+    """A bridge for the pods of a node; routes between the nodes join the bridges."""
+    return {
+        "cniVersion": "1.0.0",
+        "name": "pods",
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": POD_INTERFACE,
+                "isGateway": True,
+                "hairpinMode": True,  # a pod may be its own Service's endpoint
+                "ipam": {
+                    "type": "host-local",
+                    "ranges": [[{"subnet": node.pod_network}]],
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                },
+            }
+        ],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +95,12 @@ class NodeCredentials:
     proxy: Path
 
 
-def kubelet(credentials: NodeCredentials) -> dict[str, Any]:
+def kubelet(credentials: NodeCredentials, node: Identity = FIRST) -> dict[str, Any]:
     """Everything is evicted by Vacate or not at all: the kubelet's own reasons are off."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": NODE_ADDRESS,
+        "address": node.address,
         "port": KUBELET_PORT,
         "healthzPort": KUBELET_HEALTH_PORT,
         "tlsCertFile": str(credentials.server),
@@ -102,16 +129,16 @@ def kubelet(credentials: NodeCredentials) -> dict[str, Any]:
     }
 
 
-def proxy(credentials: NodeCredentials) -> dict[str, Any]:
+def proxy(credentials: NodeCredentials, node: Identity = FIRST) -> dict[str, Any]:
     """Services by nftables; limits that are the machine's and not this network's stay untouched."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
         "clientConnection": {"kubeconfig": str(credentials.proxy)},
-        "hostnameOverride": NODE,
-        "clusterCIDR": POD_NETWORK,
-        "healthzBindAddress": f"127.0.0.1:{PROXY_HEALTH_PORT}",
+        "hostnameOverride": node.name,
+        "clusterCIDR": POD_NETWORKS,
+        "healthzBindAddress": f"{node.address}:{PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         "oomScoreAdj": 0,
         "conntrack": {
@@ -123,9 +150,11 @@ def proxy(credentials: NodeCredentials) -> dict[str, Any]:
     }
 
 
-def kubelet_command(program: Path, config: Path, credentials: NodeCredentials) -> list[str]:
+def kubelet_command(
+    program: Path, config: Path, credentials: NodeCredentials, node: Identity = FIRST
+) -> list[str]:
     """The kubelet's command line."""
     return [
         str(program), f"--config={config}", f"--kubeconfig={credentials.kubelet}",
-        f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}", "--v=2",
+        f"--hostname-override={node.name}", f"--node-ip={node.address}", "--v=2",
     ]  # fmt: skip
