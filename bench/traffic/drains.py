@@ -69,14 +69,17 @@ class Cluster:
     def vacate(self, *words: str) -> str:
         return _run([sys.executable, "-m", "vacate", *words])
 
-    def measure(self, workload: Workload, arm: Arm, drains: int) -> Measured:
-        """Create the workload in a namespace of its own, drain its node so many times, and remove it."""
+    def measure(self, workload: Workload, arm: Arm, drains: int, *, whole: bool = True) -> Measured:
+        """Create the workload in a namespace of its own, drain its node so many times, and remove it.
+
+        `whole` drains all pods of the node, Vacate's own too, else only those of the workload.
+        """
         namespace = f"{arm.name}-{workload.name}".lower()
         self.kubectl("create", "namespace", namespace)
         try:
-            return self._measure(_Moved(self, namespace, workload), arm, drains)
+            return self._measure(_Moved(self, namespace, workload), arm, drains, whole)
         finally:
-            self.kubectl("delete", "namespace", namespace)
+            self.kubectl("delete", "namespace", namespace, "--wait=false")
 
     def reached_from_each_node(self) -> dict[str, set[str]]:
         """A pod of each node sends requests to a Service; by which nodes' pods they were answered."""
@@ -99,7 +102,7 @@ class Cluster:
         looks = (("get", requests, "--all-namespaces", "-o", "wide"), ("get", "events", "--all-namespaces"))
         return "\n".join(self.kubectl(*words) for words in looks)
 
-    def _measure(self, moved: _Moved, arm: Arm, drains: int) -> Measured:
+    def _measure(self, moved: _Moved, arm: Arm, drains: int, whole: bool) -> Measured:
         source, target = self.nodes[:2]
         self.kubectl("cordon", target)
         moved.create(self._image, moves=arm.moves)
@@ -109,7 +112,7 @@ class Cluster:
         with _load(moved.address()) as load:
             for _ in range(drains):
                 began = time.monotonic()
-                self._drain(arm, source)
+                self._drain(arm, source, *(() if whole else ("--pod-selector", f"app={APP}")))
                 moved.wait_all_on(target)
                 took.append(round(time.monotonic() - began, 1))
                 self._uncordon(arm, source)
@@ -117,8 +120,8 @@ class Cluster:
             seen = load()
         return Measured(moved.workload, arm, drains, tuple(took), seen)
 
-    def _drain(self, arm: Arm, node: str) -> None:
-        words = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data")
+    def _drain(self, arm: Arm, node: str, *options: str) -> None:
+        words = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", *options)
         if arm is Arm.VACATE:
             self.vacate(*words)
         else:
