@@ -53,7 +53,7 @@ def make_groups(name: str) -> list[Path]:
     for tree in trees:
         for left in tree.place.glob(f"{PREFIX}*"):
             if not Path("/proc", left.name.removeprefix(PREFIX)).exists():
-                _remove(left)
+                remove_groups([left])  # its last processes may still be ending
     return [_make(tree, name) for tree in trees]
 
 
