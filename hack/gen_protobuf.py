@@ -28,6 +28,7 @@ PACKAGES = {
         "policy/v1beta1": "policy.v1beta1",
         "coordination/v1": "coordination.v1",
         "scheduling/v1": "scheduling.v1",
+        "storage/v1": "storage.v1",
         "rbac/v1": "rbac.v1",
         "authorization/v1": "authorization.v1",
         "authentication/v1": "authentication.v1",
@@ -42,11 +43,15 @@ PACKAGES = {
     },
 }
 ROOTS = {
-    "v1": ["Binding", "ConfigMap", "Event", "Namespace", "Node", "Pod", "ServiceAccount"],
+    "v1": [
+        "Binding", "ConfigMap", "Event", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
+        "Pod", "ServiceAccount",
+    ],  # fmt: skip
     "apps/v1": ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
     "policy/v1": ["Eviction", "PodDisruptionBudget"],
     "policy/v1beta1": ["Eviction"],
     "coordination.k8s.io/v1": ["Lease"],
+    "storage.k8s.io/v1": ["StorageClass"],
     "scheduling.k8s.io/v1": ["PriorityClass"],
     "rbac.authorization.k8s.io/v1": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
     "authorization.k8s.io/v1": ["SelfSubjectAccessReview", "SubjectAccessReview"],

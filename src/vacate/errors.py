@@ -13,6 +13,7 @@
     │   ├── StoreFull            the objects take as many bytes as they may
     │   └── StoreReadOnly        the disk failed; nothing is written any more
     ├── FencingFailed            a node was not fenced; nothing of it was released
+    ├── InvalidAttachment        the record of an exclusive volume cannot be read; it stays attached
     ├── SimulationError
     │   ├── Deadlock             every task waits and no timer is set
     │   ├── Livelock             tasks run on and on and virtual time stands still
@@ -69,6 +70,10 @@ class UnreadableObject(TransportError):
 
 class FencingFailed(VacateError):
     """A node was not fenced, or not known to be; nothing of it was released."""
+
+
+class InvalidAttachment(VacateError):
+    """The record that says where an exclusive volume is attached cannot be read."""
 
 
 class StoreError(VacateError):

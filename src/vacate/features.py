@@ -16,6 +16,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     "NodeMaintenance": True,
     # The FencingPolicy API and its controller, which switches unreachable nodes off; no policy, no fence.
     "Fencing": True,
+    # Volumes that are marked exclusive are attached to one node at a time; no mark, no change.
+    "ExclusiveVolumes": True,
     # The DeschedulingPolicy API and its controller, which evicts misplaced pods by EvictionRequests.
     "Descheduling": True,
     # DeleteOptions.reason, Pod.metadata.reason and lifecycle.preStop.reasonDelivery.

@@ -20,6 +20,8 @@ from vacate.api.kinds import (
     LEASES,
     NAMESPACES,
     NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
     PODS,
     PRIORITYCLASSES,
@@ -27,6 +29,7 @@ from vacate.api.kinds import (
     ROLEBINDINGS,
     ROLES,
     STATEFULSETS,
+    STORAGECLASSES,
     Kind,
 )
 
@@ -51,6 +54,17 @@ COLUMNS: dict[Kind, list[str]] = {
         "Name",
     ],
     CONFIGMAPS: ["Name", "Data", "Age"],
+    PERSISTENTVOLUMES: [
+        "Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
+        "VolumeAttributesClass", "Reason", "Age", "VolumeMode",
+    ],
+    PERSISTENTVOLUMECLAIMS: [
+        "Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass",
+        "Age", "VolumeMode",
+    ],
+    STORAGECLASSES: [
+        "Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age",
+    ],
     DEPLOYMENTS: ["Name", "Ready", "Up-to-date", "Available", *_WORKLOAD],
     REPLICASETS: ["Name", "Desired", "Current", "Ready", *_WORKLOAD],
     STATEFULSETS: ["Name", "Ready", "Age", "Containers", "Images"],

@@ -6,7 +6,7 @@ import pytest
 
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
 from support.arms_case_api import CaseApi, names, told
-from support.arms_kinds import STORED, minimal
+from support.arms_kinds import PROTECTED, STORED, minimal
 from support.arms_marks import CONFORMANCE
 from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, Kind
 
@@ -14,10 +14,12 @@ pytestmark = CONFORMANCE
 
 every_kind = pytest.mark.parametrize("kind", STORED, ids=lambda kind: kind.plural)
 removable = pytest.mark.parametrize(
-    "kind", [kind for kind in STORED if kind is not NAMESPACES], ids=lambda kind: kind.plural
+    "kind", [kind for kind in STORED if kind not in (NAMESPACES, *PROTECTED)], ids=lambda kind: kind.plural
 )
 collections = pytest.mark.parametrize(
-    "kind", [kind for kind in STORED if "deletecollection" in kind.verbs], ids=lambda kind: kind.plural
+    "kind",
+    [kind for kind in STORED if "deletecollection" in kind.verbs and kind not in PROTECTED],
+    ids=lambda kind: kind.plural,
 )
 
 
@@ -106,6 +108,18 @@ async def test_delete(api: CaseApi, kind: Kind) -> None:
     again.refused(404, "NotFound", f'{kind.resource} "{name}" not found')
 
 
+@pytest.mark.parametrize("kind", PROTECTED, ids=lambda kind: kind.plural)
+async def test_deletion_of_a_protected_kind(api: CaseApi, kind: Kind) -> None:
+    wanted = an_object(api, kind)
+    wanted["metadata"]["finalizers"] = ["example.com/held"]  # else a controller may be faster than the test
+    created = await api.given(kind, wanted)
+    name, protection = created["metadata"]["name"], f"kubernetes.io/{kind.short_names[0]}-protection"
+    assert created["metadata"]["finalizers"] == ["example.com/held", protection]
+    assert (await api.delete(kind, name)).ok()["metadata"]["deletionTimestamp"]
+    await api.patch(kind, name, {"metadata": {"finalizers": None}})
+    await api.gone(kind, name)
+
+
 @collections
 async def test_deletecollection(api: CaseApi, kind: Kind) -> None:
     created = await api.given(kind, an_object(api, kind))
@@ -125,6 +139,8 @@ async def test_watch(api: CaseApi, kind: Kind) -> None:
     name = created["metadata"]["name"]
     changed = await api.given_patch(kind, name, {"metadata": {"annotations": {"changed": "yes"}}})
     await api.arm.drop(api.at(kind, name))
+    if kind in PROTECTED:
+        await api.patch(kind, name, {"metadata": {"finalizers": None}})
     # Pods that ran nowhere get their mark and go in two steps, namespaces get their mark and stay.
     last = "MODIFIED" if kind is NAMESPACES else "DELETED"
     events = await api.watch(

@@ -6,6 +6,7 @@ import pytest
 
 from support.arms import MERGE_PATCH, Obj
 from support.arms_case_api import CaseApi
+from support.arms_kinds import MINIMAL
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import autoscaler, budget, condition, config_map, daemon_set, named, pod, workload
 from vacate.api.kinds import (
@@ -15,6 +16,8 @@ from vacate.api.kinds import (
     HORIZONTALPODAUTOSCALERS,
     NAMESPACES,
     NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
     PODS,
     REPLICASETS,
@@ -39,6 +42,16 @@ PARTS: dict[Kind, tuple[Obj, Obj, Obj]] = {
         budget("x"),
         {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
         {"minAvailable": 7},
+    ),
+    PERSISTENTVOLUMES: (
+        MINIMAL[PERSISTENTVOLUMES]("x"),
+        {"message": "checked"},
+        {"persistentVolumeReclaimPolicy": "Delete"},
+    ),
+    PERSISTENTVOLUMECLAIMS: (
+        MINIMAL[PERSISTENTVOLUMECLAIMS]("x"),
+        {"capacity": {"storage": "1Gi"}},
+        {"volumeName": "of-nobody"},
     ),
     PODS: (pod("x"), {"phase": "Running"}, {"activeDeadlineSeconds": 60}),
 }

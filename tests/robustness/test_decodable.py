@@ -27,7 +27,7 @@ from vacate.api.integers import LIMITS, fits, whole
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.times import TIME_PATTERN, after, is_acceptable, is_time, parse_time
-from vacate.api.types import apps, autoscaling, core, policy
+from vacate.api.types import apps, autoscaling, core, policy, storage
 from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
@@ -60,6 +60,9 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.PRIORITYCLASSES: (policy.PriorityClass,),
     kinds.REPLICASETS: (apps.ReplicaSet,),
     kinds.DEPLOYMENTS: (apps.Deployment,),
+    kinds.PERSISTENTVOLUMES: (storage.PersistentVolume,),
+    kinds.PERSISTENTVOLUMECLAIMS: (storage.PersistentVolumeClaim,),
+    kinds.STORAGECLASSES: (storage.StorageClass,),
     kinds.STATEFULSETS: (apps.StatefulSet,),
     kinds.DAEMONSETS: (apps.DaemonSet,),
     kinds.CONTROLLERREVISIONS: (apps.ControllerRevision,),

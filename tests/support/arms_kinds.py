@@ -40,6 +40,23 @@ def _cluster_role_binding(name: str) -> Obj:
     return make.binding(name, "ClusterRole", "view-nothing-at-all", "somebody")
 
 
+def _volume(name: str) -> Obj:
+    source = {"server": "10.0.0.9", "path": "/export"}
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "nfs": source}
+    # A class that no claim asks for: nothing is ever bound to it.
+    return make.named(name, spec={**spec, "storageClassName": "of-nobody"})
+
+
+def _claim(name: str) -> Obj:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": "that-is-not-there"}
+    return make.named(name, spec=spec)
+
+
+def _storage_class(name: str) -> Obj:
+    return make.named(name, provisioner="kubernetes.io/no-provisioner")
+
+
 MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.NAMESPACES: make.named,
     kinds.NODES: make.named,
@@ -47,6 +64,9 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
     kinds.EVENTS: _event,
     kinds.CONFIGMAPS: make.config_map,
     kinds.SERVICEACCOUNTS: make.named,
+    kinds.PERSISTENTVOLUMES: _volume,
+    kinds.PERSISTENTVOLUMECLAIMS: _claim,
+    kinds.STORAGECLASSES: _storage_class,
     kinds.DEPLOYMENTS: make.workload,
     kinds.REPLICASETS: make.workload,
     kinds.STATEFULSETS: make.workload,
@@ -64,6 +84,8 @@ MINIMAL: dict[Kind, Callable[[str], Obj]] = {
 """By kind: an object of a given name."""
 
 STORED = tuple(MINIMAL)
+PROTECTED = (kinds.PERSISTENTVOLUMES, kinds.PERSISTENTVOLUMECLAIMS)
+"""Created with a finalizer that a controller takes away, so that deletion has two steps."""
 
 STOCK = tuple(kind for kind in SERVED_KINDS if not kind.custom)
 """The kinds that every Kubernetes has; kinds of our own have cases of their own."""

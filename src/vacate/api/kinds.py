@@ -120,6 +120,18 @@ CONFIGMAPS = Kind("", "v1", "ConfigMap", "configmaps", "configmap", namespaced=T
 SERVICEACCOUNTS = Kind(
     "", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount", namespaced=True, short_names=("sa",)
 )
+PERSISTENTVOLUMES = Kind(
+    "", "v1", "PersistentVolume", "persistentvolumes", "persistentvolume", namespaced=False,
+    short_names=("pv",), subresources=(_STATUS,),
+)  # fmt: skip
+PERSISTENTVOLUMECLAIMS = Kind(
+    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim", namespaced=True,
+    short_names=("pvc",), subresources=(_STATUS,),
+)  # fmt: skip
+STORAGECLASSES = Kind(
+    "storage.k8s.io", "v1", "StorageClass", "storageclasses", "storageclass", namespaced=False,
+    short_names=("sc",),
+)  # fmt: skip
 DEPLOYMENTS = Kind(
     "apps", "v1", "Deployment", "deployments", "deployment", namespaced=True, short_names=("deploy",),
     categories=("all",), subresources=(_SCALE, _STATUS),

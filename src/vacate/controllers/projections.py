@@ -18,7 +18,7 @@ from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, R
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
 from vacate.api.terminationreason import SOURCE_ANNOTATION
 from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, StatefulSet, Toleration
-from vacate.api.types.core import PodSpec, PodStatus, Volume
+from vacate.api.types.core import ClaimSource, PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
     IGNORED_REGISTRATION,
@@ -44,6 +44,7 @@ _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []
 _NO_VOLUMES: list[Volume] = []
 _LOCAL_DATA = [Volume(empty_dir={})]
+_NO_GATES: list[dict[str, str]] = []
 _NO_TOLERATIONS: list[Toleration] = []
 
 
@@ -56,6 +57,8 @@ def project_pod(pod: Pod) -> Pod:
             pod.spec.priority,
             any(volume.empty_dir is not None for volume in pod.spec.volumes),
             _daemon_tolerations(pod),
+            tuple(pod.claims),
+            tuple(gate.get("name", "") for gate in pod.spec.scheduling_gates),
         ),
         status=_status(pod.status.phase),
     )
@@ -97,12 +100,24 @@ def _daemon_tolerations(pod: Pod) -> tuple[Toleration, ...]:
 
 
 @lru_cache(_MANY)
-def _spec(node: str, priority: int | None, local_data: bool, tolerations: tuple[Toleration, ...]) -> PodSpec:
+def _spec(
+    node: str,
+    priority: int | None,
+    local_data: bool,
+    tolerations: tuple[Toleration, ...],
+    claims: tuple[str, ...],
+    gates: tuple[str, ...],
+) -> PodSpec:
+    volumes = _LOCAL_DATA if local_data else _NO_VOLUMES
+    if claims:
+        claimed = [Volume(persistent_volume_claim=ClaimSource(claim_name=claim)) for claim in claims]
+        volumes = [*volumes, *claimed]
     return PodSpec(
         node_name=node,
         priority=priority,
-        volumes=_LOCAL_DATA if local_data else _NO_VOLUMES,
+        volumes=volumes,
         tolerations=list(tolerations) if tolerations else _NO_TOLERATIONS,
+        scheduling_gates=[{"name": gate} for gate in gates] if gates else _NO_GATES,
     )
 
 

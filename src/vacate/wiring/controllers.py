@@ -20,6 +20,8 @@ from vacate.controllers.descheduling.controller import build as descheduling
 from vacate.controllers.eviction.controller import build as eviction_request
 from vacate.controllers.eviction.controller import build_evacuation as evacuation
 from vacate.controllers.evictionbridge.controller import build as eviction_bridge
+from vacate.controllers.exclusivevolumes.controller import build as exclusive_volumes
+from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_gates
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
@@ -126,6 +128,30 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule("list", "coordination.k8s.io", "leases"),
             rule("list watch", CORE, "pods"),
             rule("list watch", "policy", "poddisruptionbudgets"),
+        ),
+    ),
+    ControllerDescriptor(
+        "exclusivevolume-controller",
+        exclusive_volumes,
+        gate="ExclusiveVolumes",
+        rules=(
+            # The record of where a volume is attached is an annotation of the volume.
+            rule("list watch patch", CORE, "persistentvolumes"),
+            rule("list watch", CORE, "persistentvolumeclaims"),
+            rule("list watch", "storage.k8s.io", "storageclasses"),
+            # That a pod has ended is read from the server, not from a cache.
+            rule(READ, CORE, "pods nodes"),
+        ),
+    ),
+    ControllerDescriptor(
+        "exclusivevolumegate-controller",
+        exclusive_volume_gates,
+        gate="ExclusiveVolumes",
+        rules=(
+            rule("list watch", CORE, "persistentvolumes persistentvolumeclaims"),
+            rule("list watch", "storage.k8s.io", "storageclasses"),
+            # It takes its scheduling gate away.
+            rule(f"{READ} patch", CORE, "pods"),
         ),
     ),
     ControllerDescriptor(

@@ -56,6 +56,19 @@ VALID: dict[Kind, Obj] = {
     },
     kinds.CONFIGMAPS: {"metadata": {"name": "conf", "namespace": "shop"}, "data": {"a": "1"}},
     kinds.SERVICEACCOUNTS: {"metadata": {"name": "robot", "namespace": "shop"}},
+    kinds.PERSISTENTVOLUMES: {
+        "metadata": {"name": "disk-1"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "nfs": {"server": "10.0.0.9", "path": "/export"},
+        },
+    },
+    kinds.PERSISTENTVOLUMECLAIMS: {
+        "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    },
+    kinds.STORAGECLASSES: {"metadata": {"name": "shared"}, "provisioner": "kubernetes.io/no-provisioner"},
     kinds.DEPLOYMENTS: {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},

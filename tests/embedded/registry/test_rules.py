@@ -17,6 +17,7 @@ from embedded.registry import (
     cases_rbac,
     cases_security,
     cases_stateful,
+    cases_storage,
     cases_workloads,
 )
 from embedded.registry import cases_small as small
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.unit
 
 CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
-    *cases_stateful.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
+    *cases_stateful.CASES, *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
     *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}

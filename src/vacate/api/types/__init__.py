@@ -18,6 +18,7 @@ from vacate.api.types.core import (
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, OwnerReference, condition
 from vacate.api.types.policy import Lease, PodDisruptionBudget, PriorityClass
+from vacate.api.types.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 __all__ = [
     "Condition",
@@ -34,12 +35,15 @@ __all__ = [
     "Node",
     "ObjectMeta",
     "OwnerReference",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
     "Pod",
     "PodDisruptionBudget",
     "PriorityClass",
     "ReplicaSet",
     "ServiceAccount",
     "StatefulSet",
+    "StorageClass",
     "Taint",
     "Toleration",
     "condition",

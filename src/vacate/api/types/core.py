@@ -70,11 +70,18 @@ class TopologySpread(Projection, frozen=True):
     node_taints_policy: str | None = None
 
 
+class ClaimSource(Projection, frozen=True):
+    """The claim of a volume."""
+
+    claim_name: str = ""
+
+
 class Volume(Projection, frozen=True):
-    """A volume of a pod, as far as a drain asks: whether its data is lost with the pod."""
+    """A volume of a pod: whether its data is lost with the pod, and which claim it uses."""
 
     name: str = ""
     empty_dir: dict[str, Any] | None = None
+    persistent_volume_claim: ClaimSource | None = None
 
 
 class EvictionInterceptor(Projection, frozen=True):
@@ -141,6 +148,12 @@ class Pod(Projection, frozen=True):
     def terminal(self) -> bool:
         """Whether the pod has ended for good."""
         return self.status.phase in TERMINAL_PHASES
+
+    @property
+    def claims(self) -> list[str]:
+        """The names of the PersistentVolumeClaims that it uses."""
+        sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
+        return [source.claim_name for source in sources if source is not None]
 
     @property
     def ready(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vacate.api.identity import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, MASTERS, NODES
 from vacate.api.objects import Obj
-from vacate.embedded.bootstrap.componentroles import LEADER_LOCK, LEASE_LOCK
+from vacate.embedded.bootstrap.componentroles import EXCLUSIVE_VOLUMES, LEADER_LOCK, LEASE_LOCK
 from vacate.embedded.bootstrap.controllerroles import EVICTION_CONTROLLER
 from vacate.embedded.bootstrap.rules import binding, cluster_binding, group, role, service_account, user
 
@@ -29,6 +29,7 @@ def cluster_bindings() -> list[Obj]:
         cluster_binding("system:kube-controller-manager", user("system:kube-controller-manager")),
         cluster_binding("system:kube-scheduler", user("system:kube-scheduler")),
         cluster_binding("system:node", group(NODES)),
+        cluster_binding(EXCLUSIVE_VOLUMES, group(NODES)),
     ]
 
 

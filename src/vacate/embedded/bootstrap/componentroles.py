@@ -84,6 +84,9 @@ _CONTROLLER_MANAGER = (
     rule("create", CORE, "serviceaccounts/token"),
 )
 
+EXCLUSIVE_VOLUMES = "vacate:node-volumes"
+"""What nodes may read beyond their role in Kubernetes: whether a class marks its volumes as exclusive."""
+
 LEADER_LOCK: tuple[Rule, ...] = (
     rule(_LOCK, _LEASES, "leases"),
     rule(_LOCK, _LEASES, "leasecandidates"),
@@ -101,4 +104,5 @@ def component_roles() -> list[Obj]:
         cluster_role("system:auth-delegator", _TOKEN_REVIEW, _ACCESS_REVIEW),
         cluster_role("system:kube-controller-manager", *_CONTROLLER_MANAGER),
         cluster_role("system:kube-scheduler", *_SCHEDULER),
+        cluster_role(EXCLUSIVE_VOLUMES, rule("get", "storage.k8s.io", "storageclasses")),
     ]

@@ -76,6 +76,15 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
         rule("delete get list watch", CORE, "pods"),
         EVENTS,
     ),
+    "persistent-volume-binder": (
+        rule("create delete get list update watch", CORE, "persistentvolumes"),
+        rule("update", CORE, "persistentvolumes/status"),
+        rule("get list update watch", CORE, "persistentvolumeclaims"),
+        rule("update", CORE, "persistentvolumeclaims/status"),
+        rule("create delete get list watch", CORE, "pods"),
+        rule(READ, "storage.k8s.io", "storageclasses"),
+        EVENTS,
+    ),
     "pod-garbage-collector": (
         rule("delete list watch", CORE, "pods"),
         rule(READ, CORE, "nodes"),
@@ -115,6 +124,10 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
     ),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
     "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),
+    "persistent-volume-binder": (
+        rule("patch", CORE, "persistentvolumes persistentvolumes/status"),
+        rule("patch", CORE, "persistentvolumeclaims persistentvolumeclaims/status"),
+    ),
     "replicaset-controller": (
         rule("patch", "apps", "replicasets replicasets/status"),
         rule("get", CORE, "pods"),

@@ -16,6 +16,7 @@ from vacate.embedded.controllers.eventexpiry.controller import build as event_ex
 from vacate.embedded.controllers.garbagecollector.controller import build as garbage_collector
 from vacate.embedded.controllers.namespace.controller import build as namespace
 from vacate.embedded.controllers.nodelifecycle.controller import build as node_lifecycle
+from vacate.embedded.controllers.persistentvolumes.controller import build as persistent_volumes
 from vacate.embedded.controllers.podautoscaler.controller import build as podautoscaler
 from vacate.embedded.controllers.podgc.controller import build as pod_gc
 from vacate.embedded.controllers.replicaset.controller import build as replicaset
@@ -47,6 +48,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor("statefulset-controller", statefulset),
     ControllerDescriptor("daemonset-controller", daemonset),
     ControllerDescriptor("horizontal-pod-autoscaler", podautoscaler),
+    ControllerDescriptor("persistentvolume-binder", persistent_volumes),
     ControllerDescriptor("controllermanager", disruption),
     ControllerDescriptor("controllermanager", stale_disruption),
     ControllerDescriptor("garbage-collector-controller", garbage_collector),

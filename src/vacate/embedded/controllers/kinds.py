@@ -19,12 +19,15 @@ from vacate.api.types import (
     Namespace,
     Node,
     ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PriorityClass,
     ReplicaSet,
     ServiceAccount,
     StatefulSet,
+    StorageClass,
 )
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
@@ -45,6 +48,9 @@ _KNOWN: Mapping[Kind, type[Any]] = {
     kinds.PODS: Pod,
     kinds.CONFIGMAPS: ConfigMap,
     kinds.SERVICEACCOUNTS: ServiceAccount,
+    kinds.PERSISTENTVOLUMES: PersistentVolume,
+    kinds.PERSISTENTVOLUMECLAIMS: PersistentVolumeClaim,
+    kinds.STORAGECLASSES: StorageClass,
     kinds.DEPLOYMENTS: Deployment,
     kinds.REPLICASETS: ReplicaSet,
     kinds.STATEFULSETS: StatefulSet,

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
+from vacate.api.events import WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.events import event_notes
-from vacate.embedded.nodes.podlifecycle import advance, next_moment
+from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine, Resident
 from vacate.embedded.nodes.statuspatch import status_patch
-from vacate.embedded.nodes.timings import PodTimings, timings_for
+from vacate.embedded.nodes.timings import PodTimings, after, timings_for
 from vacate.errors import Conflict, NotFound
+from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 BY_NODE = "node"
+VOLUME_RETRY_SECONDS = 1.0
+"""How often a node looks again whether a volume is attached."""
 
 
 class PodReconciler:
@@ -49,6 +54,9 @@ class PodReconciler:
         now = self._clock.now()
         resident = self._resident(machine, key, pod, now)
         pod = _newer(resident.written, pod)
+        if await self._lacks_volumes(machine, resident, pod, now):
+            await self._write_status(machine, resident, pod, now)
+            return Later(after(now, VOLUME_RETRY_SECONDS) or now)
         self._live_on(resident, pod, now)
         await self._write_status(machine, resident, pod, now)
         if resident.life.ended and pod.deleting and not resident.released:
@@ -86,6 +94,30 @@ class PodReconciler:
         machine.surveyed = True
         for pod in self._pods.by_index(BY_NODE, machine.shape.name):
             machine.reserve_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
+
+    async def _lacks_volumes(
+        self, machine: Machine, resident: Resident, pod: SimulatedPod, now: dt.datetime
+    ) -> bool:
+        """Whether the containers may not start yet, because a volume is not there for this pod."""
+        if not pod.claims or pod.deleting or pod.terminal or not waits_to_start(resident.life):
+            return False
+        try:
+            for claim in pod.claims:
+                await ready_volume(
+                    self._client, pod.metadata.namespace, claim, pod.metadata.uid, machine.shape.name
+                )
+        except VolumeNotReady as error:
+            self._complain(resident, pod, str(error))
+            if resident.life.starts is not None:  # it starts when the volumes are there, not before
+                starts = max(resident.life.starts, now)
+                resident.life = replace(resident.life, starts=after(starts, VOLUME_RETRY_SECONDS))
+            return True
+        return False
+
+    def _complain(self, resident: Resident, pod: SimulatedPod, why: str) -> None:
+        if resident.lacking != why:
+            resident.lacking = why
+            self._recorder.record(EventNote(regarding(PODS, pod), WARNING, "FailedMount", why))
 
     def _live_on(self, resident: Resident, pod: SimulatedPod, now: dt.datetime) -> None:
         before = resident.life

@@ -80,6 +80,11 @@ def advance(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime
     return life
 
 
+def waits_to_start(life: Life) -> bool:
+    """Whether the next thing that happens by itself is a start of the containers."""
+    return not life.running and not life.ended and not life.stopping
+
+
 def next_moment(life: Life, now: dt.datetime) -> dt.datetime | None:
     """When to look again; None where nothing changes by itself."""
     becomes_ready = life.ready_at if life.running and not life.ready(now) else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from vacate.api.types.core import TERMINAL_PHASES
+from vacate.api.types.core import TERMINAL_PHASES, Volume
 from vacate.api.types.meta import ObjectMeta, Projection
 
 DEFAULT_GRACE_SECONDS = 30
@@ -36,6 +36,7 @@ class SimulatedPodSpec(Projection, frozen=True):
     readiness_gates: list[ReadinessGate] = msgspec.field(default_factory=list)
     termination_grace_period_seconds: int | None = None
     host_network: bool = False
+    volumes: list[Volume] = msgspec.field(default_factory=list)
 
 
 class SimulatedPod(Projection, frozen=True, gc=True):
@@ -59,6 +60,12 @@ class SimulatedPod(Projection, frozen=True, gc=True):
     def deleting(self) -> bool:
         """Whether deletion has begun."""
         return self.metadata.deletion_timestamp is not None
+
+    @property
+    def claims(self) -> list[str]:
+        """The names of the PersistentVolumeClaims that it uses."""
+        sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
+        return [source.claim_name for source in sources if source is not None]
 
     @property
     def grace_seconds(self) -> int:

@@ -27,6 +27,9 @@ from vacate.embedded.registry.policy.budgets import BudgetStrategy
 from vacate.embedded.registry.rbac.bindings import BindingStrategy
 from vacate.embedded.registry.rbac.roles import RoleStrategy
 from vacate.embedded.registry.scheduling.priorityclasses import PriorityClassStrategy
+from vacate.embedded.registry.storage.claims import ClaimStrategy
+from vacate.embedded.registry.storage.persistentvolumes import PersistentVolumeStrategy
+from vacate.embedded.registry.storage.storageclasses import StorageClassStrategy
 
 _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.NAMESPACES: NamespaceStrategy,
@@ -35,6 +38,8 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.EVENTS: EventStrategy,
     kinds.CONFIGMAPS: ConfigMapStrategy,
     kinds.SERVICEACCOUNTS: ServiceAccountStrategy,
+    kinds.PERSISTENTVOLUMES: PersistentVolumeStrategy,
+    kinds.PERSISTENTVOLUMECLAIMS: ClaimStrategy,
     kinds.DEPLOYMENTS: DeploymentStrategy,
     kinds.REPLICASETS: ReplicaSetStrategy,
     kinds.STATEFULSETS: StatefulSetStrategy,
@@ -44,6 +49,7 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
     kinds.LEASES: LeaseStrategy,
     kinds.PRIORITYCLASSES: PriorityClassStrategy,
+    kinds.STORAGECLASSES: StorageClassStrategy,
     kinds.ROLES: RoleStrategy,
     kinds.ROLEBINDINGS: BindingStrategy,
     kinds.CLUSTERROLES: RoleStrategy,

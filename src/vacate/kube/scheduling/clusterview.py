@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from vacate.api.types import Node, Pod
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from vacate.kube.scheduling.requests import (
     Amounts,
     Port,
@@ -109,6 +109,9 @@ class ClusterView:
     guarded: dict[str, Pod] = field(default_factory=dict)
     # Labels of namespaces, for affinity terms that select namespaces by them.
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    # Claims by namespace and name, and volumes by name; None where the scheduler does not look at volumes.
+    claims: dict[tuple[str, str], PersistentVolumeClaim] | None = None
+    volumes: dict[str, PersistentVolume] = field(default_factory=dict)
     # The nodes that exist, by name; made anew after one came or went.
     _known: list[NodeView] | None = None
 

@@ -29,9 +29,12 @@ def wants_node(pod: Pod, node: Node) -> bool:
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
     required = dig(pod.spec.affinity, "nodeAffinity", _REQUIRED)
-    if required is None:
-        return True
-    return any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or selects_node(required, node)
+
+
+def selects_node(selector: Mapping[str, Any], node: Node) -> bool:
+    """Whether any term of a node selector matches the node."""
+    return any(_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def preference(pod: Pod, node: Node) -> int:

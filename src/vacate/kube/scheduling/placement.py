@@ -17,6 +17,7 @@ from vacate.kube.scheduling.requests import Amounts, Port, host_ports, pod_reque
 from vacate.kube.scheduling.scores import best
 from vacate.kube.scheduling.spread import broken_constraint, hard_constraints
 from vacate.kube.scheduling.taints import HARD_EFFECTS, tolerated, untolerated
+from vacate.kube.scheduling.volumes import OUT_OF_REACH, bound_volumes, missing_claim, reaches
 
 DEFAULT_SCHEDULER = "default-scheduler"
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -63,6 +64,8 @@ def place(pod: Pod, view: ClusterView) -> Placed | NoFit:
     nodes = view.known_nodes()
     if not nodes:
         return NoFit(NO_NODES)
+    if why := missing_claim(pod, view):
+        return NoFit(f"0/{len(nodes)} nodes are available: {why}.")
     rules = rules_for(pod, view)
     fitting: list[NodeView] = []
     refused: list[Sequence[str]] = []
@@ -91,6 +94,8 @@ def rules_for(pod: Pod, view: ClusterView) -> list[Rule]:
     if ports:
         rules.append(lambda one: _ports(ports, one))
     rules.append(lambda one: _resources(requests, one))
+    if volumes := bound_volumes(pod, view):
+        rules.append(lambda one: () if all(reaches(v, _node(one)) for v in volumes) else (OUT_OF_REACH,))
     if constraints := hard_constraints(pod, view):
         rules.append(lambda one: _reason(broken_constraint(constraints, one.labels)))
     if pod.spec.affinity or view.guarded:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.nodeagent.environment import Sources
 from vacate.nodeagent.fieldrefs import FieldValues
+from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.sources import read_sources, request_token
 from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.volumes.claims import ready_volume
 from vacate.nodeagent.volumes.content import files_of, sources_of, token_wishes
 from vacate.nodeagent.volumes.storage import PodFolder
 
@@ -34,11 +36,28 @@ class PodVolumes:
         """Create and fill every volume; ContainerError names what is missing."""
         self._folder.make()
         self._sources = await read_sources(self._client, pod)
+        await self._claim_volumes(pod)
         for volume in pod.spec.volumes:
             if self._folder.make_volume(volume):
                 await self._fill(volume, pod, fields)
         self._made, self._refreshed, self._metadata = True, self._clock.monotonic(), _metadata(pod)
         return self._sources
+
+    async def _claim_volumes(self, pod: AgentPod) -> None:
+        """Find where claimed volumes lie. An exclusive one must be attached to this node, for this pod."""
+        for volume in pod.spec.volumes:
+            claim = dig(volume, "persistentVolumeClaim", "claimName")
+            if not isinstance(claim, str):
+                continue
+            meta, name = pod.metadata, str(volume.get("name", ""))
+            found = await ready_volume(self._client, meta.namespace, claim, meta.uid, pod.spec.node_name)
+            path = dig(found.spec.host_path or found.spec.local, "path")
+            if not isinstance(path, str):
+                raise ContainerError(
+                    f'volume "{name}": PersistentVolume {found.metadata.name} is of a kind that this node '
+                    "cannot offer; it has hostPath and local"
+                )
+            self._folder.claim(name, path)
 
     async def refresh(self, pod: AgentPod, fields: FieldValues) -> float | None:
         """Bring files up to date where that is due; in how many seconds to look again.

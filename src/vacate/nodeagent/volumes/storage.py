@@ -12,6 +12,7 @@ from vacate.nodeagent.runtime.protocol import Bind, ContainerError
 from vacate.nodeagent.view import AgentContainer, AgentPod
 from vacate.nodeagent.volumes.content import File
 
+_READ_ONLY = ("persistentVolumeClaim", "readOnly")
 _FROM_API = ("configMap", "secret", "downwardAPI", "projected")
 
 
@@ -20,6 +21,7 @@ class PodFolder:
 
     def __init__(self, root: Path, uid: str) -> None:
         self.root = root / uid
+        self.claimed: dict[str, Path] = {}  # by the volume's name: where the claimed volume lies
 
     def make(self) -> None:
         """Create the folder. Others on this machine do not look into it."""
@@ -46,19 +48,27 @@ class PodFolder:
     def make_volume(self, volume: Obj) -> bool:
         """Create the volume; whether its files come from the API."""
         name = str(volume.get("name", ""))
+        if name in self.claimed:
+            return False
         if path := dig(volume, "hostPath", "path"):
             if not Path(str(path)).exists():
                 raise ContainerError(f'volume "{name}": {path} does not exist on this machine')
             return False
         from_api = any(isinstance(volume.get(key), dict) for key in _FROM_API)
         if not from_api and volume.get("emptyDir") is None:
-            known = ", ".join(("emptyDir", "hostPath", *_FROM_API))
+            known = ", ".join(("emptyDir", "hostPath", "persistentVolumeClaim", *_FROM_API))
             raise ContainerError(f'volume "{name}" is of a kind that this node cannot offer; it has {known}')
         path = self.volume(name)
         path.mkdir(parents=True, exist_ok=True)
         if not from_api:
             path.chmod(0o777)
         return from_api
+
+    def claim(self, name: str, path: str) -> None:
+        """A claimed volume lies there."""
+        if not Path(path).exists():
+            raise ContainerError(f'volume "{name}": {path} does not exist on this machine')
+        self.claimed[name] = Path(path)
 
     def write(self, name: str, files: Mapping[str, File]) -> None:
         """Bring the volume's files up to date, each replaced as a whole; what is no longer wanted goes."""
@@ -102,13 +112,15 @@ def binds(container: AgentContainer, pod: AgentPod, folder: PodFolder) -> list[B
             )
         host = dig(volume, "hostPath", "path")
         source = Path(str(host)) if host else folder.volume(mount.name)
+        source = folder.claimed.get(mount.name, source)
         if mount.sub_path:
             if ".." in mount.sub_path.split("/"):
                 raise ContainerError(f'subPath "{mount.sub_path}" leads out of volume "{mount.name}"')
             source = source / mount.sub_path
             if not source.exists():
                 source.mkdir(parents=True)
-        read_only = mount.read_only or (volume.get("emptyDir") is None and not host)
+        writable = bool(host) or volume.get("emptyDir") is not None or mount.name in folder.claimed
+        read_only = mount.read_only or not writable or dig(volume, *_READ_ONLY) is True
         made.append(Bind(source, mount.mount_path, read_only))
     return made
 

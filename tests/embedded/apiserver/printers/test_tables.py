@@ -37,6 +37,11 @@ COLUMNS = {
     kinds.CONTROLLERREVISIONS: "Name:name Controller Revision=integer Age",
     kinds.HORIZONTALPODAUTOSCALERS: "Name:name Reference Targets MinPods MaxPods Replicas Age",
     kinds.PODDISRUPTIONBUDGETS: "Name:name Min_Available Max_Unavailable Allowed_Disruptions=integer Age",
+    kinds.PERSISTENTVOLUMES: "Name:name Capacity Access_Modes Reclaim_Policy Status Claim StorageClass "
+    "VolumeAttributesClass Reason Age VolumeMode*",
+    kinds.PERSISTENTVOLUMECLAIMS: "Name:name Status Volume Capacity Access_Modes StorageClass "
+    "VolumeAttributesClass Age VolumeMode*",
+    kinds.STORAGECLASSES: "Name:name Provisioner ReclaimPolicy VolumeBindingMode AllowVolumeExpansion Age",
     kinds.PRIORITYCLASSES: "Name:name Value=integer Global-Default=boolean Age PreemptionPolicy",
     kinds.ROLES: "Name:name Created_At=date",
     kinds.CLUSTERROLES: "Name:name Created_At=date",

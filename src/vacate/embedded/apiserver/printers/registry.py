@@ -18,6 +18,7 @@ from vacate.embedded.apiserver.printers import (
     pods,
     policy,
     rbac,
+    storage,
     workloads,
 )
 from vacate.embedded.apiserver.printers.declared import printer_of_declaration
@@ -45,6 +46,9 @@ PRINTERS: dict[str, Printer] = {
     kinds.HORIZONTALPODAUTOSCALERS.resource: autoscaling.HORIZONTALPODAUTOSCALERS,
     kinds.PODDISRUPTIONBUDGETS.resource: policy.PODDISRUPTIONBUDGETS,
     kinds.PRIORITYCLASSES.resource: policy.PRIORITYCLASSES,
+    kinds.PERSISTENTVOLUMES.resource: storage.PERSISTENTVOLUMES,
+    kinds.PERSISTENTVOLUMECLAIMS.resource: storage.PERSISTENTVOLUMECLAIMS,
+    kinds.STORAGECLASSES.resource: storage.STORAGECLASSES,
     kinds.ROLES.resource: DEFAULT,
     kinds.CLUSTERROLES.resource: DEFAULT,
     kinds.ROLEBINDINGS.resource: rbac.BINDINGS,

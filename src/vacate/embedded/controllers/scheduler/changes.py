@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.api.types import Node, Pod
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from vacate.kube.scheduling.placement import awaits_scheduling
 
 
@@ -40,6 +40,16 @@ def pod_came(old: Pod | None, new: Pod | None) -> bool:
     if new is None or not new.spec.node_name:
         return False
     return old is None or not old.spec.node_name or old.metadata.labels != new.metadata.labels
+
+
+def claim_was_bound(old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:
+    """Whether a claim came or got its volume."""
+    return new is not None and (old is None or old.spec.volume_name != new.spec.volume_name)
+
+
+def volume_came(old: PersistentVolume | None, new: PersistentVolume | None) -> bool:
+    """Whether a volume came, or is for other nodes than before."""
+    return new is not None and (old is None or old.spec.node_affinity != new.spec.node_affinity)
 
 
 def minds_neighbours(pod: Pod) -> bool:

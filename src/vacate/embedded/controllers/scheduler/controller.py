@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vacate.api.kinds import NAMESPACES, NODES, PODS
+from vacate.api.kinds import NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.times import format_time
-from vacate.api.types import Namespace, Node, Pod, condition
+from vacate.api.types import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, condition
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
 from vacate.embedded.controllers.scheduler.pendingpods import PendingPods
@@ -33,15 +33,21 @@ def build(deps: Deps) -> Controller:
     pods = deps.informers.informer(PODS, Pod)
     nodes = deps.informers.informer(NODES, Node)
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
+    claims = deps.informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
+    volumes = deps.informers.informer(PERSISTENTVOLUMES, PersistentVolume)
     # The view must know of a change before any key that it causes is worked on.
     pods.subscribe(scheduler.see_pod)
     nodes.subscribe(scheduler.see_node)
     namespaces.subscribe(scheduler.see_namespace)
+    claims.subscribe(scheduler.see_claim)
+    volumes.subscribe(scheduler.see_volume)
     sources = (
         Source(pods, when=lambda old, new: new is not None and changes.worth_trying(old, new)),
         Source(pods, keys=scheduler.wake, when=changes.pod_frees_resources),
         Source(pods, keys=scheduler.wake_neighbourly, when=changes.pod_came),
         Source(nodes, keys=scheduler.wake, when=changes.node_offers_more),
+        Source(claims, keys=scheduler.wake, when=changes.claim_was_bound),
+        Source(volumes, keys=scheduler.wake, when=changes.volume_came),
     )
     return Controller(
         "scheduler", scheduler, sources, deps, workers=_BINDINGS_AT_ONCE, backoff=retry_backoff()
@@ -54,7 +60,8 @@ class Scheduler:
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
-        self._view = ClusterView()
+        self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
+        self._view = ClusterView(claims=self._claims)
         self._pending = PendingPods()
         self._promised: dict[str, str] = {}
 
@@ -95,6 +102,20 @@ class Scheduler:
             self._view.namespaces.pop(old.metadata.name, None)
         if new is not None:
             self._view.namespaces[new.metadata.name] = new.metadata.labels
+
+    def see_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+        """Keep the view of claims up to date."""
+        if old is not None:
+            self._claims.pop((old.metadata.namespace, old.metadata.name), None)
+        if new is not None:
+            self._claims[new.metadata.namespace, new.metadata.name] = new
+
+    def see_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        """Keep the view of volumes up to date."""
+        if old is not None:
+            self._view.volumes.pop(old.metadata.name, None)
+        if new is not None:
+            self._view.volumes[new.metadata.name] = new
 
     def wake(self, _: object) -> Iterable[Key]:
         """Everyone who found no node may try again."""

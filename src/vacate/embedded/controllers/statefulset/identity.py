@@ -31,8 +31,7 @@ def has_identity(pod: Pod, ordinal: int) -> bool:
 def new_pod(stateful_set: StatefulSet, revision: ControllerRevision, ordinal: int) -> dict[str, Any]:
     """The member with this ordinal, from the template of a revision.
 
-    It refers to the claims of `volumeClaimTemplates` by the names that Kubernetes gives them; the embedded
-    cluster has no PersistentVolumeClaims, so that none is made and nodes do not look for them.
+    It refers to the claims of `volumeClaimTemplates` by the names that Kubernetes gives them.
     """
     meta, name = stateful_set.metadata, pod_name(stateful_set, ordinal)
     template = template_of(revision)
@@ -56,6 +55,23 @@ def new_pod(stateful_set: StatefulSet, revision: ControllerRevision, ordinal: in
         others = [one for one in spec.get("volumes") or [] if one.get("name") not in claims]
         spec["volumes"] = [*claims.values(), *others]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[dict[str, Any]]:
+    """The claims of the member with this ordinal; they outlive it."""
+    pod, labels = pod_name(stateful_set, ordinal), stateful_set.spec.selector.match_labels
+    made = []
+    for template in stateful_set.spec.volume_claim_templates:
+        given = template.get("metadata") or {}
+        metadata = {
+            "name": f"{given.get('name', '')}-{pod}",
+            "labels": {**(given.get("labels") or {}), **labels},
+        }
+        if given.get("annotations"):
+            metadata["annotations"] = given["annotations"]
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        made.append({**claim, "spec": template.get("spec") or {}})
+    return made
 
 
 def _claim_volumes(stateful_set: StatefulSet, pod: str) -> dict[str, dict[str, Any]]:

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from vacate.api.kinds import PODS
+from vacate.api.kinds import PERSISTENTVOLUMECLAIMS, PODS
 from vacate.api.types import Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.statefulset import events
-from vacate.embedded.controllers.statefulset.identity import identity_labels, new_pod, pod_name
+from vacate.embedded.controllers.statefulset.identity import identity_labels, new_claims, new_pod, pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation, Deletion, Plan
-from vacate.errors import ApiError, Conflict, NotFound, VacateError
+from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound, VacateError
 from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
@@ -47,6 +47,7 @@ class PodWriter:
         before = recorded.named(stateful_set.status.current_revision)
         revision = recorded.update if creation.updated else before
         try:
+            await self._create_claims(stateful_set, creation.ordinal)
             body = new_pod(stateful_set, revision, creation.ordinal)
             pod = await self._deps.client.create(PODS, body, key.namespace)
         except VacateError as error:
@@ -58,6 +59,12 @@ class PodWriter:
         self._expectations.created(key, pod["metadata"]["resourceVersion"])
         self._deps.recorder.record(events.created(stateful_set, name))
         return None
+
+    async def _create_claims(self, stateful_set: StatefulSet, ordinal: int) -> None:
+        """Before the pod that names them; those of an earlier pod of this name are used again."""
+        for claim in new_claims(stateful_set, ordinal):
+            with contextlib.suppress(AlreadyExists):
+                await self._deps.client.create(PERSISTENTVOLUMECLAIMS, claim, stateful_set.metadata.namespace)
 
     async def _delete(self, stateful_set: StatefulSet, deletion: Deletion) -> VacateError | None:
         meta = deletion.pod.metadata

@@ -41,16 +41,21 @@ def default_volume(volume: Obj, kind: Kind) -> None:
         if type(source := volume.get(key)) is dict:
             source.setdefault("defaultMode", _FILE_MODE)
             _default_field_references(source.get("items"))
-    for key, wanted in _OF_SOURCE.items():
-        if type(source := volume.get(key)) is dict:
-            for name, value in wanted.items():
-                source.setdefault(name, value)
+    default_source(volume)
     if type(image := volume.get("image")) is dict and not image.get("pullPolicy"):
         image["pullPolicy"] = pull_policy(text(image.get("reference")))
     if type(template := dig(volume, "ephemeral", "volumeClaimTemplate")) is dict:
         _default_claim(child(template, "spec"), kind)
     if type(projected := volume.get("projected")) is dict:
         _default_projection(projected)
+
+
+def default_source(volume: Obj) -> None:
+    """Defaults of sources that pods and persistent volumes share."""
+    for key, wanted in _OF_SOURCE.items():
+        if type(source := volume.get(key)) is dict:
+            for name, value in wanted.items():
+                source.setdefault(name, value)
 
 
 def _default_claim(claim: Obj, kind: Kind) -> None:

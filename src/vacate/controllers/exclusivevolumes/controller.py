@@ -1,0 +1,175 @@
+"""The attach and detach controller of exclusive volumes.
+
+Each reconcile looks at one volume: which pods does its record name, which of them have ended for certain,
+and who uses it next. Caches say what may have changed; that a pod has ended is read from the server. The
+record is swapped upon the version that was read, so that any number of these controllers may run.
+"""
+
+from __future__ import annotations
+
+from vacate.api.events import EventNote
+from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
+from vacate.api.types import Node, PersistentVolume, Pod
+from vacate.controllers.exclusivevolumes import events
+from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes.decision import next_attachment
+from vacate.controllers.exclusivevolumes.view import View, node_matters, pod_matters
+from vacate.errors import InvalidAttachment, NotFound
+from vacate.kube.exclusivevolumes import Attachment, Holder, attachment_of, attachment_patch
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+
+QUEUE = "exclusivevolumes"
+WORKERS = 4
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by volumes, claims, classes, the pods that use them, and their nodes."""
+    view = View(deps)
+    volumes = ExclusiveVolumes(deps, view)
+    view.pods.subscribe(volumes.see_pod)
+    return Controller(
+        QUEUE,
+        volumes,
+        (
+            Source(view.volumes),
+            Source(view.volumes, keys=view.neighbours),
+            Source(view.claims, keys=view.of_claim),
+            Source(view.classes, keys=view.of_class),
+            Source(view.pods, keys=view.of_pod, when=pod_matters),
+            Source(view.nodes, keys=view.of_node, when=node_matters),
+        ),
+        deps,
+        workers=WORKERS,
+        backoff=Backoff(longest=30.0),
+    )
+
+
+class ExclusiveVolumes:
+    """Reconciles a volume with the pods that use it."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+        self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
+        self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was told
+
+    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Remember that a pod had ended when it was removed."""
+        if old is not None and new is None and old.terminal and old.claims:
+            self._seen_to_end.add(old.metadata.uid)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Attach, detach, or say who waits for whom."""
+        volume = self._view.volume(key.name)
+        if volume is None:
+            self._said.pop(key.name, None)
+            return Done()
+        try:
+            old = attachment_of(volume)
+        except InvalidAttachment as error:
+            self._say(volume, ("unreadable",), events.unreadable(volume, str(error)))
+            return Done()
+        if old is None and not self._view.exclusive(volume):
+            return Done()
+        await self._swap(volume, old)
+        return Done()
+
+    async def _swap(self, volume: PersistentVolume, old: Attachment | None) -> None:
+        users = self._view.users(volume) if self._view.exclusive(volume) else []
+        ended, reasons = await self._ended(old)
+        new = next_attachment(
+            old, users, ended, self._deps.clock.now(), lambda pod: self._has_those_before(pod, volume)
+        )
+        if new != old:
+            try:
+                await self._deps.client.patch(
+                    PERSISTENTVOLUMES, volume.metadata.name, attachment_patch(volume, new)
+                )
+            except NotFound:
+                return
+            self._seen_to_end -= ended
+            if note := events.changed(volume, old, new):
+                self._deps.recorder.record(note)
+        if new is not None:
+            self._say_who_waits(volume, new, users, "; ".join(sorted(set(reasons))))
+
+    async def _ended(self, old: Attachment | None) -> tuple[set[str], list[str]]:
+        """The pods of the record that have ended for certain, and why the others have not."""
+        ended, reasons = set[str](), list[str]()
+        for holder in old.pods if old is not None else ():
+            assert old is not None
+            why = await self._why_kept(holder, old.node)
+            if why:
+                reasons.append(why)
+            else:
+                ended.add(holder.uid)
+        return ended, reasons
+
+    async def _why_kept(self, holder: Holder, node: str) -> str:
+        cached = self._view.pods.reader.get(holder.namespace, holder.name)
+        if cached is not None and cached.metadata.uid == holder.uid and not cached.terminal:
+            where = cached.spec.node_name or node
+            return why_unconfirmed(cached, None, where=where, seen_to_end=False)
+        pod = await self._read_pod(holder)
+        return why_unconfirmed(
+            pod,
+            await self._read_node(node) if pod is None and node else None,
+            where=node,
+            seen_to_end=holder.uid in self._seen_to_end,
+        )
+
+    async def _read_pod(self, holder: Holder) -> Pod | None:
+        """What the server has under that UID: a cache that lags must not free a volume."""
+        try:
+            found = await self._deps.client.get(PODS, holder.name, holder.namespace, into=Pod)
+        except NotFound:
+            return None
+        return found if found.metadata.uid == holder.uid else None
+
+    async def _read_node(self, name: str) -> Node | None:
+        try:
+            return await self._deps.client.get(NODES, name, into=Node)
+        except NotFound:
+            return None
+
+    def _has_those_before(self, pod: Pod, volume: PersistentVolume) -> bool:
+        for other in self._view.exclusive_volumes(pod):
+            if other.metadata.name >= volume.metadata.name:
+                return True
+            try:
+                found = attachment_of(other)
+            except InvalidAttachment:
+                return False
+            if found is None or not found.names(pod.metadata.uid):
+                return False
+        return True
+
+    # What people are told
+
+    def _say_who_waits(
+        self, volume: PersistentVolume, attached: Attachment, users: list[Pod], why: str
+    ) -> None:
+        waiting = [
+            pod for pod in users
+            if not attached.names(pod.metadata.uid) and not pod.terminating and not pod.terminal
+        ]  # fmt: skip
+        unconfirmed = "" if why == "the pod uses it" else why
+        if not waiting:
+            self._said.pop(volume.metadata.name, None)
+            return
+        state = (attached.node, unconfirmed, *sorted(pod.metadata.uid for pod in waiting))
+        notes = [events.waiting(pod, volume, attached, unconfirmed) for pod in waiting]
+        if unconfirmed:
+            notes.append(events.held(volume, attached, unconfirmed))
+        self._say(volume, state, *notes)
+
+    def _say(self, volume: PersistentVolume, state: tuple[object, ...], *notes: EventNote) -> None:
+        """Once for each state: the queue looks at a volume more often than anything changes."""
+        if self._said.get(volume.metadata.name) == state:
+            return
+        self._said[volume.metadata.name] = state
+        for note in notes:
+            self._deps.recorder.record(note)

@@ -1,0 +1,76 @@
+"""PURE. What the record of a volume becomes.
+
+    free ── a pod that uses it has a node, or waits at the gate ──> attached to that node, for that pod
+     ^                                                                │ other pods of the same node join
+     └──────── every pod that it names is confirmed to have ended ────┘
+
+A pod that has not been confirmed to have ended keeps the volume, whatever else is true of it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Sequence
+
+from msgspec.structs import replace
+
+from vacate.api.types import Pod
+from vacate.kube.exclusivevolumes import MAX_HOLDERS, Attachment, attach, holder_of, waits_at_gate
+
+Eligible = Callable[[Pod], bool]
+"""Whether the pod has all volumes that come before this one: volumes are taken in the order of their names,
+so that two pods never wait for each other."""
+
+
+def next_attachment(
+    old: Attachment | None,
+    users: Sequence[Pod],
+    ended: Collection[str],
+    now: dt.datetime,
+    eligible: Eligible = lambda _: True,
+) -> Attachment | None:
+    """The record that follows, given the pods that use the volume and the UIDs of those that have ended."""
+    kept = _kept(old, users, ended)
+    waiting = [pod for pod in users if _wants(pod) and not (kept and kept.names(pod.metadata.uid))]
+    waiting = [pod for pod in waiting if eligible(pod)]
+    if kept is None:
+        first = min(waiting, key=_order, default=None)
+        if first is None:
+            return None
+        kept = attach(first, now)
+        waiting = [pod for pod in waiting if pod is not first]
+    return _join(kept, waiting)
+
+
+def _kept(old: Attachment | None, users: Sequence[Pod], ended: Collection[str]) -> Attachment | None:
+    """The old record without the pods that have ended; the node of a pod that has got one is written down."""
+    if old is None:
+        return None
+    pods = tuple(one for one in old.pods if one.uid not in ended)
+    if not pods:
+        return None
+    node = old.node or next(
+        (pod.spec.node_name for pod in users if pod.spec.node_name and old.names(pod.metadata.uid)), ""
+    )
+    return replace(old, node=node, pods=pods)
+
+
+def _join(kept: Attachment, waiting: Sequence[Pod]) -> Attachment:
+    """Pods of the same node share the volume."""
+    if not kept.node:
+        return kept
+    beside = sorted((pod for pod in waiting if pod.spec.node_name == kept.node), key=_order)
+    return replace(kept, pods=(*kept.pods, *map(holder_of, beside))[:MAX_HOLDERS])
+
+
+def _wants(pod: Pod) -> bool:
+    """A pod that will run: it has a node or waits at the gate, and its end has not begun."""
+    if pod.terminating or pod.terminal:
+        return False
+    return bool(pod.spec.node_name) or waits_at_gate(pod)
+
+
+def _order(pod: Pod) -> tuple[bool, int, str, str]:
+    """Pods that have a node first, then by priority, then by name."""
+    meta = pod.metadata
+    return (not pod.spec.node_name, -(pod.spec.priority or 0), meta.namespace, meta.name)

@@ -1,0 +1,45 @@
+"""What the controllers tell people, on the volume and on the pods."""
+
+from __future__ import annotations
+
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
+from vacate.api.kinds import PERSISTENTVOLUMES, PODS
+from vacate.api.types import PersistentVolume, Pod
+from vacate.kube.exclusivevolumes import Attachment
+
+MAX_MESSAGE = 1024
+
+
+def changed(volume: PersistentVolume, old: Attachment | None, new: Attachment | None) -> EventNote | None:
+    """The volume is attached somewhere else, or nowhere; pods that join or end say nothing."""
+    about, before, after = regarding(PERSISTENTVOLUMES, volume), old and old.node, new and new.node
+    if new is None and old is not None:
+        return EventNote(about, NORMAL, "VolumeDetached", f"Detached from {_where(old)}: its pods have ended")
+    if new is None or before == after:
+        return None
+    return EventNote(about, NORMAL, "VolumeAttached", f"Attached to {_where(new)} for pod {new.pods[0]}")
+
+
+def held(volume: PersistentVolume, old: Attachment, why: str) -> EventNote:
+    """The volume stays, because a pod is not known to have ended."""
+    message = f"Stays attached to {_where(old)} for pod {old.pods[0]}: {why}"
+    return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "VolumeHeld", message[:MAX_MESSAGE])
+
+
+def waiting(pod: Pod, volume: PersistentVolume, held_by: Attachment, why: str) -> EventNote:
+    """A pod waits for the volume."""
+    message = (
+        f"Waits for volume {volume.metadata.name}, which is attached to {_where(held_by)} for pod "
+        f"{held_by.pods[0]}"
+    )
+    text = f"{message}: {why}" if why else message
+    return EventNote(regarding(PODS, pod), WARNING, "WaitingForVolume", text[:MAX_MESSAGE])
+
+
+def unreadable(volume: PersistentVolume, why: str) -> EventNote:
+    """The record of the volume cannot be read."""
+    return EventNote(regarding(PERSISTENTVOLUMES, volume), WARNING, "InvalidAttachment", why[:MAX_MESSAGE])
+
+
+def _where(attachment: Attachment) -> str:
+    return f"node {attachment.node}" if attachment.node else "no node yet"

@@ -1,0 +1,87 @@
+"""Opens the scheduling gate of pods whose exclusive volumes are all attached for them.
+
+It is for clusters whose nodes do not wait for volumes by themselves: a pod that has no node cannot run.
+"""
+
+from __future__ import annotations
+
+from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
+from vacate.api.types import PersistentVolume, Pod
+from vacate.controllers.exclusivevolumes.view import View, pod_matters
+from vacate.errors import InvalidAttachment, NotFound
+from vacate.kube.exclusivevolumes import GATE, attachment_of, waits_at_gate
+from vacate.queue.limits import Backoff
+from vacate.runtime.controller import Controller, Source
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Done, Key, Outcome
+
+QUEUE = "exclusivevolumegates"
+
+
+def build(deps: Deps) -> Controller:
+    """The controller, woken by pods at the gate, their claims and their volumes."""
+    view = View(deps)
+    return Controller(
+        QUEUE,
+        Gates(deps, view),
+        (
+            Source(view.pods, when=_matters),
+            Source(view.claims, keys=view.gated_by_claim),
+            Source(view.volumes, keys=view.gated_by_volume),
+        ),
+        deps,
+        workers=2,
+        backoff=Backoff(longest=30.0),
+    )
+
+
+class Gates:
+    """Reconciles a pod that waits at the gate."""
+
+    def __init__(self, deps: Deps, view: View) -> None:
+        self._deps = deps
+        self._view = view
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Open the gate, or wait until a volume or claim changes."""
+        pod = self._view.pods.reader.get(*key)
+        if pod is None or not waits_at_gate(pod) or pod.terminating:
+            return Done()
+        for claim in pod.claims:
+            volume = self._view.bound_volume(pod.metadata.namespace, claim)
+            if volume is None:
+                return Done()  # not bound yet
+            if self._view.exclusive(volume) and not _is_for(volume, pod):
+                return Done()
+        await self._open(pod)
+        return Done()
+
+    async def _open(self, pod: Pod) -> None:
+        try:
+            whole = await self._deps.client.get(PODS, pod.metadata.name, pod.metadata.namespace)
+        except NotFound:
+            return
+        if whole["metadata"]["uid"] == pod.metadata.uid:
+            patch = opening_patch(whole)
+            await self._deps.client.patch(PODS, pod.metadata.name, patch, pod.metadata.namespace)
+
+
+def opening_patch(whole: Obj) -> Obj:
+    """All other gates stay; upon the version that was read."""
+    meta = whole["metadata"]
+    gates = [one for one in whole["spec"].get("schedulingGates") or [] if one.get("name") != GATE]
+    guard = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    return {"metadata": guard, "spec": {"schedulingGates": gates or None}}
+
+
+def _is_for(volume: PersistentVolume, pod: Pod) -> bool:
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        return False
+    return found is not None and found.names(pod.metadata.uid)
+
+
+def _matters(old: Pod | None, new: Pod | None) -> bool:
+    return new is not None and waits_at_gate(new) and pod_matters(old, new)

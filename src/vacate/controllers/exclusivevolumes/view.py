@@ -1,0 +1,148 @@
+"""What the controllers see: their informers, and which volumes a change concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from vacate.errors import InvalidAttachment
+from vacate.kube.exclusivevolumes import ATTACHMENT, attachment_of, is_exclusive, waits_at_gate
+from vacate.kube.nodes import OUT_OF_SERVICE, readiness
+from vacate.runtime.dependencies import Deps
+from vacate.runtime.reconcile import Key
+
+CLAIM, HOLDER, ATTACHED_TO, CLASS = "claim", "holder", "attached-to", "class"
+
+
+class View:
+    """The caches, as the controllers ask them."""
+
+    def __init__(self, deps: Deps) -> None:
+        informers = deps.informers
+        self.volumes = informers.informer(
+            PERSISTENTVOLUMES,
+            PersistentVolume,
+            indexes={
+                HOLDER: _holders,
+                ATTACHED_TO: _nodes,
+                CLASS: lambda one: (one.spec.storage_class_name,),
+            },
+        )
+        self.claims = informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
+        self.classes = informers.informer(STORAGECLASSES, StorageClass)
+        self.pods = informers.informer(PODS, Pod, indexes={CLAIM: _claims})
+        self.nodes = informers.informer(NODES, Node)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        """A volume."""
+        return self.volumes.reader.get("", name)
+
+    def exclusive(self, volume: PersistentVolume) -> bool:
+        """Whether the volume or its class is marked."""
+        return is_exclusive(volume, self.classes.reader.get("", volume.spec.storage_class_name))
+
+    def users(self, volume: PersistentVolume) -> list[Pod]:
+        """The pods that use the volume by the claim that is bound to it."""
+        claim = volume.spec.claim_ref
+        bound = self.claims.reader.get(claim.namespace, claim.name) if claim else None
+        if claim is None or bound is None or bound.spec.volume_name != volume.metadata.name:
+            return []
+        return self.pods.reader.by_index(CLAIM, f"{claim.namespace}/{claim.name}")
+
+    def bound_volume(self, namespace: str, claim: str) -> PersistentVolume | None:
+        """The volume of a claim; None while it has none."""
+        found = self.claims.reader.get(namespace, claim)
+        return self.volume(found.spec.volume_name) if found is not None else None
+
+    def exclusive_volumes(self, pod: Pod) -> list[PersistentVolume]:
+        """The exclusive volumes of a pod, in the order of their names."""
+        bound = (self.bound_volume(pod.metadata.namespace, claim) for claim in set(pod.claims))
+        found = [volume for volume in bound if volume is not None and self.exclusive(volume)]
+        return sorted(found, key=lambda volume: volume.metadata.name)
+
+    # Which volumes a change concerns
+
+    def of_pod(self, pod: Pod) -> Iterable[Key]:
+        """The volumes that the pod uses, and those whose record names it."""
+        bound = [self.bound_volume(pod.metadata.namespace, claim) for claim in pod.claims]
+        named = self.volumes.reader.by_index(HOLDER, pod.metadata.uid)
+        return [Key("", one.metadata.name) for one in (*bound, *named) if one is not None]
+
+    def of_claim(self, claim: PersistentVolumeClaim) -> Iterable[Key]:
+        """The volume of the claim."""
+        return (Key("", claim.spec.volume_name),) if claim.spec.volume_name else ()
+
+    def of_class(self, storage_class: StorageClass) -> Iterable[Key]:
+        """The volumes of the class."""
+        found = self.volumes.reader.by_index(CLASS, storage_class.metadata.name)
+        return [Key("", one.metadata.name) for one in found]
+
+    def of_node(self, node: Node) -> Iterable[Key]:
+        """The volumes that are attached to the node."""
+        found = self.volumes.reader.by_index(ATTACHED_TO, node.metadata.name)
+        return [Key("", one.metadata.name) for one in found]
+
+    def neighbours(self, volume: PersistentVolume) -> Iterable[Key]:
+        """The other volumes of the pods that use this one: they are taken in order."""
+        return [key for pod in self.users(volume) for key in self.of_pod(pod)]
+
+    # Which pods at the gate a change concerns
+
+    def gated_by_volume(self, volume: PersistentVolume) -> Iterable[Key]:
+        """The pods at the gate that use the volume."""
+        claim = volume.spec.claim_ref
+        return self._gated(claim.namespace, claim.name) if claim is not None else ()
+
+    def gated_by_claim(self, claim: PersistentVolumeClaim) -> Iterable[Key]:
+        """The pods at the gate that use the claim."""
+        return self._gated(claim.metadata.namespace, claim.metadata.name)
+
+    def _gated(self, namespace: str, claim: str) -> list[Key]:
+        pods = self.pods.reader.by_index(CLAIM, f"{namespace}/{claim}")
+        return [Key(namespace, pod.metadata.name) for pod in pods if waits_at_gate(pod)]
+
+
+def pod_matters(old: Pod | None, new: Pod | None) -> bool:
+    """Whether the change of a pod could change a record."""
+    pod = new or old
+    if pod is None or not pod.claims:
+        return False
+    return (
+        old is None
+        or new is None
+        or (old.terminating, old.terminal, old.spec) != (new.terminating, new.terminal, new.spec)
+    )
+
+
+def node_matters(old: Node | None, new: Node | None) -> bool:
+    """Whether a node came, went, began to report, or was declared out of service."""
+    return old is None or new is None or _declared(old) != _declared(new)
+
+
+def _declared(node: Node) -> tuple[str, bool]:
+    return readiness(node), any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+
+
+def _claims(pod: Pod) -> Iterable[str]:
+    return [f"{pod.metadata.namespace}/{claim}" for claim in pod.claims]
+
+
+def _holders(volume: PersistentVolume) -> Iterable[str]:
+    if ATTACHMENT not in volume.metadata.annotations:
+        return ()
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        return ()
+    return [one.uid for one in found.pods] if found is not None else ()
+
+
+def _nodes(volume: PersistentVolume) -> Iterable[str]:
+    if ATTACHMENT not in volume.metadata.annotations:
+        return ()
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        return ()
+    return (found.node,) if found is not None and found.node else ()

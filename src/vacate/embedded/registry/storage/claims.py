@@ -1,0 +1,104 @@
+"""PersistentVolumeClaims: who wants how much. After creation a claim only gets its volume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vacate.admission.checks import same, selector_errors
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.nameformats import name_is_subdomain
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, required
+from vacate.api.lenient import child, fill, mapping, sequence, text
+from vacate.api.objects import Obj, dig
+from vacate.embedded.registry.core.quantities import canonical_list
+from vacate.embedded.registry.storage.persistentvolumes import (
+    access_mode_errors,
+    protect,
+    size_errors,
+    volume_mode_errors,
+)
+
+PROTECTION = "kubernetes.io/pvc-protection"
+_REQUESTED = "spec.resources[storage]"
+
+RULES = table(
+    "PersistentVolumeClaim",
+    ("spec.volumeMode", Effect.DEFAULT, "Filesystem"),
+    ("metadata.finalizers", Effect.SET, "kubernetes.io/pvc-protection on create"),
+    ("status", Effect.DROPPED, "not settable on create"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("spec.accessModes", ErrorType.REQUIRED, "at least one"),
+    ("spec.accessModes", ErrorType.NOT_SUPPORTED, "known modes"),
+    (_REQUESTED, ErrorType.REQUIRED, "a size"),
+    (_REQUESTED, ErrorType.INVALID, "greater than zero"),
+    ("spec.storageClassName", ErrorType.INVALID, "a DNS subdomain"),
+    ("spec.volumeMode", ErrorType.NOT_SUPPORTED, "Filesystem or Block"),
+    ("spec", ErrorType.FORBIDDEN, "an update only names the volume and the class, and asks for more"),
+)
+
+
+class ClaimStrategy(KindStrategy):
+    """Answers for PersistentVolumeClaims."""
+
+    rules = RULES
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """A file system."""
+        spec = child(obj, "spec")
+        fill(spec, "volumeMode", "Filesystem")
+        for key in ("requests", "limits"):
+            canonical_list(dig(spec, "resources", key), self.kind)
+        fill(child(obj, "status"), "phase", "Pending")
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """Nothing is bound yet, and nobody removes it while pods use it."""
+        obj["status"] = {"phase": "Pending"}
+        protect(obj, PROTECTION)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays."""
+        keep(new, old, "status")
+
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """Modes, size, class and selector."""
+        spec = mapping(obj.get("spec"))
+        modes = sequence(spec.get("accessModes"))
+        found = access_mode_errors(modes)
+        if not modes:
+            found.append(required("spec.accessModes", "at least 1 access mode is required"))
+        found += selector_errors(spec.get("selector"), "spec.selector")
+        requested = dig(spec, "resources", "requests", "storage")
+        found += [required(_REQUESTED)] if requested is None else size_errors(requested, _REQUESTED)
+        found += volume_mode_errors(spec)
+        return found + _class_errors(spec.get("storageClassName"))
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """A claim gets a volume, a class where it had none, and more room; nothing else."""
+        found = [*step, *self.metadata_errors(new), *self.field_errors(new, ctx)]
+        spec, before = dict(mapping(new.get("spec"))), dict(mapping(old.get("spec")))
+        for key in ("volumeName", "storageClassName"):
+            if not before.get(key):
+                spec.pop(key, None)
+                before.pop(key, None)
+        if dig(old, "status", "phase") == "Bound":
+            spec.pop("resources", None)
+            before.pop("resources", None)
+        if not same(spec, before):
+            found.append(forbidden("spec", _FIXED))
+        return found
+
+
+_FIXED = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "claims"
+)
+
+
+def _class_errors(name: Any) -> list[FieldError]:
+    if not text(name):
+        return []
+    return complaints("spec.storageClassName", name, name_is_subdomain(text(name), False))

@@ -1,0 +1,59 @@
+"""StorageClasses: after creation only what hangs on them changes."""
+
+from __future__ import annotations
+
+from vacate.admission.checks import unchanged, unsupported
+from vacate.admission.context import Context
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy
+from vacate.api.fielderrors import ErrorType, FieldError, forbidden, required
+from vacate.api.lenient import text
+from vacate.api.objects import Obj
+
+RECLAIM_POLICIES = ("Delete", "Retain")
+BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+
+RULES = table(
+    "StorageClass",
+    ("reclaimPolicy", Effect.DEFAULT, "Delete"),
+    ("volumeBindingMode", Effect.DEFAULT, "Immediate"),
+    ("provisioner", ErrorType.REQUIRED, "not empty"),
+    ("reclaimPolicy", ErrorType.NOT_SUPPORTED, "Delete or Retain"),
+    ("volumeBindingMode", ErrorType.NOT_SUPPORTED, "Immediate or WaitForFirstConsumer"),
+    ("provisioner", ErrorType.INVALID, "an update never changes it"),
+    ("parameters", ErrorType.FORBIDDEN, "an update never changes them"),
+    ("reclaimPolicy", ErrorType.INVALID, "an update never changes it"),
+    ("volumeBindingMode", ErrorType.INVALID, "an update never changes it"),
+)
+
+
+class StorageClassStrategy(KindStrategy):
+    """Answers for StorageClasses."""
+
+    rules = RULES
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """Volumes go with their claims, and are bound at once."""
+        obj.setdefault("reclaimPolicy", "Delete")
+        obj.setdefault("volumeBindingMode", "Immediate")
+
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """A provisioner, and known words."""
+        found: list[FieldError] = []
+        if not text(obj.get("provisioner")):
+            found.append(required("provisioner"))
+        policy, mode = text(obj.get("reclaimPolicy")), text(obj.get("volumeBindingMode"))
+        if policy not in RECLAIM_POLICIES:
+            found.append(unsupported("reclaimPolicy", policy, RECLAIM_POLICIES))
+        if mode not in BINDING_MODES:
+            found.append(unsupported("volumeBindingMode", mode, BINDING_MODES))
+        return found
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """What volumes were made by stays."""
+        found = list(step)
+        if (new.get("parameters") or {}) != (old.get("parameters") or {}):
+            found.append(forbidden("parameters", "updates to parameters are forbidden."))
+        for key in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+            found += unchanged(key, new.get(key), old.get(key))
+        return found

@@ -1,0 +1,122 @@
+"""Volumes that one node at a time may use: how they are marked, and the record of where one is attached.
+
+The record is an annotation of the PersistentVolume. It is only ever written upon the version that was read,
+so that of two writers one loses: compare and swap. It names a node and the pods, by UID, that may use the
+volume there. A node starts a pod only if the record names that pod and that node.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import msgspec
+
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types import PersistentVolume, Pod, StorageClass
+from vacate.errors import InvalidAttachment
+
+EXCLUSIVE = "vacate.dev/exclusive"
+"""On a PersistentVolume or its StorageClass, with the value true; on a volume, false overrides its class."""
+
+ATTACHMENT = "vacate.dev/attachment"
+GATE = "vacate.dev/exclusive-volumes"
+"""The scheduling gate of pods that wait for their volumes before they get a node."""
+
+MAX_HOLDERS = 100
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A pod that may use the volume."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a volume is attached. Without a node it is kept for a pod that has none yet."""
+
+    node: str = ""
+    pods: tuple[Holder, ...] = ()
+    since: str = ""
+
+    def names(self, uid: str) -> bool:
+        """Whether the pod may use the volume."""
+        return any(holder.uid == uid for holder in self.pods)
+
+
+def is_exclusive(volume: PersistentVolume, storage_class: StorageClass | None) -> bool:
+    """Whether one node at a time may use the volume."""
+    own = volume.metadata.annotations.get(EXCLUSIVE)
+    if own is None and storage_class is not None:
+        own = storage_class.metadata.annotations.get(EXCLUSIVE)
+    return own == "true"
+
+
+def attachment_of(volume: PersistentVolume) -> Attachment | None:
+    """Where the volume is attached, None where it is free; InvalidAttachment where that cannot be read."""
+    text = volume.metadata.annotations.get(ATTACHMENT)
+    if text is None:
+        return None
+    name = volume.metadata.name
+    try:
+        found = msgspec.json.decode(text, type=Attachment)
+    except msgspec.MsgspecError as error:
+        raise InvalidAttachment(
+            f"volume {name}: its annotation {ATTACHMENT} cannot be read ({error}), so nobody knows where it "
+            "is attached, and it stays where it is. Find out which node uses it; "
+            f"vacate detach {name} frees it"
+        ) from None
+    if not found.pods:
+        raise InvalidAttachment(
+            f"volume {name}: its annotation {ATTACHMENT} names no pod, and it stays where it is. Find out "
+            f"which node uses it; vacate detach {name} frees it"
+        )
+    return found
+
+
+def may_start(volume: PersistentVolume, uid: str, node: str) -> bool:
+    """Whether a node may start the pod, as far as this exclusive volume goes."""
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        return False
+    return found is not None and found.node == node and found.names(uid)
+
+
+def attachment_patch(volume: PersistentVolume, new: Attachment | None) -> Obj:
+    """The write that swaps the record, refused if the volume has changed since it was read."""
+    meta = volume.metadata
+    text = None if new is None else msgspec.json.encode(new).decode()
+    return {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": {ATTACHMENT: text},
+        }
+    }
+
+
+def attach(pod: Pod, now: dt.datetime) -> Attachment:
+    """The record for a pod, on its node where it has one."""
+    return Attachment(pod.spec.node_name, (holder_of(pod),), format_time(now))
+
+
+def holder_of(pod: Pod) -> Holder:
+    """The pod, as the record names it."""
+    meta = pod.metadata
+    return Holder(meta.namespace, meta.name, meta.uid)
+
+
+def waits_at_gate(pod: Pod) -> bool:
+    """Whether the pod has no node yet and waits for its volumes."""
+    return any(gate.get("name") == GATE for gate in pod.spec.scheduling_gates)
+
+
+FindVolume = Callable[[str, str], PersistentVolume | None]
+"""The volume to which a claim is bound, by the claim's namespace and name."""
