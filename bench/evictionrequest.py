@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-from bench import load
 from bench.evictionrequest_flow import (
     NAMESPACE,
     PODS,
@@ -33,6 +32,7 @@ from bench.evictionrequest_flow import (
 from bench.evictionrequest_processes import Started, manager, server, started, sum_of
 from bench.evictionrequest_stock import fill
 
+from bench import load
 from vacate.api.objects import Obj
 
 INTERCEPTORS = (0, 1, 3)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import aiohttp
 import orjson
-from bench import load
 
+from bench import load
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest

@@ -17,7 +17,6 @@ import statistics
 import time
 
 import orjson
-from bench import load
 from bench.evictionrequest_flow import (
     NAMESPACE,
     PODS,
@@ -28,6 +27,7 @@ from bench.evictionrequest_flow import (
 )
 from bench.kube_cluster import Kube, admitted, cluster, managed
 
+from bench import load
 from vacate.api.objects import Obj
 
 NODES = 4

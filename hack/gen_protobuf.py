@@ -44,9 +44,16 @@ PACKAGES = {
 }
 ROOTS = {
     "v1": [
-        "Binding", "ConfigMap", "Event", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
-        "Pod", "ServiceAccount",
-    ],  # fmt: skip
+        "Binding",
+        "ConfigMap",
+        "Event",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "ServiceAccount",
+    ],
     "apps/v1": ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
     "policy/v1": ["Eviction", "PodDisruptionBudget"],
     "policy/v1beta1": ["Eviction"],
