@@ -133,9 +133,22 @@ class Hindered(InProcessTransport):
         return await super().send(request)
 
 
-async def test_a_cluster_that_cannot_be_asked_leaves_it_to_the_failure_policy(server: Embedded) -> None:
-    hook = Hook(Client(Hindered(server, away=True)), server.clock, WebhookConfig(bridge=True))
+async def test_a_cluster_that_cannot_be_asked_for_a_while_leaves_it_to_the_failure_policy(
+    server: Embedded,
+) -> None:
+    """A connection that breaks, as at the restart of an API server, lets no pod past its interceptors."""
+    transport = Hindered(server, away=True)
+    hook = Hook(Client(transport), server.clock, WebhookConfig(bridge=True))
+    for _ in range(2):
+        assert "not known in time: try again" in (await evict(hook)).refusal["message"]
+        server.clock.move(16)
     assert (await evict(hook)).code == 503
+    transport.away = False
+    transport.released.set()
+    assert "tells more" in (await evict(hook)).refusal["message"]
+    transport.away = True
+    server.clock.move(31)
+    assert (await evict(hook)).refusal["code"] == 429
 
 
 async def test_a_request_that_is_slow_to_be_made_is_made_behind_the_answer(
@@ -160,7 +173,7 @@ async def test_a_busy_cluster_lets_nobody_past_and_one_that_is_away_does(
     monkeypatch.setattr(evictionbridge, "LOOKUP_SECONDS", 0.01)
 
     class Slow(InProcessTransport):
-        silent = False
+        silent = True
 
         async def send(self, request: Request) -> Response:
             if self.silent:
@@ -169,11 +182,11 @@ async def test_a_busy_cluster_lets_nobody_past_and_one_that_is_away_does(
 
     slow = Slow(server.server, ADMIN)
     hook = Hook(Client(slow), server.clock, WebhookConfig(bridge=True))
-    await evict(hook)
-    slow.silent = True
     assert "not known in time: try again" in (await evict(hook)).refusal["message"]
     server.clock.move(31)
     assert (await evict(hook)).code == 503
+    server.clock.move(3601)
+    assert "not known in time: try again" in (await evict(hook)).refusal["message"]
 
 
 async def test_where_no_request_can_be_made_the_eviction_passes_with_a_warning(server: Embedded) -> None:
@@ -239,6 +252,28 @@ async def test_a_request_that_cannot_be_made_for_the_moment_lets_nobody_past(
     assert "evicted past its interceptors" in told.response["warnings"][0]
     failing.times = 0
     assert "is requested" in (await evict(hook)).refusal["message"]
+
+
+async def test_a_request_that_is_never_made_does_not_block_a_drain_for_ever(
+    server: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each creation fails, and each only after its caller was answered."""
+    monkeypatch.setattr(evictionbridge, "WRITE_SECONDS", 0.01)
+
+    class Late(InProcessTransport):
+        async def send(self, request: Request) -> Response:
+            if request.method == "POST":
+                await asyncio.sleep(0.03)
+                raise TransportError("no answer")
+            return await super().send(request)
+
+    hook = Hook(Client(Late(server.server, ADMIN)), server.clock, WebhookConfig(bridge=True))
+    assert (await evict(hook)).refusal["code"] == 429
+    async with asyncio.timeout(10):
+        while not (told := await evict(hook)).allowed:
+            await asyncio.sleep(0.01)
+            server.clock.move(31)
+    assert "no EvictionRequest could be made" in told.response["warnings"][0]
 
 
 async def test_a_direct_eviction_waits_for_an_evacuation_and_never_joins_it() -> None:

@@ -1,14 +1,13 @@
 """What the eviction bridge remembers of a cluster that does not always answer.
 
-An eviction is let past its interceptors where the bridge has nothing to go by, and never because of a single
-request that was lost on the way: as long as others are answered, the caller is asked to try again.
+An eviction is let past its interceptors where the bridge has had nothing to go by for a while, and never
+because a few requests were slow or lost on the way: then the caller is asked to try again.
 """
 
 from __future__ import annotations
 
 from vacate.clock import Clock
 from vacate.errors import (
-    ApiError,
     InternalError,
     ServiceUnavailable,
     Timeout,
@@ -18,7 +17,10 @@ from vacate.errors import (
 )
 
 BUSY_SECONDS = 30.0
-"""A lookup that fails so shortly after one that did not: the cluster is busy, and not away."""
+"""Lookups that have failed for no longer than this, or fail so shortly after one that did not: the cluster is
+busy, and not away."""
+
+_FORGOTTEN_SECONDS = 3600.0  # a lookup that fails so long after the last one is the first of others
 
 FAILING_SECONDS = 120.0
 """How long a caller is asked to try again because its request cannot be made; then the eviction passes."""
@@ -40,28 +42,41 @@ class BridgeHealth:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._answered: float | None = None
+        self._silent: tuple[float, float] | None = None  # the first and the last failure since the answer
         self._failing: dict[tuple[str, str], float] = {}  # since when, by pod's UID and requester
 
     def answered(self) -> None:
         """A lookup succeeded."""
         self._answered = self._clock.monotonic()
+        self._silent = None
 
-    @property
-    def busy(self) -> bool:
-        """Whether a lookup that fails now is one of many that succeed."""
-        last = self._answered
-        return last is not None and self._clock.monotonic() - last <= BUSY_SECONDS
+    def is_busy(self) -> bool:
+        """A lookup failed: whether others succeed, or none has failed for long."""
+        now = self._clock.monotonic()
+        first, last = self._silent or (now, now)
+        if now - last > _FORGOTTEN_SECONDS:
+            first = now
+        self._silent = (first, now)
+        recently = self._answered is not None and now - self._answered <= BUSY_SECONDS
+        return recently or now - first <= BUSY_SECONDS
 
     def made(self, key: tuple[str, str]) -> None:
         """The request was made."""
         self._failing.pop(key, None)
 
-    def may_be_made_later(self, key: tuple[str, str], error: ApiError | TransportError) -> bool:
-        """Whether the caller should try again after this error, rather than go past the interceptors."""
+    def unmade(self, key: tuple[str, str]) -> None:
+        """The request could not be made; nobody may have waited for that."""
         now = self._clock.monotonic()
         if len(self._failing) >= _MAX_FAILING:
             self._failing = {one: at for one, at in self._failing.items() if now - at <= 2 * FAILING_SECONDS}
-        if is_passing(error) and now - self._failing.setdefault(key, now) <= FAILING_SECONDS:
+        self._failing.setdefault(key, now)
+
+    def may_be_made_later(self, key: tuple[str, str], error: Exception | None = None) -> bool:
+        """Whether the caller should try again, after this error or for want of an answer, rather than go past
+        the interceptors."""
+        now = self._clock.monotonic()
+        passing = error is None or is_passing(error)
+        if passing and now - self._failing.get(key, now) <= FAILING_SECONDS:
             return True
         self._failing.pop(key, None)
         return False

@@ -35,7 +35,15 @@ from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, NotFound, TransportError
+from vacate.errors import (
+    AlreadyExists,
+    ApiError,
+    ConfigError,
+    Conflict,
+    NotFound,
+    ServiceUnavailable,
+    TransportError,
+)
 from vacate.eviction.callers import (
     CALLERS,
     POD_LABEL,
@@ -63,14 +71,15 @@ _log = logging.getLogger(__name__)
 BRIDGE_GATE = "EvictionBridge"
 """The feature gate, on the embedded server and in the webhook."""
 
-LOOKUP_SECONDS = 1.1
+LOOKUP_SECONDS = 2.0
 """How long may be looked things up for an answer."""
 
 WRITE_SECONDS = 0.4
 """How long an answer waits for a request to be made or joined; a new one is made on afterwards."""
 
-ANSWER_SECONDS = 1.6
-"""After how long nothing is tried again; API servers wait two seconds for the answer."""
+ANSWER_SECONDS = 2.5
+"""After how long nothing is tried again; API servers wait five seconds for the answer. The rest is for what
+the webhook cannot see: connections, handshakes, and reviews that wait for the event loop."""
 
 _LOOKUPS = 32  # evictions that are looked up at once
 _MAKES = 4  # requests that are made at once: the lookups for others go first, and so do their own reviews
@@ -98,7 +107,7 @@ class EvictionBridge:
         self._recording: set[asyncio.Task[None]] = set()
 
     async def answer(self, review: EvictionReview, config: BridgeConfig) -> BridgeAnswer:
-        """The answer. An ApiError, TransportError or TimeoutError where the cluster does not answer enough.
+        """The answer. An ApiError or TransportError where the cluster has not answered for a while.
 
         A drain asks for all pods of a node at once. None may slip past its interceptors because that takes
         too long: as long as the cluster answers at all, the caller is asked to try again.
@@ -116,7 +125,7 @@ class EvictionBridge:
             except TimeoutError:
                 return self._busy(review)
             except (ApiError, TransportError) as error:
-                if not is_passing(error) or not self._health.busy:
+                if not is_passing(error) or not self._health.is_busy():
                     raise
                 continue  # one of many that succeed
             self._health.answered()
@@ -134,8 +143,8 @@ class EvictionBridge:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _busy(self, review: EvictionReview) -> BridgeAnswer:
-        if not self._health.busy:
-            raise TimeoutError
+        if not self._health.is_busy():
+            raise ServiceUnavailable("the cluster does not answer")
         return BridgeAnswer(
             refusal(f"whether pod/{review.name} has interceptors was not known in time: try again")
         )
@@ -311,10 +320,10 @@ class EvictionBridge:
             if isinstance(error, ApiError | TransportError):
                 if self._health.may_be_made_later(key, error):
                     return BridgeAnswer(refusal(unmade_message(review.name, str(error))))
-                return self._given_up(review, error)
+                return self._given_up(review, str(error))
             raise error
-        if task.done():
-            self._health.made(key)
+        if not task.done() and not self._health.may_be_made_later(key):
+            return self._given_up(review, "the cluster has not answered for a while")
         names = resolve(pod, config.allowed_interceptors).interceptors
         return BridgeAnswer(refusal(requested_message(review.namespace, review.name, names)))
 
@@ -342,10 +351,16 @@ class EvictionBridge:
 
     def _forget(self, key: tuple[str, str], done: asyncio.Task[None]) -> None:
         self._making.pop(key, None)
-        if not done.cancelled():
-            done.exception()  # a waiting caller has had it; where none waited, the next attempt meets it
+        if done.cancelled():
+            return
+        # A caller that waits has it too; where none waits, the next attempt learns that it failed.
+        error = done.exception()
+        if error is None or isinstance(error, Conflict | AlreadyExists):
+            self._health.made(key)
+        else:
+            self._health.unmade(key)
 
-    def _given_up(self, review: EvictionReview, error: ApiError | TransportError) -> BridgeAnswer:
+    def _given_up(self, review: EvictionReview, error: str) -> BridgeAnswer:
         _log.warning("pod %s is evicted past its interceptors: %s", review.name, error)
         return BridgeAnswer(
             warning=f"pod/{review.name} is evicted past its interceptors: "

@@ -221,8 +221,9 @@ def _registering_pods(settings: Settings) -> Obj:
 def _evictions(settings: Settings) -> Obj:
     """Direct evictions, where those of the manager and dry runs have nothing to wait for.
 
-    It always fails open, and soon: a drain is more important than those who want to prepare it. The pod is
-    not in the review, so that whether it has interceptors is looked up by the webhook.
+    It always fails open, and soon: a drain is more important than those who want to prepare it. Not so soon
+    that a busy webhook counts as one that is away: a drain evicts all pods of a node at once. The pod is not
+    in the review, so that whether it has interceptors is looked up by the webhook.
     """
     by_others = f"!(request.userInfo.username in {listed(settings.controllers)})"
     real = "!request.?dryRun.orValue(false) && object.?deleteOptions.?dryRun.orValue([]).size() == 0"
@@ -233,7 +234,7 @@ def _evictions(settings: Settings) -> Obj:
         FailurePolicy.IGNORE,
         settings,
         conditions=[("not-of-the-manager", by_others), ("no-dry-run", real)],
-        timeout=2,
+        timeout=5,
     )
     chosen = [_expression(one) for one in parse_selector(settings.bridge_namespaces).requirements]
     apart = _own_namespaces_aside(settings)
