@@ -4,6 +4,9 @@
 UTC, since an offset would lead out of it. This is the one definition: the CRD has `TIME_PATTERN`, admission
 asks `is_time`, and projections of our own kinds are decoded only where `is_acceptable`. Every acceptable time
 fits into a `datetime`, in UTC too, and has room for a year after it.
+
+What is written is acceptable, whatever was read and computed: an acceptable time with an offset can lie in
+the year 9999 in UTC, and a time that is too late is written as the last acceptable one.
 """
 
 from __future__ import annotations
@@ -27,17 +30,21 @@ _ACCEPTABLE = re.compile(TIME_PATTERN.removesuffix("$") + r"\Z")
 
 def format_time(moment: dt.datetime) -> str:
     """Whole seconds, as `metav1.Time` has them."""
-    return moment.astimezone(dt.UTC).isoformat(timespec="seconds")[:-6] + "Z"
+    return _in_utc(moment).isoformat(timespec="seconds")[:-6] + "Z"
 
 
 def format_micro_time(moment: dt.datetime) -> str:
     """Six digits of a second, as `metav1.MicroTime` has them."""
-    return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    return _in_utc(moment).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def format_exact_time(moment: dt.datetime) -> str:
     """Whole seconds where the moment is one, else six digits: the shortest form that loses nothing."""
     return format_micro_time(moment) if moment.microsecond else format_time(moment)
+
+
+def _in_utc(moment: dt.datetime) -> dt.datetime:
+    return min(moment, _LAST).astimezone(dt.UTC)
 
 
 def parse_time(text: str) -> dt.datetime:
@@ -88,3 +95,4 @@ def after(moment: dt.datetime, span: dt.timedelta | float) -> dt.datetime:
 
 
 _END = dt.datetime(LAST_YEAR + 1, 1, 1, tzinfo=dt.UTC)
+_LAST = _END - dt.timedelta(seconds=1)

@@ -22,6 +22,7 @@ from vacate.api.types.deschedulingpolicy import (
     MisplacedPod,
 )
 from vacate.api.types.nodemaintenance import MAX_MESSAGE, LabelSelectorSpec
+from vacate.api.types.required import with_required
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits
 from vacate.descheduling.violations import Scope
 from vacate.errors import ApiError
@@ -77,7 +78,7 @@ def policy_status(
 
 def status_patch(policy: DeschedulingPolicy, new: DeschedulingPolicyStatus) -> Obj | None:
     """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = msgspec.to_builtins(policy.status), msgspec.to_builtins(new)
+    before, after = with_required(policy.status), with_required(new)
     change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
     change |= {key: None for key in before if key not in after}
     if not change:

@@ -28,6 +28,9 @@ from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
 from vacate.fencing.marks import BEGUN, REQUESTED, approves
 from vacate.kube.nodes import readiness
 
+LONGEST_PAUSE = 900.0
+"""Most seconds between two attempts to fence a node."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -93,6 +96,21 @@ def _meant(policy: FencingPolicy, nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if selector.matches(node.metadata.labels)]
 
 
+def is_meant(policy: FencingPolicy, node: Node) -> bool:
+    """Whether the policy is about this node."""
+    return _selector(policy).matches(node.metadata.labels)
+
+
+def is_approved(node: Node) -> bool:
+    """Whether a person has approved the fence of the present outage."""
+    return approves(node, _lost_since(node))
+
+
+def _lost_since(node: Node) -> dt.datetime | None:
+    ready = condition(node.status.conditions, "Ready")
+    return ready.last_transition_time if ready else None
+
+
 def _selector(policy: FencingPolicy) -> Selector:
     wanted = policy.spec.node_selector
     return EVERYTHING if wanted is None else selector_of(msgspec.to_builtins(wanted))
@@ -111,7 +129,8 @@ def _again(before: NodeFencing, now: dt.datetime, made: Decision) -> bool:
     """Whether a fence that failed is tried again now."""
     if before.phase != FAILED:
         return False
-    if before.retry_time is not None and before.retry_time > now:
+    # A time that lies farther ahead than any pause was not written by a controller.
+    if before.retry_time is not None and now < before.retry_time <= after(now, LONGEST_PAUSE):
         made.wake(before.retry_time)
         return False
     return True
@@ -127,8 +146,7 @@ def _look_at(
     made: Decision,
 ) -> NodeFencing:
     """The row of an unreachable node; Held means that it is due, and that the limits decide."""
-    ready = condition(node.status.conditions, "Ready")
-    since = (ready.last_transition_time if ready else None) or now
+    since = _lost_since(node) or now
     attempts = before.attempts if before is not None and before.phase == FAILED else 0
     name = node.metadata.name
 
@@ -145,7 +163,7 @@ def _look_at(
         if at > now:
             made.wake(at)
             return row(UNREACHABLE, f"node {name} is unreachable, and is fenced at {format_time(at)}")
-    if policy.spec.approval == MANUAL and not approves(node, since):
+    if policy.spec.approval == MANUAL and not is_approved(node):
         return row(
             AWAITING_APPROVAL,
             f"node {name} is unreachable; a person must approve the fence: vacate fence {name} --approve",

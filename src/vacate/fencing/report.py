@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-import msgspec
-
 from vacate.api.objects import Obj
 from vacate.api.types import condition
 from vacate.api.types.evictionrequest import RequestCondition
@@ -17,6 +15,7 @@ from vacate.api.types.fencingpolicy import (
     FENCED,
     FENCING,
     HELD,
+    MAX_CONDITIONS,
     MAX_MESSAGE,
     MAX_ROWS,
     SWITCHING_ON,
@@ -24,6 +23,7 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicyStatus,
     NodeFencing,
 )
+from vacate.api.types.required import with_required
 
 ACTIVE, FAILING = "Fencing", "Failing"
 CONDITIONS = (ACTIVE, FAILING)
@@ -50,7 +50,7 @@ def status_of(policy: FencingPolicy, rows: Sequence[NodeFencing], now: dt.dateti
 
 def status_patch(policy: FencingPolicy, new: FencingPolicyStatus) -> Obj | None:
     """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = msgspec.to_builtins(policy.status), msgspec.to_builtins(new)
+    before, after = with_required(policy.status), with_required(new)
     change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
     change |= {key: None for key in before if key not in after}
     if not change:
@@ -75,7 +75,7 @@ def _said(row: NodeFencing) -> str:
 def _conditions(
     policy: FencingPolicy, rows: Sequence[NodeFencing], now: dt.datetime
 ) -> list[RequestCondition]:
-    """Ours after those of others, which stay as they are."""
+    """Ours after those of others, which stay as they are, as far as there is room."""
     before = policy.status.conditions
     loud = [row for row in rows if row.phase in LOUD]
     busy = [row for row in rows if row.phase in (FENCING, CONFIRMING, SWITCHING_ON)]
@@ -93,4 +93,5 @@ def _conditions(
                 message=_said(found[0]) if found else _NOTHING[type_],
             )
         )
-    return [*(one for one in before if one.type not in CONDITIONS), *made]
+    others = [one for one in before if one.type not in CONDITIONS]
+    return [*others[: MAX_CONDITIONS - len(made)], *made]

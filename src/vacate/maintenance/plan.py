@@ -34,7 +34,7 @@ from vacate.maintenance.blockers import blocking, from_error, from_verdict, next
 from vacate.maintenance.claims import claims_of
 from vacate.maintenance.names import requester_of
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, in_wave, selector_from
-from vacate.maintenance.progress import counted, estimate, percent_of, steady
+from vacate.maintenance.progress import counted, estimate, percent_of, plausible, steady
 from vacate.maintenance.turns import Candidate, next_turns
 from vacate.views.phrases import counted as counted_words
 
@@ -91,7 +91,8 @@ def plan_maintenance(
 ) -> Plan:
     """The next steps of a maintenance that is not being deleted."""
     plan = Plan(now)
-    before = {row.name: row for row in maintenance.status.nodes}
+    created = maintenance.metadata.creation_timestamp
+    before = {row.name: plausible(row, created, now) for row in maintenance.status.nodes}
     rows = {name: _present(before.get(name), name, around.nodes.get(name)) for name in names}
     spec = maintenance.spec
     drains = spec.stage != CORDON

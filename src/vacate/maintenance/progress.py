@@ -5,10 +5,39 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
+from vacate.api.times import after
 from vacate.api.types.nodemaintenance import NodeProgress
 
 NOTICEABLE = 0.1
 """Estimates that moved by less than this part of the time left are not worth a write."""
+
+
+MOST_PODS = 1_000_000
+"""More pods than any node has had: the sum over all nodes of a maintenance is still a number of 32 bits."""
+
+
+def plausible(row: NodeProgress, created: dt.datetime | None, now: dt.datetime) -> NodeProgress:
+    """The row as a controller can have written it.
+
+    Another client may have: a count that is too large to go on from, or a start that lies in the future or
+    before the maintenance, would stop it, or have its deadline pass at once.
+    """
+    start = row.start_time
+    if start is not None:
+        start = min(start if created is None else max(start, created), now).replace(microsecond=0)
+    return replace(
+        row,
+        pods_total=_within(row.pods_total, MOST_PODS),
+        pods_evicted=_within(row.pods_evicted, MOST_PODS),
+        percent=_within(row.percent, 100),
+        start_time=start,
+    )
+
+
+def _within(count: int, most: int) -> int:
+    return count if 0 <= count <= most else 0
 
 
 def counted(before: NodeProgress, remaining: int) -> tuple[int, int]:
@@ -34,13 +63,13 @@ def estimate(
         return None
     moments = [moment for moment in interceptors if moment > now]
     if gone and started is not None:
-        moments.append(now + (now - started) / gone * remaining)
+        moments.append(after(now, (now - started).total_seconds() / gone * remaining))
     return max(moments).replace(microsecond=0) if moments else None
 
 
-def steady(before: dt.datetime | None, after: dt.datetime | None, now: dt.datetime) -> dt.datetime | None:
+def steady(old: dt.datetime | None, new: dt.datetime | None, now: dt.datetime) -> dt.datetime | None:
     """The old estimate where the new one says nearly the same: a status is not written for seconds."""
-    if before is None or after is None or before <= now:
-        return after
-    tolerance = max((before - now) * NOTICEABLE, dt.timedelta(seconds=5))
-    return before if abs(after - before) <= tolerance else after
+    if old is None or new is None or old <= now:
+        return new
+    tolerance = max((old - now) * NOTICEABLE, dt.timedelta(seconds=5))
+    return old if abs(new - old) <= tolerance else new

@@ -17,6 +17,7 @@ from vacate.api.types.nodemaintenance import (
     DRAINED,
     DRAINING,
     MAX_BLOCKERS,
+    MAX_CONDITIONS,
     MAX_NODES,
     NOT_FOUND,
     PENDING,
@@ -26,6 +27,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
+from vacate.api.types.required import with_required
 from vacate.maintenance.plan import Plan
 from vacate.views.phrases import counted
 
@@ -68,7 +70,7 @@ def undoing_status(maintenance: NodeMaintenance, message: str) -> NodeMaintenanc
 
 def status_patch(maintenance: NodeMaintenance, new: NodeMaintenanceStatus) -> Obj | None:
     """The guarded difference, with explicit nulls; None where nothing differs."""
-    before, after = msgspec.to_builtins(maintenance.status), msgspec.to_builtins(new)
+    before, after = with_required(maintenance.status), with_required(new)
     change: Obj = {key: value for key, value in after.items() if before.get(key) != value}
     change |= {key: None for key in before if key not in after}
     if not change:
@@ -109,7 +111,7 @@ def _message(phase: str, rows: Sequence[NodeProgress], done: int, blockers: int)
 def _conditions(
     maintenance: NodeMaintenance, phase: str, message: str, blocked: bool, now: dt.datetime
 ) -> list[RequestCondition]:
-    """Ours after those of others, which stay as they are."""
+    """Ours after those of others, which stay as they are, as far as there is room."""
     before = maintenance.status.conditions
     others = [one for one in before if one.type not in CONDITIONS]
     true = {DRAINING: phase in (DRAINING, BLOCKED), DRAINED: phase == DRAINED, BLOCKED: blocked}
@@ -127,7 +129,7 @@ def _conditions(
                 message=message,
             )
         )
-    return [*others, *made]
+    return [*others[: MAX_CONDITIONS - len(made)], *made]
 
 
 def node_conditions_patch(node: Node, phases: Iterable[str], now: dt.datetime) -> Obj | None:

@@ -32,6 +32,7 @@ MIN_UNREACHABLE, MAX_UNREACHABLE = 10, 86_400
 MAX_AGENT_TIMEOUT = 600
 MAX_ROWS = 500
 MAX_MESSAGE = 1024
+MAX_CONDITIONS = 20
 
 _SUBDOMAIN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -257,7 +258,7 @@ class FencingPolicyStatus(Projection, frozen=True):
         list[RequestCondition],
         described(
             "Fencing, and Failing: a fence failed or is unclear, and nothing was released.",
-            maxItems=20,
+            maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
     ] = msgspec.field(default_factory=list)

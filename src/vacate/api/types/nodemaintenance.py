@@ -38,6 +38,7 @@ REQUEST_KINDS = (EVICTIONREQUESTS.kind, EVACUATIONS.kind)
 
 MAX_NODES = 1000
 MAX_BLOCKERS = 50
+MAX_CONDITIONS = 20
 MAX_NAME = 200
 MAX_REASON = 1024
 MAX_MESSAGE = 1024
@@ -312,7 +313,7 @@ class NodeMaintenanceStatus(Projection, frozen=True):
         list[RequestCondition],
         described(
             "Draining, Drained and Blocked.",
-            maxItems=20,
+            maxItems=MAX_CONDITIONS,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
     ] = msgspec.field(default_factory=list)

@@ -18,24 +18,35 @@ from msgspec.structs import replace
 from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.times import after
 from vacate.api.types import Node, condition
-from vacate.api.types.fencingpolicy import CONFIRMING, FENCED, FENCING, FencingPolicy, NodeFencing
+from vacate.api.types.fencingpolicy import (
+    CONFIRMING,
+    FENCED,
+    FENCING,
+    MANUAL,
+    FencingPolicy,
+    NodeFencing,
+)
 from vacate.controllers.fencing.events import FENCING_ABANDONED, NODE_FENCED
 from vacate.controllers.fencing.reports import Look, Reports, read_reports
-from vacate.controllers.fencing.steps import Step, failed, seconds_held, wait
+from vacate.controllers.fencing.steps import (
+    CONFIRM_WITHIN,
+    Step,
+    failed,
+    held_until,
+    seconds_held,
+    wait,
+)
 from vacate.controllers.fencing.view import fencing_now
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
-from vacate.fencing.decision import limits_of
+from vacate.fencing.decision import is_approved, is_meant, limits_of
 from vacate.fencing.limits import is_out_of_service, refusal
 from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
 LOOK_EVERY = 5.0
-CONFIRM_WITHIN = 90.0
-"""Seconds in which all other nodes must have reported once; they do so every ten."""
-
 FRESH = dt.timedelta(seconds=60)
 """How old the knowledge may be upon which the agent is called."""
 
@@ -66,8 +77,8 @@ class Attempts:
         return await self._confirm(policy, row, node, reports, now)
 
     def _leave_or_take(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
-        if row.hold_time is not None and row.hold_time > now:
-            return Step(later=row.hold_time)
+        if (until := held_until(row, now)) is not None:
+            return Step(later=until)
         if row.phase == FENCING:
             why = f"node {row.name}: the controller that fenced it ended, and what the agent did is not known"
             return failed(row, why, "unknown", now, pause=0.0)
@@ -119,7 +130,13 @@ class Attempts:
             return "it is not known any more which nodes report"
         nodes = (await self.deps.client.list(NODES, into=Node)).items
         policies = (await self.deps.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
-        begun = next((one.metadata.annotations.get(BEGUN, "") for one in nodes if _is(one, row)), "")
+        node = next((one for one in nodes if _is(one, row)), None)
+        # The row is a record that others could have written: what a person or the selector decides is asked.
+        if node is None or not is_meant(policy, node):
+            return "the policy does not mean this node any more"
+        if policy.spec.approval == MANUAL and not is_approved(node):
+            return "no person has approved the fence of this outage"
+        begun = node.metadata.annotations.get(BEGUN, "")
         if begun and not begun.startswith(_user(policy)):
             return f"a fence was begun by {begun}"
         return refusal(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
@@ -186,7 +203,7 @@ class Attempts:
     async def _node(self, row: NodeFencing) -> Node | None:
         try:
             node = await self.deps.client.get(NODES, row.name, into=Node)
-        except NotFound:
+        except (NotFound, ConfigError):  # no node can have such a name
             return None
         return node if _is(node, row) else None
 

@@ -21,10 +21,11 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.controllers.fencing.events import CONTRADICTION, FENCING_ABANDONED, NODE_UNFENCED
-from vacate.controllers.fencing.steps import FIRST_RETRY, Step, seconds_held, wait
+from vacate.controllers.fencing.steps import FIRST_RETRY, Step, held_until, seconds_held, wait
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
+from vacate.fencing.decision import LONGEST_PAUSE
 from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import BEGUN, unfenced_patch
 from vacate.fencing.marks import FENCED as FENCED_MARK
@@ -47,7 +48,7 @@ class Recovery:
         """One step of a row that is Failed, Fenced, SwitchingOn or Contradicted."""
         try:
             node = await self.deps.client.get(NODES, row.name, into=Node)
-        except NotFound:
+        except (NotFound, ConfigError):  # no node can have such a name
             node = None
         if node is None or node.metadata.uid != row.uid:
             return Step(gone=True)
@@ -81,7 +82,7 @@ class Recovery:
     def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         if policy.spec.power_on != AUTOMATIC or row.power == "on":
             return Step()
-        if row.retry_time is not None and row.retry_time > now:
+        if row.retry_time is not None and now < row.retry_time <= after(now, LONGEST_PAUSE):
             return Step(later=row.retry_time)
         if any(pod.terminating for pod in self.pods_on(row.name)):
             return wait(now, ASK_AGAIN)
@@ -90,8 +91,8 @@ class Recovery:
         return Step(replace(row, phase=SWITCHING_ON, holder=self.identity, hold_time=held, message=message))
 
     async def _switch_on(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
-        if row.holder != self.identity and row.hold_time is not None and row.hold_time > now:
-            return Step(later=row.hold_time)
+        if row.holder != self.identity and (until := held_until(row, now)) is not None:
+            return Step(later=until)
         on = await self._ask(policy, node, switch_on=True)
         status = await self._ask(policy, node)
         free = replace(row, phase=FENCED, holder="", hold_time=None, power=str(status.state))
