@@ -47,9 +47,6 @@ from vacate.errors import (
 from vacate.eviction.callers import (
     CALLERS,
     POD_LABEL,
-    Caller,
-    callers_of,
-    needs_write,
     pod_label,
     written_callers,
 )
@@ -65,6 +62,7 @@ from vacate.views.bridge import (
     waiting_message,
 )
 from vacate.webhook.bridgehealth import BridgeHealth, is_passing
+from vacate.webhook.callerrecord import merged_patch, recording_patch
 
 _log = logging.getLogger(__name__)
 
@@ -262,7 +260,7 @@ class EvictionBridge:
             if found is None:
                 return
             caller = replace(review.attempted(self._clock.now(), config.wait), answered=answered)
-            change = _recording(found, review, caller, config)
+            change = recording_patch(found, review, caller, config)
             if change is None:
                 return
             try:
@@ -286,9 +284,9 @@ class EvictionBridge:
         self, review: EvictionReview, request: EvictionRequest, config: BridgeConfig, now: dt.datetime
     ) -> None:
         """Add the caller where it is missing. Interceptors are at work, with or without its name."""
-        change = _recording(request, review, review.attempted(now, config.wait), config)
+        change = recording_patch(request, review, review.attempted(now, config.wait), config)
         if not request.forbids_cancellation and not is_asked_by(request, review.requester):
-            change = _merged(change, joined(request, review.requester))
+            change = merged_patch(change, joined(request, review.requester))
         if change is None:
             return
         try:
@@ -371,33 +369,6 @@ class EvictionBridge:
         meta = request.metadata
         async with asyncio.timeout(WRITE_SECONDS):
             await self._client.patch(EVICTIONREQUESTS, meta.name, change, meta.namespace)
-
-
-def _recording(
-    request: EvictionRequest, review: EvictionReview, caller: Caller, config: BridgeConfig
-) -> Obj | None:
-    """The change that records the caller; None where the record says as much already."""
-    meta, callers = request.metadata, callers_of(request.metadata.annotations)
-    if not needs_write(callers.get(review.requester), caller, config.wait):
-        return None
-    ref = request.spec.target.pod_ref
-    kept = [msgspec.to_builtins(one) for one in meta.owner_references if ref is None or one.uid != ref.uid]
-    change: Obj = {
-        "resourceVersion": meta.resource_version,
-        "uid": meta.uid,
-        "annotations": {CALLERS: written_callers({**callers, review.requester: caller})},
-    }
-    if ref is not None and meta.labels.get(POD_LABEL) != pod_label(ref.name):
-        change["labels"] = {POD_LABEL: pod_label(ref.name)}
-    if len(kept) != len(meta.owner_references):
-        change["ownerReferences"] = kept
-    return {"metadata": change}
-
-
-def _merged(change: Obj | None, other: Obj) -> Obj:
-    if change is None:
-        return other
-    return {**other, **change, "metadata": {**other["metadata"], **change["metadata"]}}
 
 
 def _gone(review: EvictionReview, request: EvictionRequest) -> NotFound:
