@@ -14,8 +14,8 @@ from support.arms_kube import KubeArm
 from support.crd_steps import A, B, complete, named, request, status, turn
 from support.definitions import installed, until
 from support.kube_install import Place, installing
+from vacate.api.kinds import EVACUATIONS, NODEMAINTENANCES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.objectnames import MUTATING
 from vacate.crds.definition import definition, definition_for, definitions
 from vacate.errors import ConfigError
@@ -83,6 +83,26 @@ async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
     (await place.arm.call("GET", path)).ok()
     said = await place.uninstall(definitions=True)
     assert any("goes, with 1 EvictionRequest" in line for line in said)
+
+
+async def test_evacuations_go_with_their_definition_though_instigators_hold_them(place: Place) -> None:
+    """Nobody would take away the finalizers later: the controller is gone, and with it the definition."""
+    await place.apply([definition_for(EVACUATIONS)])
+    uid = "11111111-1111-1111-1111-111111111111"
+    held = [f"{EVACUATIONS.group}/instigator_{name}.example.com" for name in ("drain", "sort")]
+    body = {
+        "apiVersion": EVACUATIONS.api_version,
+        "kind": EVACUATIONS.kind,
+        "metadata": {"name": f"{uid}-web", "finalizers": held},
+        "spec": {"podRef": {"name": "web", "uid": uid}},
+    }
+    await place.client.create(EVACUATIONS, body, "default")
+    said = await place.uninstall(definitions=False)
+    assert any("kept, with 1 Evacuation; --crds" in line for line in said)
+    assert (await place.client.get(EVACUATIONS, f"{uid}-web", "default"))["metadata"]["finalizers"] == held
+    said = await place.uninstall(definitions=True)
+    assert any("goes, with 1 Evacuation" in line for line in said)
+    assert await existing(place.client, definition_for(EVACUATIONS)) is None
 
 
 async def test_drains_are_called_off_before_the_manager_goes(place: Place) -> None:

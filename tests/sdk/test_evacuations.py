@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -14,7 +15,7 @@ from vacate.client.codec import codec_for
 from vacate.errors import Forbidden, Invalid, NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates
-from vacate.sdk import Cancellation, Ending, EvictionContext, Interceptor, Requester
+from vacate.sdk import Cancellation, CancellationForbidden, Ending, EvictionContext, Interceptor, Requester
 from vacate.sim.cluster import World
 
 pytestmark = pytest.mark.sim
@@ -164,6 +165,44 @@ def test_forbid_holds_the_evacuation_until_the_pod_is_removed() -> None:
         assert evacuations(stage.world)
         await client.delete(PODS, "web", "default")
         await stage.until(lambda: not evacuations(stage.world))
+
+    on_stage(body, gates=OPEN)
+
+
+def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway() -> None:
+    async def body(stage: Stage) -> None:
+        allow = asyncio.Event()
+
+        async def migrate(eviction: EvictionContext) -> None:
+            await eviction.report("Migrating", cancellation="Forbid")
+            await allow.wait()
+            await eviction.report("Migrated", cancellation="Allow")
+            await eviction.clock.sleep(3600)
+
+        await stage.program(Interceptor(BACKUP, migrate, apis=BOTH))
+        await stage.pod("web", metadata=registered(BACKUP))
+        first, second = instigator(stage), instigator(stage, "sort.example.com")
+        request = await first.request("web")
+        await stage.until(lambda: "Forbid" in str(evacuations(stage.world)[0]["status"]))
+        joined = await second.request("web")
+        assert [one.name for one in joined.spec.requesters] == [first.name, second.name]
+        with pytest.raises(CancellationForbidden, match="can no longer be cancelled"):
+            await first.withdraw("web")
+        with pytest.raises(CancellationForbidden):
+            await second.withdraw("web")
+        assert not await second.withdraw("web")  # it is no instigator any more
+        await stage.clock.sleep(120)
+        assert not evacuations(stage.world)[0]["metadata"].get("finalizers")
+        async with first.keep_requested("web") as sustained:  # wants it again
+            assert len(sustained.request.spec.requesters) == 1
+            with pytest.raises(CancellationForbidden):
+                await first.withdraw("web")
+            await stage.until(lambda: sustained.requested_again == 1)
+        with contextlib.suppress(CancellationForbidden):
+            await first.withdraw("web")
+        allow.set()  # nobody wants it now, and it may be cancelled again
+        assert (await first.wait(request)).ending is Ending.CANCELLED
+        assert stage.find_pod("web")
 
     on_stage(body, gates=OPEN)
 

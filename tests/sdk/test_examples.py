@@ -16,12 +16,13 @@ from support.kubectl import kubectl_or_reason
 pytestmark = pytest.mark.kubectl
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(ROOT.glob("examples/0[1-5]-*"))
+EXAMPLES = sorted(ROOT.glob("examples/0[1-6]-*"))
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
-    with running_cluster(tmp_path_factory.mktemp("examples") / "dir", *FAST_PODS) as running:
+    gates = "--feature-gates=EvacuationAPI=true"  # of the last one
+    with running_cluster(tmp_path_factory.mktemp("examples") / "dir", *FAST_PODS, gates) as running:
         yield running
 
 
@@ -38,8 +39,8 @@ def surroundings(tmp_path: Path, cluster: ClusterProcess) -> dict[str, str]:
     return {"HOME": str(tmp_path), "PATH": path, "KUBECONFIG": str(cluster.kubeconfig)}
 
 
-def test_there_are_five() -> None:
-    assert [example.name[:2] for example in EXAMPLES] == ["01", "02", "03", "04", "05"]
+def test_there_are_six() -> None:
+    assert [example.name[:2] for example in EXAMPLES] == ["01", "02", "03", "04", "05", "06"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.name))

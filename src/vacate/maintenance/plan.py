@@ -260,7 +260,9 @@ def _leave(
     """Request the eviction; delete a DaemonSet pod, which is not evicted, once its interceptors are done."""
     asked = request is not None and not request.complete
     if not asked or (
-        request is not None and not request.forbids_cancellation and not _is_on(maintenance, request)
+        request is not None
+        and not dialect_of(request).fixes_requesters(request)
+        and not _is_on(maintenance, request)
     ):
         plan.request.append(pod)
     last = verdict.treatment is Treatment.EVICT_LAST

@@ -106,5 +106,8 @@ class Dialect(Protocol):
     def new_request(self, pod: Pod, requester: str, reason: str, deadline_seconds: int | None) -> Obj:
         """An object that requests the eviction of the pod, to be created."""
 
+    def fixes_requesters(self, request: EvictionRequest) -> bool:
+        """Whether nobody may join the request or withdraw from it now."""
+
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The change of the object that makes these the requesters, guarded by its version."""

@@ -15,7 +15,7 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.crds.definition import defined_kind, definition_for
 from vacate.entropy import Entropy
-from vacate.errors import Forbidden, NotFound
+from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.install.apply.installer import made_for_vacate
 from vacate.install.apply.inventory import Notes, inventory
@@ -29,6 +29,25 @@ from vacate.install.manifests.deployments import namespace as namespace_object
 from vacate.install.objectkinds import DEFINITIONS, OPTIONAL, kind_of, shown
 from vacate.install.objects import everything
 from vacate.install.settings import Settings
+
+
+async def release_instigators(client: Client, evacuation: Obj) -> None:
+    """Take away the finalizers of instigators from this Evacuation; those of others stay."""
+    uid = evacuation["metadata"]["uid"]
+    with contextlib.suppress(NotFound):
+        while evacuation["metadata"]["uid"] == uid:
+            meta = evacuation["metadata"]
+            kept = other_finalizers(meta.get("finalizers", []))
+            if kept == meta.get("finalizers", []):
+                return
+            guard = {"uid": uid, "resourceVersion": meta["resourceVersion"]}
+            change = {"metadata": {**guard, "finalizers": kept}}
+            try:
+                await client.patch(EVACUATIONS, meta["name"], change, meta["namespace"])
+            except Conflict:
+                evacuation = await client.get(EVACUATIONS, meta["name"], meta["namespace"])
+            else:
+                return
 
 
 class Uninstaller:
@@ -99,14 +118,7 @@ class Uninstaller:
     async def _release_evacuations(self) -> None:
         """Take away the instigators' finalizers, as the controller would: they would hold the definition."""
         for one in (await self._client.list(EVACUATIONS)).items:
-            meta = one["metadata"]
-            finalizers = meta.get("finalizers", [])
-            kept = other_finalizers(finalizers)
-            if kept == finalizers:
-                continue
-            with contextlib.suppress(NotFound):
-                change = {"metadata": {"finalizers": kept, "uid": meta["uid"]}}
-                await self._client.patch(EVACUATIONS, meta["name"], change, meta["namespace"])
+            await release_instigators(self._client, one)
 
     async def _maintenances(self) -> None:
         """Call off all drains while the manager is there to undo them: later their finalizers would stay."""

@@ -92,9 +92,9 @@ class Requester:
         """Request the pod's eviction: create the request, or join the one that exists.
 
         A request that is over, though the pod is still there, is replaced by a new one; HeldByFinalizers
-        where it cannot be removed. One that forbids cancellation takes no more names and is returned as it
-        is: the pod goes anyway. `reason` is kept for readers and `deadline_seconds` counts, both only
-        where the request is created here.
+        where it cannot be removed. An EvictionRequest that forbids cancellation takes no more names and is
+        returned as it is: the pod goes anyway. `reason` is kept for readers and `deadline_seconds` counts,
+        both only where the request is created here.
         """
         checked_deadline(deadline_seconds)
         where = await self._where(pod, namespace)
@@ -114,16 +114,19 @@ class Requester:
     async def withdraw(self, ref: Ref, namespace: str = "") -> bool:
         """Take out this requester's name, and no other; False where it is not on a request that goes on.
 
-        The last name that goes cancels the request. CancellationForbidden while an interceptor forbids it.
+        The last name that goes cancels the request. CancellationForbidden while an interceptor forbids it:
+        an EvictionRequest keeps the name then, and an Evacuation goes on without it.
         """
         for _ in range(_CONFLICTS):
             request = await self.find(ref, namespace)
             if request is None or request.complete or not is_asked_by(request, self.name):
                 return False
-            if request.forbids_cancellation:
+            if self.dialect.fixes_requesters(request):
                 raise CancellationForbidden(why_forbidden(request))
             with contextlib.suppress(Conflict, NotFound):
                 await self._patch(request, withdrawn(request, self.name))
+                if request.forbids_cancellation:
+                    raise CancellationForbidden(why_forbidden(request))
                 return True
         raise Conflict("the request changes too quickly to be withdrawn from")
 
@@ -183,7 +186,8 @@ class Requester:
         if request is None:
             made = new_request(pod, self.name, reason, deadline_seconds, self.dialect)
             return self._read(await self.client.send(requests.create(self.dialect.kind, made)))
-        if request.complete or request.forbids_cancellation or is_asked_by(request, self.name):
+        held = self.dialect.fixes_requesters(request)
+        if request.complete or held or is_asked_by(request, self.name):
             return request
         return await self._patch(request, joined(request, self.name))
 

@@ -110,7 +110,8 @@ class SustainedRequest:
             result = result_of(current)
             if result is not None:
                 return result if result.pod_ended else None
-            if not is_asked_by(current, self._requester.name) and not current.forbids_cancellation:
+            requester = self._requester
+            if not is_asked_by(current, requester.name) and not requester.dialect.fixes_requesters(current):
                 return None
             await one.change(seen)
         return None

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sdk.requesters import requester as plain
 from vacate.sdk.requesters.sustained import SustainedRequest as AsyncSustainedRequest
 from vacate.sdk.results import Result
@@ -49,12 +51,17 @@ class Requester:
     """One requester, for a `with` block; every method blocks until it is done. See `vacate.sdk.Requester`."""
 
     def __init__(
-        self, name: str, *, kubeconfig: str | Path | None = None, context: str | None = None
+        self,
+        name: str,
+        *,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        dialect: Dialect = EVICTION_REQUEST,
     ) -> None:
         self._thread = _LoopThread()
         self._stack = contextlib.AsyncExitStack()
         try:
-            opening = plain.open_requester(name, kubeconfig=kubeconfig, context=context)
+            opening = plain.open_requester(name, kubeconfig=kubeconfig, context=context, dialect=dialect)
             self._requester = self._thread.call(self._stack.enter_async_context(opening))
         except BaseException:
             self._thread.close()

@@ -88,6 +88,10 @@ class EvacuationDialect:
         made = new_metadata(pod, evacuation_name(meta.name, meta.uid), reason)
         return {"metadata": {**made, "finalizers": [f"{INSTIGATOR}{requester}"]}, "spec": spec}
 
+    def fixes_requesters(self, request: EvictionRequest) -> bool:
+        """Never: where cancellation is forbidden, the evacuation goes on without instigators too."""
+        return False
+
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The instigators' finalizers; those of others stay."""
         meta = request.metadata

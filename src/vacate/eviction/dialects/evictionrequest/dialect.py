@@ -74,6 +74,10 @@ class EvictionRequestDialect:
             spec["heartbeatDeadlineSeconds"] = deadline_seconds
         return {"metadata": new_metadata(pod, meta.uid, reason), "spec": spec}
 
+    def fixes_requesters(self, request: EvictionRequest) -> bool:
+        """While cancellation is forbidden."""
+        return request.forbids_cancellation
+
     def requesters_patch(self, request: EvictionRequest, names: Sequence[str]) -> Obj:
         """The list of requesters."""
         guard = {"resourceVersion": request.metadata.resource_version, "uid": request.metadata.uid}
