@@ -51,6 +51,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.fence:fence",
         "Switch an unreachable node off, and release its pods when it is off.",
     ),
+    "detach": (
+        "vacate.cli.detach:detach",
+        "Take an exclusive volume from a node that cannot give it back.",
+    ),
     "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
     "delete": ("vacate.cli.delete:delete", "Delete pods; by force only where that is confirmed."),
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),

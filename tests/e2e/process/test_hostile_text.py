@@ -56,6 +56,7 @@ EVERYWHERE = {
 EVERYWHERE |= {name: (name, "node-1") for name in ("drain", "uncordon") if name in COMMANDS}
 EVERYWHERE["deschedule"] = ("deschedule",)
 EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", "/dev/null")
+EVERYWHERE["detach"] = ("detach", "disk", "--confirm")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
 NAME_NO_PODS = {"version", "interceptors"}
 LOGS_ONLY = {"webhook", "shutdown-agent"}  # through the same formatter as the manager

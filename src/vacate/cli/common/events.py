@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
-from vacate.api.kinds import NODES, PODS
-from vacate.api.types import Node, Pod
+from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
+from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common.connection import Cluster
 from vacate.entropy import system_entropy
@@ -33,6 +33,11 @@ async def note_pod(cluster: Cluster, pod: Pod, reason: str, message: str) -> boo
 async def note_node(cluster: Cluster, node: Node, reason: str, message: str, *, warning: bool) -> bool:
     """Write an Event about the node; False where that was not possible, which undoes nothing."""
     return await _write(cluster, regarding(NODES, node), reason, message, warning=warning)
+
+
+async def note_volume(cluster: Cluster, volume: PersistentVolume, reason: str, message: str) -> bool:
+    """Write a warning Event about the volume; False where that was not possible, which undoes nothing."""
+    return await _write(cluster, regarding(PERSISTENTVOLUMES, volume), reason, message, warning=True)
 
 
 async def _write(cluster: Cluster, about: Regarding, reason: str, message: str, *, warning: bool) -> bool:

@@ -62,6 +62,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("fence node-1 --agent fence_redfish --options bmc-of-node-1.conf --undo", "bring it back"),
         ("fence node-1 --approve", "let the node's FencingPolicy fence it"),
     ),
+    "detach": (
+        ("detach disk --dry-run", "see which node and pod have the volume"),
+        ("detach disk --confirm", "free it; the old node must not reach the storage any more"),
+    ),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),

@@ -35,6 +35,12 @@ def node_name(text: str) -> str:
     return subdomain(text.removeprefix("node/").removeprefix("nodes/").removeprefix("no/"))
 
 
+def volume_name(text: str) -> str:
+    """A PersistentVolume, as NAME or pv/NAME."""
+    prefixes = ("persistentvolumes/", "persistentvolume/", "pv/")
+    return subdomain(next((text.removeprefix(one) for one in prefixes if text.startswith(one)), text))
+
+
 def subdomain(text: str) -> str:
     """A DNS subdomain, such as the name of a requester."""
     return _checked(text, dns1123_subdomain)

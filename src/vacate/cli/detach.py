@@ -1,0 +1,109 @@
+"""`vacate detach`: break the attachment of an exclusive volume by hand, only on confirmation."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from vacate.api.kinds import PERSISTENTVOLUMES, PODS
+from vacate.api.types import PersistentVolume, Pod
+from vacate.cli.common import terminal
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.events import note_volume
+from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.parameters import volume_name
+from vacate.cli.common.run import run_until_signalled
+from vacate.cli.identity import cluster_user
+from vacate.errors import ConfigError, Conflict, InvalidAttachment, NotFound, VacateError
+from vacate.kube.exclusivevolumes import Attachment, Holder, attachment_of, attachment_patch
+
+BROKEN = "AttachmentBroken"
+
+
+@click.command()
+@click.argument("volumes", type=volume_name, nargs=-1, required=True, metavar="VOLUME…")
+@click.option("--confirm", is_flag=True, help="You know that nothing on the node writes to the volume.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@cluster_options
+def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connection) -> None:
+    """Take an exclusive volume from a node that cannot give it back.
+
+    The volume is free for the next pod at once, on another node. Whatever still runs on the old node may go
+    on writing to it. Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
+
+    Exit codes: 0 done, 1 refused or failed, 2 usage.
+    """
+    codes: list[int] = []
+
+    async def work() -> None:
+        async with connected(reach) as cluster:
+            for name in dict.fromkeys(volumes):
+                try:
+                    said = await break_attachment(cluster, name, confirm=confirm, dry_run=dry_run)
+                    terminal.echo(f"persistentvolume/{name} {said}")
+                except VacateError as error:
+                    terminal.error(f"persistentvolume/{name}: {error}")
+                    codes.append(FAILED)
+
+    if run_until_signalled(work):
+        interrupted()
+    sys.exit(max(codes, default=0))
+
+
+async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:
+    """Free the volume; the rest of a sentence that begins with the volume."""
+    volume = await cluster.client.get(PERSISTENTVOLUMES, name, into=PersistentVolume)
+    try:
+        found = attachment_of(volume)
+    except InvalidAttachment:
+        found = Attachment("a node that is not known")
+    else:
+        if found is None:
+            return "is not attached: there is nothing to do"
+    for holder in found.pods:
+        await _refuse_live(cluster, holder)
+    where = f"{_node(found)} ({_pods(found)})"
+    if not confirm and not dry_run:
+        raise ConfigError(_consequences(where))
+    if dry_run:
+        return f"would be taken from {where} (dry run)"
+    try:
+        await cluster.client.patch(PERSISTENTVOLUMES, name, attachment_patch(volume, None))
+    except Conflict:
+        raise ConfigError("it has changed meanwhile. Nothing was changed; look again, and repeat") from None
+    user = await cluster_user(cluster) or "a user of vacate detach"
+    await note_volume(cluster, volume, BROKEN, f"{user} took the volume from {where} without its consent.")
+    return f"taken from {where}: the next pod that uses it may start"
+
+
+async def _refuse_live(cluster: Cluster, holder: Holder) -> None:
+    """A pod that is meant to run would get the volume again at once."""
+    try:
+        pod = await cluster.client.get(PODS, holder.name, holder.namespace, into=Pod)
+    except NotFound:
+        return
+    if pod.metadata.uid == holder.uid and not pod.terminating and not pod.terminal:
+        raise ConfigError(
+            f"pod {holder} uses it and is not being deleted. Nothing was changed; delete the pod first: "
+            f"vacate delete pod {holder.name} -n {holder.namespace}"
+        )
+
+
+def _consequences(where: str) -> str:
+    return (
+        f"it is attached to {where}, and nobody has confirmed that nothing there writes to it any more. If "
+        "it is taken away, a pod on another node may start beside the old one, and both write to the same "
+        "volume: the data may be destroyed. Nothing was changed. Fence the node, or bring it back; pass "
+        "--confirm if you know that the node no longer reaches the storage"
+    )
+
+
+def _node(attachment: Attachment) -> str:
+    return f"node {attachment.node}" if attachment.pods and attachment.node else attachment.node or "no node"
+
+
+def _pods(attachment: Attachment) -> str:
+    names = ", ".join(map(str, attachment.pods[:5]))
+    more = f" and {len(attachment.pods) - 5} more" if len(attachment.pods) > 5 else ""
+    return f"for pod {names}{more}" if names else "its record cannot be read"

@@ -1,0 +1,202 @@
+"""Exclusive volumes in a cluster: sharing, gates, several volumes, force, marks, and breaking by hand."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from support.cluster_words import events_of
+from support.volume_words import (
+    A,
+    B,
+    attached,
+    claim,
+    claim_phase,
+    holders,
+    label_nodes,
+    node_of,
+    phase,
+    user,
+    volume,
+)
+from support.worlds import in_world
+from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from vacate.cli.common.connection import Cluster
+from vacate.cli.detach import break_attachment
+from vacate.errors import ConfigError
+from vacate.kube.exclusivevolumes import ATTACHMENT
+from vacate.sim.cluster import World
+
+pytestmark = pytest.mark.sim
+
+
+async def given(world: World, *volumes: str) -> None:
+    """Bound volumes, each with the claim of its name and `-claim`; or `disk` with `data`."""
+    await label_nodes(world, A, B)
+    pairs = [(name, f"{name}-claim") for name in volumes] or [("disk", "data")]
+    for name, wanted in pairs:
+        await world.client.create(PERSISTENTVOLUMES, volume(name))
+        await world.client.create(PERSISTENTVOLUMECLAIMS, claim(wanted, volumeName=name), "default")
+        await world.until(partial(_is_bound, world, wanted), 60, "bound")
+
+
+def _is_bound(world: World, name: str) -> bool:
+    return claim_phase(world, name) == "Bound"
+
+
+async def running(world: World, name: str) -> None:
+    await world.until(lambda: phase(world, name) == "Running", 120, f"{name} runs")
+
+
+def test_pods_of_one_node_share_the_volume() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        for name in ("one", "two"):
+            await world.client.create(PODS, user(name, node=A), "default")
+            await running(world, name)
+        assert holders(world) == (A, ["one", "two"])
+        await world.client.delete(PODS, "one", "default")
+        await world.until(lambda: holders(world) == (A, ["two"]), 120, "one has given it back")
+        assert phase(world, "two") == "Running"
+
+    in_world(body)
+
+
+def test_a_pod_at_the_gate_gets_no_node_before_the_volume_is_its_own() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        await world.client.create(PODS, user("one", gated=True), "default")
+        await running(world, "one")
+        assert holders(world) == (node_of(world, "one"), ["one"])
+        await world.client.create(PODS, user("two", gated=True), "default")
+        await world.sim.clock.sleep(300)
+        assert node_of(world, "two") == ""
+        where = node_of(world, "one")
+        waits = f"Waits for volume disk, which is attached to node {where} for pod default/one"
+        assert events_of(world, "two", "WaitingForVolume") == [waits]
+        await world.client.delete(PODS, "one", "default")
+        await running(world, "two")
+        assert holders(world) == (node_of(world, "two"), ["two"])
+
+    in_world(body)
+
+
+def test_a_pod_at_the_gate_without_exclusive_volumes_is_let_through() -> None:
+    async def body(world: World) -> None:
+        await label_nodes(world, A)
+        plain = volume("plain")
+        del plain["metadata"]["annotations"]
+        await world.client.create(PERSISTENTVOLUMES, plain)
+        await world.client.create(PERSISTENTVOLUMECLAIMS, claim(), "default")
+        await world.client.create(PODS, user("one", gated=True), "default")
+        await running(world, "one")
+        assert attached(world, "plain") is None
+
+    in_world(body)
+
+
+def test_two_pods_with_the_same_two_volumes_never_wait_for_each_other() -> None:
+    async def body(world: World) -> None:
+        await given(world, "disk-a", "disk-b")
+        await world.client.create(PODS, user("one", "disk-a-claim", "disk-b-claim", node=A), "default")
+        await world.client.create(PODS, user("two", "disk-b-claim", "disk-a-claim", node=B), "default")
+        await world.until(
+            lambda: sorted((phase(world, "one"), phase(world, "two"))) == ["Pending", "Running"],
+            120,
+            "one runs",
+        )
+        first, second = ("one", "two") if phase(world, "one") == "Running" else ("two", "one")
+        await world.client.delete(PODS, first, "default")
+        await running(world, second)
+
+    in_world(body)
+
+
+def test_a_class_marks_its_volumes() -> None:
+    async def body(world: World) -> None:
+        await label_nodes(world, A, B)
+        marked = {"metadata": {"name": "shared", "annotations": {"vacate.dev/exclusive": "true"}}}
+        await world.client.create(STORAGECLASSES, {**marked, "provisioner": "kubernetes.io/no-provisioner"})
+        plain = volume(storageClassName="shared")
+        del plain["metadata"]["annotations"]
+        await world.client.create(PERSISTENTVOLUMES, plain)
+        await world.client.create(PERSISTENTVOLUMECLAIMS, claim(storageClassName="shared"), "default")
+        await world.client.create(PODS, user("one"), "default")
+        await running(world, "one")
+        assert holders(world) == (node_of(world, "one"), ["one"])
+
+    in_world(body)
+
+
+def test_a_pod_forced_away_from_a_silent_node_keeps_its_volume() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        await world.client.create(PODS, user("one", node=A), "default")
+        await running(world, "one")
+        world.pool.isolate(A)
+        await world.sim.clock.sleep(120)
+        await world.client.delete(PODS, "one", "default", grace_period_seconds=0)
+        await world.client.create(PODS, user("two", node=B), "default")
+        await world.sim.clock.sleep(300)
+        assert (holders(world), phase(world, "two")) == ((A, ["one"]), "Pending")
+        world.pool.rejoin(A)  # it ends the processes of the pod that is gone, and reports
+        await running(world, "two")
+
+    in_world(body)
+
+
+def test_a_node_object_that_is_deleted_gives_the_volume_back() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        await world.client.create(PODS, user("one", node=A), "default")
+        await running(world, "one")
+        world.pool.crash(A)
+        await world.client.create(PODS, user("two", node=B), "default")
+        await world.sim.clock.sleep(120)
+        assert phase(world, "two") == "Pending"
+        await world.client.delete(NODES, A)
+        await running(world, "two")
+
+    in_world(body)
+
+
+def test_an_attachment_is_broken_by_hand_only_on_confirmation() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        await world.client.create(PODS, user("one", node=A), "default")
+        await running(world, "one")
+        with pytest.raises(ConfigError, match="not being deleted"):
+            await break_attachment(cluster, "disk", confirm=True, dry_run=False)
+        world.pool.isolate(A)
+        await world.client.delete(PODS, "one", "default")
+        await world.client.create(PODS, user("two", node=B), "default")
+        await world.sim.clock.sleep(120)
+        with pytest.raises(ConfigError, match=r"data may be destroyed\. Nothing was changed"):
+            await break_attachment(cluster, "disk", confirm=False, dry_run=False)
+        assert holders(world) == (A, ["one"])
+        said = await break_attachment(cluster, "disk", confirm=True, dry_run=False)
+        assert said.startswith(f"taken from node {A} (for pod default/one)")
+        await running(world, "two")
+        assert holders(world) == (B, ["two"])
+        assert len(events_of(world, "disk", "AttachmentBroken")) == 1
+
+    in_world(body)
+
+
+def test_a_record_that_was_overwritten_starts_nobody_until_a_person_has_looked() -> None:
+    async def body(world: World) -> None:
+        await given(world)
+        await world.client.patch(
+            PERSISTENTVOLUMES, "disk", {"metadata": {"annotations": {ATTACHMENT: "nonsense"}}}
+        )
+        await world.client.create(PODS, user("one"), "default")
+        await world.sim.clock.sleep(120)
+        assert phase(world, "one") == "Pending"
+        assert len(events_of(world, "disk", "InvalidAttachment")) == 1
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        await break_attachment(cluster, "disk", confirm=True, dry_run=False)
+        await running(world, "one")
+
+    in_world(body)

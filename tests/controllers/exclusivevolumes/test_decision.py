@@ -1,0 +1,127 @@
+"""What the record of a volume becomes, and when a pod counts as ended."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from vacate.api.types import Node, PersistentVolume, Pod
+from vacate.api.types.core import NodeSpec, NodeStatus, PodSpec, PodStatus, Taint
+from vacate.api.types.meta import Condition, ObjectMeta
+from vacate.controllers.exclusivevolumes.confirmation import why_unconfirmed
+from vacate.controllers.exclusivevolumes.decision import next_attachment
+from vacate.errors import InvalidAttachment
+from vacate.kube.exclusivevolumes import (
+    ATTACHMENT,
+    GATE,
+    Attachment,
+    attachment_of,
+    attachment_patch,
+    holder_of,
+    may_start,
+)
+
+pytestmark = pytest.mark.unit
+
+NOW = dt.datetime(2026, 11, 16, tzinfo=dt.UTC)
+OUT = Taint(key="node.kubernetes.io/out-of-service", effect="NoExecute")
+
+
+def pod(
+    name: str, node: str = "", *, phase: str = "Pending", going: bool = False, gated: bool = False
+) -> Pod:
+    """A pod by its name, which is its UID too."""
+    meta = ObjectMeta(name=name, namespace="default", uid=name, deletion_timestamp=NOW if going else None)
+    gates = [{"name": GATE}] if gated else []
+    return Pod(meta, PodSpec(node_name=node, scheduling_gates=gates), PodStatus(phase=phase))
+
+
+def node(ready: str, *taints: Taint) -> Node:
+    """A node that is ready, not ready, or unknown."""
+    conditions = [Condition(type="Ready", status=ready)]
+    return Node(ObjectMeta(name="a"), NodeSpec(taints=list(taints)), NodeStatus(conditions=conditions))
+
+
+def at(where: str, *pods: Pod) -> Attachment:
+    return Attachment(where, tuple(map(holder_of, pods)))
+
+
+def shown(found: Attachment | None) -> tuple[str, list[str]] | None:
+    return None if found is None else (found.node, [one.name for one in found.pods])
+
+
+ONE, TWO, BESIDE = pod("one", "a"), pod("two", "b"), pod("beside", "a")
+
+
+@pytest.mark.parametrize(
+    ("old", "users", "ended", "wanted"),
+    [
+        (None, [], [], None),
+        (None, [ONE], [], ("a", ["one"])),
+        (None, [TWO, ONE], [], ("a", ["one"])),
+        (None, [pod("x"), pod("y", "a", going=True), pod("z", "a", phase="Failed")], [], None),
+        (None, [pod("g", gated=True), TWO], [], ("b", ["two"])),
+        (None, [pod("g", gated=True)], [], ("", ["g"])),
+        (at("a", ONE), [ONE, TWO], [], ("a", ["one"])),
+        (at("a", ONE), [ONE, BESIDE], [], ("a", ["one", "beside"])),
+        (at("a", ONE), [TWO], [], ("a", ["one"])),
+        (at("a", ONE), [TWO], ["one"], ("b", ["two"])),
+        (at("a", ONE, BESIDE), [BESIDE, TWO], ["one"], ("a", ["beside"])),
+        (at("a", ONE), [], ["one"], None),
+        (at("", pod("g", gated=True)), [pod("g", "b"), ONE], [], ("b", ["g"])),
+        (at("", pod("g", gated=True)), [pod("g", gated=True), ONE], [], ("", ["g"])),
+    ],
+)
+def test_the_next_record(
+    old: Attachment | None, users: list[Pod], ended: list[str], wanted: tuple[str, list[str]] | None
+) -> None:
+    assert shown(next_attachment(old, users, ended, NOW)) == wanted
+
+
+def test_volumes_are_taken_in_order() -> None:
+    assert next_attachment(None, [ONE], [], NOW, lambda _: False) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "where", "seen", "confirmed"),
+    [
+        (pod("one", "a", phase="Running"), node("True"), False, False),
+        (pod("one", "a", phase="Running", going=True), node("True"), False, False),
+        (pod("one", "a", phase="Running", going=True), node("Unknown", OUT), False, False),
+        (pod("one", "a", phase="Failed"), node("Unknown"), False, True),
+        (None, node("True"), False, True),
+        (None, node("Unknown"), False, False),
+        (None, node("False"), False, False),
+        (None, node("Unknown"), True, True),
+        (None, node("Unknown", OUT), False, True),
+        (None, None, False, True),
+    ],
+)
+def test_a_pod_has_ended_only_if_that_is_certain(
+    found: Pod | None, where: Node | None, seen: bool, confirmed: bool
+) -> None:
+    why = why_unconfirmed(found, where, where="a", seen_to_end=seen)
+    assert (why == "") is confirmed
+
+
+def volume(text: str | None) -> PersistentVolume:
+    annotations = {} if text is None else {ATTACHMENT: text}
+    return PersistentVolume(ObjectMeta(name="disk", uid="u", resource_version="7", annotations=annotations))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pods": 1}', '{"node": "a"}', '{"node": "a", "pods": []}'])
+def test_a_record_that_cannot_be_read_starts_nobody(text: str) -> None:
+    with pytest.raises(InvalidAttachment, match="volume disk"):
+        attachment_of(volume(text))
+    assert not may_start(volume(text), "one", "a")
+
+
+def test_a_node_starts_a_pod_only_if_the_record_names_both() -> None:
+    patch = attachment_patch(volume(None), at("a", ONE))
+    assert (patch["metadata"]["uid"], patch["metadata"]["resourceVersion"]) == ("u", "7")
+    attached = volume(patch["metadata"]["annotations"][ATTACHMENT])
+    assert may_start(attached, "one", "a")
+    assert not may_start(attached, "one", "b")
+    assert not may_start(attached, "two", "a")
+    assert not may_start(volume(None), "one", "a")
