@@ -46,7 +46,7 @@ class Place:
     runtime_options: dict[str, bool] = field(default_factory=dict)
     logind: Logind | None = None
 
-    async def start_agent(self) -> NodeAgent:
+    async def start_agent(self, boot: str = "boot") -> NodeAgent:
         around = Environment(SystemClock(), system_entropy(), Metrics())
         deps, recorder = component_dependencies(
             InProcessTransport(self.server, node(NODE)), "kubelet", around
@@ -54,7 +54,7 @@ class Place:
         runtime = ProcessRuntime(self.settings.runtime_folder, **self.runtime_options)
         agent = NodeAgent(deps, self.settings, runtime, [recorder])
         if self.logind is not None:
-            agent.add_shutdown(self.logind, runtime, "boot")
+            agent.add_shutdown(self.logind, runtime, boot)
         self.tasks.append(asyncio.get_running_loop().create_task(agent.run()))
         ready = asyncio.get_running_loop().create_task(agent.wait_ready())
         await asyncio.wait([ready, self.tasks[-1]], return_when=asyncio.FIRST_COMPLETED)

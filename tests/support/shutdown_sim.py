@@ -7,6 +7,9 @@ forgets the shutdown without a word and keeps the locks, a new lock during a del
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime as dt
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -27,12 +30,14 @@ class SimLogind:
         self.is_preparing = False
         self.locks: set[int] = set()
         self.taken = 0
+        self.raised: list[float] = []  # what was written into drop-ins
         self.away = False  # the bus is down
         self.refusals = 0  # of the next connections
         self.others: list[Inhibitor] = []  # locks of other programs, which only ListInhibitors shows
         self.off_at: float | None = None  # when the machine went down
         self.sessions: list[SimSession] = []
         self._delay: asyncio.Task[None] | None = None
+        self._unlocked = asyncio.Event()
 
     async def connect(self) -> SimSession:
         await self.clock.sleep(0.001)
@@ -66,6 +71,8 @@ class SimLogind:
 
     def close(self, fd: int) -> None:
         self.locks.discard(fd)
+        if not self.locks:
+            self._unlocked.set()
 
     async def stop(self) -> None:
         self._stop_waiting()
@@ -76,9 +83,11 @@ class SimLogind:
             self._delay.cancel()
 
     async def _wait(self, limit: float) -> None:
-        end = self.clock.monotonic() + limit
-        while self.locks and self.clock.monotonic() < end:
-            await self.clock.sleep(0.05)
+        self._unlocked.clear()
+        if self.locks:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await self._unlocked.wait()
         self.off_at = self.clock.monotonic()
 
 
@@ -100,8 +109,9 @@ class SimSession:
 
     async def raise_delay_limit(self, seconds: float) -> None:
         await self._answer()
+        self.logind.raised.append(seconds)
         if self.logind.raisable:
-            self.logind.limit = max(self.logind.limit, seconds)
+            self.logind.limit = seconds
 
     async def inhibitors(self) -> list[Inhibitor]:
         await self._answer()
@@ -165,6 +175,7 @@ class Ended:
     asked: float
     kill_at: float
     gone: float
+    ordered: float = 0.0  # when its interceptors' time began; without them as `asked`
 
 
 @dataclass
@@ -175,6 +186,7 @@ class SimPods:
     pods: dict[str, ShutdownPod] = field(default_factory=dict)
     needs: dict[str, float] = field(default_factory=dict)  # seconds to end
     ended: dict[str, Ended] = field(default_factory=dict)
+    stuck: set[str] = field(default_factory=set)  # those that outlive even SIGKILL
     callback: Callable[[], None] = lambda: None
 
     def running(self) -> list[ShutdownPod]:
@@ -186,13 +198,15 @@ class SimPods:
         known = self.ended.get(uid)
         if known is None:
             asked = now + order.prepare
-            known = Ended(asked, kill_at, min(asked + self.needs[uid], kill_at))
+            gone = math.inf if uid in self.stuck else min(asked + self.needs[uid], kill_at)
+            known = Ended(asked, kill_at, gone, now)
         else:
             kill_at = min(kill_at, known.kill_at)
-            known = replace(known, kill_at=kill_at, gone=min(known.gone, kill_at))
+            gone = known.gone if uid in self.stuck else min(known.gone, kill_at)
+            known = replace(known, kill_at=kill_at, gone=gone)
         self.ended[uid] = known
-        loop = asyncio.get_running_loop()
-        loop.call_later(max(known.gone - now, 0.0), self._call)
+        if known.gone < math.inf:
+            asyncio.get_running_loop().call_later(max(known.gone - now, 0.0), self._call)
 
     def cancel(self) -> None:
         now = self.clock.monotonic()
@@ -221,6 +235,9 @@ class SimStorage:
     def __init__(self) -> None:
         self.content = encode_record(ShutdownRecord())
         self.broken = False
+        self.saves = 0
+        self.starts: set[dt.datetime | None] = set()  # of all shutdowns that were ever recorded
+        self.on_save: Callable[[int], None] = lambda _: None
 
     def load(self) -> ShutdownRecord:
         return decode_record(self.content)
@@ -229,3 +246,6 @@ class SimStorage:
         if self.broken:
             raise OSError(28, "No space left on device")
         self.content = encode_record(record)
+        self.saves += 1
+        self.starts.add(record.start)
+        self.on_save(self.saves)

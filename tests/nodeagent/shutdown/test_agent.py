@@ -14,9 +14,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from support.agents import NODE, Place, agent_place, ready
 from support.containers import clean, opened, spec
-from support.shutdown_agents import PipeLogind
-from vacate.api.kinds import NODES, PODS, PRIORITYCLASSES
+from support.shutdown_agents import PipeLogind, eventually
+from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
+from vacate.nodeagent.agent import NodeAgent
+from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -40,7 +42,8 @@ async def logind() -> AsyncIterator[PipeLogind]:
 @pytest.fixture
 async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[Place]:
     config = ShutdownConfig((Bucket(0, 5.0), Bucket(1000, 2.0)), "")
-    async with agent_place(tmp_path / "node", logind=logind, shutdown=config) as made:
+    options = {"shutdown": config, "heartbeat_seconds": 0.3}
+    async with agent_place(tmp_path / "node", logind=logind, **options) as made:
         await until(lambda: logind.held()[-1:] == [True])
         yield made
         if not made.tasks:
@@ -113,13 +116,66 @@ async def test_a_restart_in_the_middle_keeps_lock_order_and_time(place: Place, l
     await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
     await place.logged(high, "asked")
     await until(lambda: logind.held() == [False])
-    registry = CollectorRegistry()
+    begun, ended = times(agent)
+    assert 1_700_000_000 < begun < ended
+
+
+METRICS = (
+    ("kubelet_graceful_shutdown_start_time_seconds", "kubelet_graceful_shutdown_end_time_seconds"),
+    ("GracefulShutdownStartTime", "GracefulShutdownEndTime"),
+)
+
+
+def times(agent: NodeAgent) -> tuple[float, float]:
+    """Start and end of the last shutdown, as both names of the metrics have them."""
     assert agent.shutdown is not None
+    registry = CollectorRegistry()
     registry.register(ShutdownCollector(agent.shutdown))
-    shown = generate_latest(registry).decode()
-    for name in ("kubelet_graceful_shutdown_start_time_seconds", "GracefulShutdownEndTime"):
-        (value,) = [float(line.split()[1]) for line in shown.splitlines() if line.startswith(f"{name} ")]
-        assert value > 1_700_000_000
+    shown = dict(line.split() for line in generate_latest(registry).decode().splitlines() if line[0] != "#")
+    kubelet, proposal = ((float(shown[start]), float(shown[end])) for start, end in METRICS)
+    assert kubelet == proposal
+    return kubelet
+
+
+async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(place: Place, logind: PipeLogind) -> None:
+    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
+    await place.stop_agent()
+    agent = await place.start_agent()
+    assert times(agent) == (0.0, 0.0)
+    await until(lambda: logind.held()[-1:] == [True])
+    logind.power_off()
+    await place.logged(low, "asked")
+    begun, ended = times(agent)
+    assert (begun > 1_700_000_000, ended) == (True, 0.0)
+    await until(lambda: logind.held()[-1:] == [False])
+    begun, ended = times(agent)
+    assert begun < ended
+    await place.stop_agent()
+    assert times(await place.start_agent()) == (begun, ended)
+    await place.stop_agent()
+    logind.cancel()  # as far as a new logind knows, none is under way
+    agent = await place.start_agent("another")
+    assert times(agent) == (begun, ended)
+    await until(lambda: logind.held()[-1:] == [True])
+    await run_pod(place, "next", POLITE)
+    assert times(agent) == (begun, ended)
+
+
+async def test_the_lease_is_renewed_while_the_node_goes_down(place: Place, logind: PipeLogind) -> None:
+    async def is_down() -> bool:
+        return (await node_ready(place))[0] == "False"
+
+    async def renewed() -> str:
+        return str((await place.client.get(LEASES, NODE, LEASE_NAMESPACE))["spec"]["renewTime"])
+
+    async def is_renewed() -> bool:
+        return await renewed() != before
+
+    logind.power_off()
+    await eventually(is_down)
+    before = await renewed()
+    await eventually(is_renewed)
+    assert await is_down()
 
 
 async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(

@@ -28,8 +28,10 @@ class Grant:
 
 
 async def take_lock(session: LogindSession, holder: LockHolder, clock: Clock, wanted: float) -> Grant:
-    """Take the lock and have it kept; raises LogindUnavailable."""
+    """Take the lock and have it kept; raises LogindUnavailable, also where a lock would delay nothing."""
     grant = await _grant(session, clock, wanted)
+    if grant.seconds <= 0:
+        raise LogindUnavailable(grant.missing)
     fd = await session.inhibit(WHY)
     await holder.hold(fd, wanted)
     log.info("registered a shutdown inhibitor: pods have up to %s", format_duration(grant.seconds))
@@ -58,9 +60,12 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
                 return Grant(usable(limit))
             await clock.sleep(pause)
             pause *= 2
-    return Grant(
-        usable(limit),
-        f"logind delays a shutdown by {format_duration(limit)} at most, and pods have "
-        f"{format_duration(wanted)}: every bucket is shortened in proportion. {why}; set "
-        f"InhibitDelayMaxSec in logind.conf to {math.ceil(wanted + MARGIN_SECONDS)}",
-    )
+    if limit > 0:
+        short = (
+            f"logind delays a shutdown by {format_duration(limit)} at most, and pods have "
+            f"{format_duration(wanted)}: every bucket is shortened in proportion"
+        )
+    else:
+        short = "logind delays no shutdown (InhibitDelayMaxSec is 0), so that no pod is ended in order"
+    wanted_limit = math.ceil(wanted + MARGIN_SECONDS)
+    return Grant(usable(limit), f"{short}. {why}; set InhibitDelayMaxSec in logind.conf to {wanted_limit}")

@@ -8,10 +8,12 @@ import logging
 import os
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vacate.nodeagent.shutdown import dropin
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -86,11 +88,11 @@ class DBusSession:
 
     async def preparing(self) -> bool:
         """`PreparingForShutdown`."""
-        return bool(await self._property("PreparingForShutdown"))
+        return await self._property("PreparingForShutdown", bool)
 
     async def delay_limit(self) -> float:
         """`InhibitDelayMaxUSec`."""
-        return float(await self._property("InhibitDelayMaxUSec")) / 1e6
+        return max(await self._property("InhibitDelayMaxUSec", int), 0) / 1e6
 
     async def raise_delay_limit(self, seconds: float) -> None:
         """Write a drop-in, never with less than what is in effect, and have logind read it."""
@@ -107,7 +109,10 @@ class DBusSession:
     async def inhibitors(self) -> list[Inhibitor]:
         """`ListInhibitors`."""
         reply = await self._call(LOGIND, LOGIND_PATH, MANAGER, "ListInhibitors", "", [])
-        return [Inhibitor(*one) for one in reply.body[0]]
+        listed = reply.body[0] if reply.body else None
+        if not isinstance(listed, list) or not all(_is_inhibitor(one) for one in listed):
+            raise LogindUnavailable("ListInhibitors has an answer that no logind gives")
+        return [Inhibitor(*one) for one in listed]
 
     async def inhibit(self, why: str) -> int:
         """A delay lock against shutdown."""
@@ -169,11 +174,14 @@ class DBusSession:
                     "a PrepareForShutdown signal of %s, which is not logind, is ignored", message.sender
                 )
 
-    async def _property(self, name: str) -> Any:
+    async def _property(self, name: str, wanted: type[T]) -> T:
         reply = await self._call(
             LOGIND, LOGIND_PATH, "org.freedesktop.DBus.Properties", "Get", "ss", [MANAGER, name]
         )
-        return reply.body[0].value
+        value = getattr(reply.body[0], "value", None) if reply.body else None
+        if type(value) is not wanted:
+            raise LogindUnavailable(f"{name} has a value that no logind gives: {value!r:.80}")
+        return value
 
     async def _call(
         self, name: str, path: str, interface: str, member: str, signature: str, body: list[Any]
@@ -198,6 +206,10 @@ class DBusSession:
             text = reply.body[0] if reply.body else reply.error_name
             raise LogindUnavailable(f"{member} was refused: {text}")
         return reply
+
+
+def _is_inhibitor(found: Any) -> bool:
+    return isinstance(found, list) and [type(one) for one in found] == [str, str, str, str, int, int]
 
 
 def _reason(error: BaseException) -> str:

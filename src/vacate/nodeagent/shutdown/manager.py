@@ -165,6 +165,8 @@ class ShutdownManager:
 
     def _see(self, *, preparing: bool) -> None:
         if preparing and not self.state.active:
+            if self._granted <= 0:
+                return  # to kill all pods at once is worse than what systemd does with them
             self._begin()
         elif not preparing and self.state.active:
             self._cancel()
