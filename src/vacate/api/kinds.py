@@ -1,6 +1,7 @@
 """The table of kinds: one entry each, shared by the server's router and discovery and by every client.
 
-A new kind is a row here and a strategy in `vacate.admission`; nothing else branches on it.
+A kind of our own is a row here, a struct in `vacate.api.types` and a folder in `vacate.crds`. A built-in
+kind that the embedded server serves is a row here and a strategy in `vacate.embedded.registry`.
 """
 
 from __future__ import annotations
