@@ -57,6 +57,10 @@ def _resource(path: str) -> str:
     return "/".join([rest[0], *rest[2:]])
 
 
+MOST_MORE_CALLS = 1.1
+"""Calls for each pod of the largest cluster against those of one ten times smaller."""
+
+
 def drained(nodes: int, pods: int) -> tuple[float, float, float]:
     """Calls and writes for each pod, and seconds of CPU for each."""
 
@@ -126,10 +130,12 @@ def main() -> None:
     calls, writes, _ = drained(1, 50)
     assert calls <= MOST_CALLS, calls
     assert writes <= MOST_WRITES, writes
-    *_, small = drained(10, 300)
+    few, _, small = drained(10, 300)
     print(f"{small * 1e3:.1f} ms of CPU for each pod")
     if not options.small:
-        *_, large = drained(100, 3000)
+        many, _, large = drained(100, 3000)
+        print(f"{many:.2f} calls for each pod, x {many / few:.2f} of ten times fewer")
+        assert many <= MOST_MORE_CALLS * few
         print(f"{large * 1e3:.1f} ms of CPU for each pod, x {large / small:.2f} of ten times fewer")
         assert large <= MOST_GROWTH * small
 

@@ -27,6 +27,7 @@ from vacate.eviction.registration import resolve
 CRD = Path("deploy/crds/evictionrequests.yaml")
 _QUICK_PODS = ("--pod-start", "0.05", "--pod-stop", "0.05")
 _TIMEOUT = 120.0
+_MANAGER_USER = "kubernetes-admin"  # of the kubeconfig
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Kube:
 
     kubeconfig: Path
     kubectl: Path
+    audit_log: Path  # written where the cluster was asked to
 
     def run(self, *arguments: str) -> str:
         """One kubectl command that must succeed."""
@@ -46,13 +48,13 @@ class Kube:
 
 
 @contextmanager
-def cluster(nodes: int, *, webhook: bool) -> Iterator[Kube]:
+def cluster(nodes: int, *, webhook: bool, audit: bool = False) -> Iterator[Kube]:
     """The control plane, its nodes, and what an installation puts there; no manager yet."""
     programs = obtain()
     with tempfile.TemporaryDirectory(prefix="vacate-bench-") as folder, ExitStack() as stack:
-        plane = stack.enter_context(running(programs, Path(folder)))
+        plane = stack.enter_context(running(programs, Path(folder), audit=audit))
         stack.callback(end_child, start_nodes(plane, nodes, *_QUICK_PODS), 10.0)
-        kube = Kube(plane.kubeconfig, programs / "kubectl")
+        kube = Kube(plane.kubeconfig, programs / "kubectl", plane.layout.audit_log)
         if webhook:
             stack.enter_context(_admitting(kube))
         else:
@@ -76,7 +78,10 @@ def _admitting(kube: Kube) -> Iterator[None]:
     port = reserve_port()
     url = f"https://127.0.0.1:{port}"
     connection = ("--kubeconfig", str(kube.kubeconfig))
-    install = [sys.executable, "-m", "vacate", "install", *connection, "--webhook-url", url, "--no-manager"]
+    # The manager of a run works as the administrator: the webhook must know that it is one.
+    known = ("--manager-user", _MANAGER_USER)
+    outside = ("--webhook-url", url, "--no-manager")
+    install = [sys.executable, "-m", "vacate", "install", *connection, *outside, *known]
     subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vacate-bench-"))
@@ -84,7 +89,7 @@ def _admitting(kube: Kube) -> Iterator[None]:
         stack.enter_context(started("-u", "-m", "vacate", "certificates", *connection, *rotation))
         _wait((Path(folder) / "tls.crt").exists, "certificate")
         listen = ("--address", "127.0.0.1", "--port", str(port), "--cert-dir", folder, "--metrics-port", "0")
-        one = stack.enter_context(started("-u", "-m", "vacate", "webhook", *connection, *listen))
+        one = stack.enter_context(started("-u", "-m", "vacate", "webhook", *connection, *listen, *known))
         while "taking reviews" not in one.line():
             pass
         _wait(lambda: _trusted(kube), "webhook configurations with an authority")

@@ -24,5 +24,8 @@ pytestmark = pytest.mark.unit
 )  # fmt: skip
 def test_remedy(expected: int, desired: int, healthy: int, said: str) -> None:
     status = {"expectedPods": expected, "desiredHealthy": desired, "currentHealthy": healthy}
-    budget = msgspec.convert({"metadata": {"name": "web"}, "status": status}, PodDisruptionBudget)
+    spec = {"minAvailable": desired}
+    budget = msgspec.convert(
+        {"metadata": {"name": "web"}, "spec": spec, "status": status}, PodDisruptionBudget
+    )
     assert said in budget_remedy(budget)

@@ -40,6 +40,16 @@ def from_error(pod: Pod, message: str) -> Blocker:
     )
 
 
+def from_cordon(node: str, message: str) -> Blocker:
+    """A node that could not be cordoned: nothing is done to its pods."""
+    return Blocker(
+        node=node,
+        kind="CordonRefused",
+        message=_cut(f"the node could not be cordoned: {plain(message, 600)}"),
+        remedy="let the manager patch nodes, or remove the webhook that refuses it; it is tried again",
+    )
+
+
 def blocking(
     pod: Pod,
     request: EvictionRequest | None,
@@ -136,6 +146,11 @@ def _refused(pod: Pod, request: EvictionRequest, budgets: Sequence[PodDisruption
 def budget_remedy(budget: PodDisruptionBudget) -> str:
     """What would make room in a budget."""
     status, name = budget.status, budget.metadata.name
+    if budget.spec.min_available is None and budget.spec.max_unavailable is None:
+        return (
+            f"disruption budget {name} says neither minAvailable nor maxUnavailable, and so never allows an "
+            "eviction: set one of them"
+        )
     if status.expected_pods <= status.desired_healthy:
         return (
             f"disruption budget {name} needs all of its {status.expected_pods} pods healthy and never allows "

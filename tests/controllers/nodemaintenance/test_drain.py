@@ -372,7 +372,7 @@ def test_two_budgets_over_one_pod_are_both_named() -> None:
 
 
 def test_a_budget_without_bounds_is_explained() -> None:
-    """It counts as one that needs all of its pods, and never allows an eviction."""
+    """It never allows an eviction, however many pods there are."""
 
     async def body(world: World) -> None:
         await world.client.create(PODDISRUPTIONBUDGETS, pdb("web"), "default")
@@ -381,7 +381,10 @@ def test_a_budget_without_bounds_is_explained() -> None:
         await drain(world, where)
         await world.until(lambda: status(world).get("blockers"))
         assert {one["name"] for one in status(world)["blockers"]} == {"web"}
-        assert status(world)["blockers"][0]["remedy"]
+        assert status(world)["blockers"][0]["remedy"] == (
+            "disruption budget web says neither minAvailable nor maxUnavailable, and so never allows an "
+            "eviction: set one of them"
+        )
 
     in_world(body)
 

@@ -17,6 +17,7 @@ from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters
 from vacate.controllers.nodemaintenance.writes import Attempts, Writes
 from vacate.errors import NotFound
+from vacate.maintenance.blockers import from_cordon
 from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import Plan, Surroundings, plan_maintenance
 from vacate.maintenance.report import is_news, status_of, status_patch, undoing_status
@@ -26,6 +27,9 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "nodemaintenances"
+CORDON_AGAIN = dt.timedelta(minutes=1)
+"""A node whose cordon was refused is tried again after so long."""
+
 STATUS_EVERY = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
 
@@ -88,7 +92,10 @@ class NodeMaintenances:
             # A node's turn is written down before anything is done to its pods: it is what limits others.
             await self._write_status(maintenance, status, plan)
             return Done()
-        await self._act(maintenance, plan, attempts, now)
+        if refused := await self._act(maintenance, plan, attempts, now):
+            plan.blockers += [from_cordon(node, why) for node, why in sorted(refused.items())]
+            plan.wake(now + CORDON_AGAIN)
+            status = status_of(maintenance, plan, now)
         return await self._report(maintenance, status, plan, now)
 
     def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Surroundings:
@@ -102,10 +109,11 @@ class NodeMaintenances:
 
     async def _act(
         self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime
-    ) -> None:
+    ) -> dict[str, str]:
+        """Do what is planned; by node, why it could not be cordoned."""
         name = maintenance.metadata.name
         attempts.keep(plan.wanted)
-        await self._writes.claim(maintenance, plan.cordon)
+        refused = await self._writes.claim(maintenance, plan.cordon)
         meant = {node.metadata.name for node in plan.cordon}
         dropped = [node for node in self._view.claimed(name) if node.metadata.name not in meant]
         await self._withdraw(maintenance, self._unwanted(maintenance, plan))
@@ -118,6 +126,7 @@ class NodeMaintenances:
             plan.wake(again)
         await self._writes.request(maintenance, due, attempts)
         await self._writes.delete(plan.delete)
+        return refused
 
     def _unwanted(self, maintenance: NodeMaintenance, plan: Plan) -> list[EvictionRequest]:
         """Requests in the maintenance's name for pods that it does not want gone any more."""

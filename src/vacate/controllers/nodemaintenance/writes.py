@@ -26,6 +26,7 @@ from vacate.errors import (
     ApiError,
     ConfigError,
     Conflict,
+    Forbidden,
     Invalid,
     NotFound,
     ServiceUnavailable,
@@ -111,20 +112,25 @@ class Writes:
         with contextlib.suppress(NotFound):
             await self._patch_finalizers(maintenance, names)
 
-    async def claim(self, maintenance: NodeMaintenance, nodes: Sequence[Node]) -> bool:
-        """Cordon the nodes and record it; whether anything was written."""
+    async def claim(self, maintenance: NodeMaintenance, nodes: Sequence[Node]) -> dict[str, str]:
+        """Cordon the nodes and record it; by node, why the API server refused that for good."""
+        refused: dict[str, str] = {}
         meta, taint = maintenance.metadata, wants_taint(maintenance)
 
-        async def one(node: Node) -> bool:
+        async def one(node: Node) -> None:
             patch = claim_patch(node, meta.name, meta.uid, taint=taint, known=self._view.exists)
             if patch is None:
-                return False
-            await self._deps.client.patch(NODES, node.metadata.name, patch)
+                return
+            try:
+                await self._deps.client.patch(NODES, node.metadata.name, patch)
+            except (Forbidden, Invalid) as error:  # no right, or an admission webhook of others
+                refused[node.metadata.name] = str(error)
+                return
             if not node.spec.unschedulable:
                 self._deps.recorder.record(events.node_cordoned(node, meta.name))
-            return True
 
-        return any(await self._each(nodes, one))
+        await self._each(nodes, one)
+        return refused
 
     async def release(self, name: str, nodes: Sequence[Node]) -> bool:
         """Take back the claim; whether anything was written."""
