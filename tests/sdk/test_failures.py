@@ -139,6 +139,9 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
         await stage.pod("web", CACHE, BACKUP)
         await stage.requester().request("web", deadline_seconds=600)
         await stage.until_active(BACKUP)
+        await stage.clock.sleep(60)
+        told = [one for one in stage.events("InterceptorHeld") if one["type"] == "Warning"]
+        assert {one["involvedObject"]["kind"] for one in told} == {"EvictionRequest", "Pod"}
         await stage.clock.sleep(3 * 3600)
         assert stage.request.status.active_interceptor_name == BACKUP
         assert is_held(stage.request, BACKUP)

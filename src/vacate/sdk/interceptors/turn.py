@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from vacate.api.events import NORMAL, WARNING, EventNote, regarding
+from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
 from vacate.api.kinds import PODS
 from vacate.api.types.core import Pod
 from vacate.client.client import Client
@@ -76,6 +76,15 @@ class Turn:
         """Note an event on the request. Repeats are counted, and too many are dropped."""
         about = regarding(self.status_writer.request.kind, self.status_writer.request)
         self.recorder.record(EventNote(about, WARNING if warning else NORMAL, reason, message))
+
+    def trouble(self, reason: str, message: str) -> None:
+        """Warn on the request and on the pod: who looks at the pod must see why it is not evicted."""
+        self.event(reason, message, warning=True)
+        request = self.status_writer.request
+        ref = request.spec.target.pod_ref
+        if ref is not None:
+            about = Regarding(PODS.api_version, PODS.kind, ref.name, request.metadata.namespace, ref.uid)
+            self.recorder.record(EventNote(about, WARNING, reason, message))
 
     def progress(self, finish: dt.datetime | NoEstimate | None = None) -> None:
         """The handler has got further. An estimate counts where its author set no limit of their own."""

@@ -170,7 +170,7 @@ class TurnRunner:
         log.error("%s: the turn has failed and is held for an administrator: %s", self._turn.where, why)
         message = f"{self._interceptor.name} failed and waits for an administrator: {why}"
         condition = self._failure(FailureReason.HELD, why)
-        self._turn.event("InterceptorHeld", message, warning=True)
+        self._turn.trouble("InterceptorHeld", message)
         await self._turn.persist(lambda: self.status_writer.note(message, condition))
         while True:
             await self._turn.pause(self._interval)
@@ -203,7 +203,7 @@ class TurnRunner:
         limit = self._interceptor.progress_within
         why = f"{self._interceptor.name} has shown no progress for {limit}: heartbeats stop until it does."
         log.warning("%s: %s", self._turn.where, why)
-        self._turn.event("InterceptorStalled", why, warning=True)
+        self._turn.trouble("InterceptorStalled", why)
 
 
 def described(error: Exception) -> str:
