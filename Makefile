@@ -48,6 +48,7 @@ test-fast: $(STAMP) ## Run only the pure and the simulated tests
 # A tenth as many histories of pod safety: each is a whole cluster with fencing.
 sim: $(STAMP) ## Simulate evictions and pod safety under faults in virtual time (SEEDS=n); failing seeds are told
 	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --seeds $(SEEDS)
+	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --mixed --seeds $$(( ($(SEEDS) + 4) / 5 ))
 	@PYTHONPATH=tests $(BIN)/python -m support.safety_run --seeds $$(( ($(SEEDS) + 9) / 10 ))
 
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)

@@ -207,6 +207,20 @@ def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway
     on_stage(body, gates=OPEN)
 
 
+def test_an_instigator_that_asks_again_does_not_hold_what_was_deleted() -> None:
+    async def body(stage: Stage) -> None:
+        await stage.pod("web", metadata=registered(BACKUP))
+        requester = instigator(stage)
+        first = await requester.request("web")
+        await stage.world.client.delete(EVACUATIONS, first.metadata.name, "default")
+        await stage.until(lambda: "Cancelled" in str(evacuations(stage.world)[0]["status"]))
+        second = await requester.request("web")
+        assert second.metadata.uid != first.metadata.uid
+        assert not second.complete
+
+    on_stage(body, gates=OPEN)
+
+
 def test_finalizers_of_others_stay_when_the_pod_is_gone() -> None:
     async def body(stage: Stage) -> None:
         await stage.pod("web")

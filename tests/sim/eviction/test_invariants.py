@@ -106,7 +106,7 @@ class RecordedHistory:
     def breaches(self) -> list[str]:
         return [
             line.split(": ", 1)[1]
-            for line in breaches(RequestHistory(self.history), self.heard, ("manager",))
+            for line in breaches([RequestHistory(self.history)], self.heard, ("manager",))
         ]
 
 

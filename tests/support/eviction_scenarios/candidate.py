@@ -17,7 +17,7 @@ class Candidate:
     def __init__(self, transport: Transport, around: Environment, identity: str) -> None:
         self._transport = transport
         self._around = around
-        self._settings = ManagerSettings(identity=identity, timings=TIMINGS)
+        self._settings = ManagerSettings(gates=around.gates, identity=identity, timings=TIMINGS)
 
     async def run(self) -> None:
         """Lead or wait, as what starts programs anew makes them do."""

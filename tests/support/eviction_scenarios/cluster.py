@@ -21,6 +21,8 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.embedded.cluster.controlplane import CONTROLLERS, EVICTION_CONTROLLER
 from vacate.embedded.nodes.settings import NodeSettings
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.features import FeatureGates, parse_feature_gates
 from vacate.metrics import Metrics
 from vacate.runtime.manager import Manager
 from vacate.sdk.requesters.requester import Requester
@@ -47,6 +49,7 @@ from vacate.wiring.controllers import enabled
 _COLLECTOR = "garbage-collector-controller"
 _NEEDED = ("namespace-controller", "controllermanager", _COLLECTOR)
 
+MIXED = parse_feature_gates("EvacuationAPI=true")
 SILENCE = 640.0
 """Seconds until an informer has noticed at the latest that its watch has fallen silent, and listed again."""
 
@@ -94,6 +97,7 @@ class ScenarioCluster:
                 evictions=(),
                 plans=self._plan,
                 skews=scenario.skews,
+                gates=MIXED if scenario.apis else FeatureGates(),
             ),
         )
         self.requesters = {name: self._requester(sim, name) for name in REQUESTERS}
@@ -114,11 +118,13 @@ class ScenarioCluster:
 
     def breaches(self) -> list[str]:
         """Everything that went against the rules so far."""
-        history = RequestHistory(self.world.server.history)
-        found = breaches(history, self.audit.heard, managers(self.scenario.managers))
-        late = (*late_endings(history, self.calm_at), *late_cancellations(history, self.calm_at))
-        hasty = hasty_breaches(history, self.starts) if self.scenario.managers == 1 else ()
-        return [*self.problems, *found, *late, *hasty]
+        histories = [RequestHistory(self.world.server.history, one) for one in self.scenario.dialects]
+        found = list(breaches(histories, self.audit.heard, managers(self.scenario.managers)))
+        for history in histories:
+            found += late_endings(history, self.calm_at)
+            found += late_cancellations(history, self.calm_at)
+            found += hasty_breaches(history, self.starts) if self.scenario.managers == 1 else ()
+        return [*self.problems, *found]
 
     async def crash(self, name: str, down: float) -> None:
         """Let a process die, and come back after a while."""
@@ -136,7 +142,11 @@ class ScenarioCluster:
         """A requester, over a link with the same faults as all."""
         link = FaultyTransport(self.world.network.link(name, ADMIN), self.fault_plans[name], sim.clock)
         clock = sim.skewed_clock(self.scenario.skews.get(name, 0.0))
-        return Requester(Client(link), name, namespace=NAMESPACE, clock=clock, entropy=sim.stream(name))
+        dialect = self.scenario.apis.get(name, EVICTION_REQUEST)
+        entropy = sim.stream(name)
+        return Requester(
+            Client(link), name, namespace=NAMESPACE, clock=clock, entropy=entropy, dialect=dialect
+        )
 
     def _plan(self, name: str) -> Plan:
         return self.fault_plans.get(name, _Calm())
@@ -156,12 +166,16 @@ class ScenarioCluster:
 
     def _interceptor(self, name: str) -> Build:
         make = sdk_controller if self.scenario.by_sdk[name] else RawController
+        dialects = self.scenario.dialects
 
         def build(transport: Transport, around: Environment) -> Manager:
             alone = replace(around, metrics=Metrics())
             deps, recorder = component_dependencies(self._wrap(name, transport), name, alone)
-            controller = make(name, deps, lambda pod: self._behaviour(name, pod), Calls(name, self.problems))
-            return Manager(deps.informers, [controller], runnables=[recorder])
+            calls = Calls(name, self.problems)
+            controllers = [
+                make(name, deps, lambda pod: self._behaviour(name, pod), calls, one) for one in dialects
+            ]
+            return Manager(deps.informers, controllers, runnables=[recorder])
 
         return build
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from support.eviction_scenarios.behaviour import Behaviour, Deed
 from support.eviction_scenarios.calls import Calls
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import FORBID, EvictionRequest
 from vacate.errors import ApiError, Conflict, TransportError
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -27,12 +29,13 @@ _TRIES = 8
 class WildInterceptor:
     """Begins a task for each turn that is its own, once in each life."""
 
-    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> None:
+    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls, dialect: Dialect) -> None:
         self._name = name
         self._deps = deps
         self._behaviour = behaviour
         self._calls = calls
-        self.informer = deps.informers.informer(EVICTIONREQUESTS, EvictionRequest)
+        self._dialect = dialect
+        self.informer = deps.informers.requests(dialect)
         self._begun: dict[str, asyncio.Task[None]] = {}  # by uid of the request
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -76,7 +79,8 @@ class WildInterceptor:
 
     async def _once(self, deed: Deed, request: EvictionRequest) -> bool:
         client, meta, ref = self._deps.client, request.metadata, request.spec.target.pod_ref
-        now = await client.get(EVICTIONREQUESTS, meta.name, meta.namespace, into=EvictionRequest)
+        dialect = self._dialect
+        now = dialect.read(await client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire))
         if now.metadata.uid != meta.uid or not self._mine(now) or ref is None:
             return True
         if deed is Deed.EVICT:
@@ -91,13 +95,9 @@ class WildInterceptor:
         meta = request.metadata
         guard = {"resourceVersion": meta.resource_version}
         with contextlib.suppress(Conflict):
-            await self._deps.client.patch(
-                EVICTIONREQUESTS,
-                meta.name,
-                {"metadata": guard, "status": status},
-                meta.namespace,
-                subresource="status",
-            )
+            change = self._dialect.status_patch({"metadata": guard, "status": status})
+            kind = self._dialect.kind
+            await self._deps.client.patch(kind, meta.name, change, meta.namespace, subresource="status")
             return
         raise TransportError("somebody was quicker")
 
@@ -135,8 +135,15 @@ def _condition(one: Any) -> Obj:
 class RawController(Controller):
     """Takes the tasks along when it stops."""
 
-    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> None:
-        self._wild = WildInterceptor(name, deps, behaviour, calls)
+    def __init__(
+        self,
+        name: str,
+        deps: Deps,
+        behaviour: BehaviourOf,
+        calls: Calls,
+        dialect: Dialect = EVICTION_REQUEST,
+    ) -> None:
+        self._wild = WildInterceptor(name, deps, behaviour, calls, dialect)
         super().__init__(name, self._wild, [Source(self._wild.informer)], deps)
 
     async def run(self) -> None:

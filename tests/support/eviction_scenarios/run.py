@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from support.eviction_scenarios.kept import keep
@@ -30,19 +31,19 @@ class Verdict(NamedTuple):
     problems: list[str]
 
 
-def check(seed: int) -> Verdict:
+def check(seed: int, *, mixed: bool = False) -> Verdict:
     """Run one seed; an error is a breach like any other."""
     logging.disable(logging.CRITICAL)
     try:
-        return Verdict(seed, run_seed(seed).breaches)
+        return Verdict(seed, run_seed(seed, mixed=mixed).breaches)
     except Exception as error:  # the other seeds go on
         return Verdict(seed, [f"{type(error).__name__}: {error}"])
 
 
-def run(seeds: range, processes: int) -> Iterator[Verdict]:
+def run(seeds: range, processes: int, *, mixed: bool) -> Iterator[Verdict]:
     """The verdicts as they come."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(check, seeds, chunksize=4)
+        yield from pool.imap_unordered(partial(check, mixed=mixed), seeds, chunksize=4)
 
 
 def main() -> int:
@@ -52,10 +53,10 @@ def main() -> int:
     began = reported_at = clock.monotonic()
     failed = []
     seeds = range(options.start, options.start + options.seeds)
-    for done, verdict in enumerate(run(seeds, options.processes), 1):
+    for done, verdict in enumerate(run(seeds, options.processes, mixed=options.mixed), 1):
         if verdict.problems:
             failed.append(verdict.seed)
-            _report(verdict)
+            _report(verdict, mixed=options.mixed)
         if clock.monotonic() - reported_at >= BETWEEN_LINES or done == options.seeds:
             reported_at = clock.monotonic()
             print(
@@ -70,13 +71,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=5000, help="how many")
     parser.add_argument("--start", type=int, default=0, help="the first one")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--mixed", action="store_true", help="some requesters ask by Evacuations")
     return parser.parse_args()
 
 
-def _report(verdict: Verdict) -> None:
+def _report(verdict: Verdict, *, mixed: bool) -> None:
     print(f"seed {verdict.seed}:")
     for line in verdict.problems[:_MOST_PROBLEMS]:
         print(f"  {line}")
+    if mixed:
+        print(f"  run_seed({verdict.seed}, mixed=True)", flush=True)
+        return
     print(f"  {reproduction(verdict.seed, TEST)}", flush=True)
     keep(verdict.seed, verdict.problems[0].splitlines()[0][:160])
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from support.eviction_scenarios.cluster import ScenarioCluster
 from support.eviction_scenarios.draws import Draws
 from support.eviction_scenarios.requests import PodRequest
-from support.eviction_scenarios.scenario import NODES, PodPlan, Scenario, ScenarioEvent, draw_scenario
+from support.eviction_scenarios.scenario import (
+    NODES,
+    PodPlan,
+    Scenario,
+    ScenarioEvent,
+    draw_apis,
+    draw_scenario,
+)
 from support.eviction_scenarios.users import FINALIZER, NAMESPACE, Users
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.errors import ApiError, OutOfTime, TransportError
 from vacate.sdk.errors import CancellationForbidden
@@ -31,10 +38,12 @@ class ScenarioResult:
     digest: str
 
 
-def run_seed(seed: int) -> ScenarioResult:
-    """Run the scenario of a seed."""
+def run_seed(seed: int, *, mixed: bool = False) -> ScenarioResult:
+    """Run the scenario of a seed; where it is mixed, some ask by Evacuations, for the same pods."""
     drawing = make_sim(seed)
     scenario = draw_scenario(Draws(drawing.stream("scenario")))
+    if mixed:
+        scenario = replace(scenario, apis=draw_apis(Draws(drawing.stream("apis"))))
     drawing.loop.close()
 
     async def main(sim: Sim) -> ScenarioResult:
@@ -52,7 +61,7 @@ class ScenarioRunner:
     def __init__(self, cluster: ScenarioCluster) -> None:
         self._cluster = cluster
         self._world = cluster.world
-        self._users = Users(cluster.world)
+        self._users = Users(cluster.world, cluster.scenario.apis)
         self._pods = {plan.name: plan for plan in cluster.scenario.pods}
         self._under_way: list[asyncio.Task[None]] = []
         self._requests: dict[asyncio.Task[None], str] = {}  # programs that want pods gone
@@ -155,6 +164,7 @@ class ScenarioRunner:
             await self._users.release_pod(plan, "")
         if plan.daemon:
             await self._users.delete_pod(plan, "")
+        await self._users.release_request(plan, "")
 
     async def _end(self) -> None:
         """Whatever was asked for and not cancelled comes to its end."""
@@ -184,7 +194,14 @@ class ScenarioRunner:
         )
 
     def _open(self) -> list[Obj]:
-        return [one for one in self._world.objects(EVICTIONREQUESTS, NAMESPACE) if not _complete(one)]
+        found = [one for one in self._world.objects(EVICTIONREQUESTS, NAMESPACE) if not _complete(one)]
+        # What is over of these is removed, unless it is deleted and waits for its instigators.
+        return found + [one for one in self._world.objects(EVACUATIONS, NAMESPACE) if not _is_held(one)]
+
+
+def _is_held(evacuation: Obj) -> bool:
+    meta = evacuation["metadata"]
+    return _complete(evacuation) and bool(meta.get("deletionTimestamp") and meta.get("finalizers"))
 
 
 def _complete(request: Obj) -> bool:
@@ -198,4 +215,4 @@ def _held(pod: Obj) -> bool:
 
 
 def _described(request: Obj) -> str:
-    return f"{request['spec']['target']['podRef']['name']}: {request.get('status')}"
+    return f"{request['kind']} {request['metadata']['name']}: {request.get('status')}"

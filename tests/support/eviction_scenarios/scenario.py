@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from support.eviction_scenarios.behaviour import Behaviour, draw_behaviour
 from support.eviction_scenarios.draws import Draws
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.sim.faults.plan import FaultRates
 
 INTERCEPTORS = ("backup.example.com", "drain.example.com", "own.example.com")
@@ -58,6 +61,12 @@ class Scenario:
     collected: bool = True  # whether requests go with their pods; else the controller alone ends them
     shuffle: bool = False
     length: float = LENGTH
+    apis: Mapping[str, Dialect] = field(default_factory=dict)  # by requester; EvictionRequests by default
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The APIs of the requesters, that of EvictionRequests first."""
+        return tuple(one for one in DIALECTS.values() if one is EVICTION_REQUEST or one in self.apis.values())
 
     @property
     def peaceful(self) -> bool:
@@ -75,6 +84,16 @@ class Scenario:
 def managers(count: int) -> tuple[str, ...]:
     """The names of the controllers' processes."""
     return tuple(f"manager-{n + 1}" for n in range(count))
+
+
+def draw_apis(draws: Draws) -> dict[str, Dialect]:
+    """By which API each requester asks: at least one by Evacuations."""
+    every = list(DIALECTS.values())
+    return {name: every[-1] if place == 0 else draws.pick(every) for place, name in enumerate(_order(draws))}
+
+
+def _order(draws: Draws) -> list[str]:
+    return draws.some(REQUESTERS, len(REQUESTERS))
 
 
 def draw_scenario(draws: Draws) -> Scenario:

@@ -7,6 +7,8 @@ import datetime as dt
 from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
 from support.eviction_scenarios.calls import Calls
 from support.eviction_scenarios.raw_interceptor import BehaviourOf
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -18,14 +20,17 @@ A_LONG_TIME = 10_000_000.0
 TIMEOUT = dt.timedelta(seconds=500)
 
 
-def sdk_controller(name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls) -> Controller:
+def sdk_controller(
+    name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls, dialect: Dialect = EVICTION_REQUEST
+) -> Controller:
     """The interceptor as a controller of one process."""
 
     async def handler(context: EvictionContext) -> Outcome | None:
         with calls.note(context.name, context.request.metadata.uid):
             return await _work(context, behaviour(context.pod.metadata.name))
 
-    made = Interceptor(name, handler, progress_within=TIMEOUT, attempts=2)
+    apis = (dialect.kind.singular,)
+    made = Interceptor(name, handler, progress_within=TIMEOUT, attempts=2, apis=apis)
     return interceptor_controllers(deps, [made])[0]
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 
 from support.eviction_scenarios.scenario import PodPlan
 from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NAMESPACES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
+from vacate.client.codec import codec_for
 from vacate.errors import AlreadyExists
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, namespace, pdb, pod
 
@@ -24,9 +31,10 @@ FINALIZER = "example.com/hold"
 class Users:
     """Acts through a client without faults: trouble on their side is nothing new to a server."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, apis: Mapping[str, Dialect] | None = None) -> None:
         self._world = world
         self._client: Client = world.client
+        self._apis = apis or {}
 
     async def settle(self) -> None:
         """The place, with an open budget."""
@@ -41,10 +49,16 @@ class Users:
         """The pod as it is stored."""
         return self._world.find(PODS, name, NAMESPACE)
 
-    def request(self, name: str) -> Obj | None:
-        """The request for the pod that has the name now."""
-        found = self.pod(name)
-        return self._world.find(EVICTIONREQUESTS, found["metadata"]["uid"], NAMESPACE) if found else None
+    def request(self, name: str) -> EvictionRequest | None:
+        """The request for the pod that has the name now, by whichever API; one that goes on before others."""
+        pod = self.pod(name)
+        uid = pod["metadata"]["uid"] if pod else ""
+        found = [
+            dialect.read(codec_for(dialect.wire).convert(one))
+            for dialect in DIALECTS.values()
+            if (one := self._world.find(dialect.kind, dialect.request_name(name, uid), NAMESPACE))
+        ]
+        return min(found, key=lambda one: one.complete, default=None)
 
     async def make_pod(self, plan: PodPlan) -> None:
         """The pod, unless there is one of its name."""
@@ -66,6 +80,13 @@ class Users:
         """Make a request for the pod, or join the one there is."""
         target = self.pod(plan.name)
         if target is None:
+            return
+        if (dialect := self._apis.get(requester, EVICTION_REQUEST)) is not EVICTION_REQUEST:
+            made = dialect.new_request(codec_for(Pod).convert(target), requester, "", plan.deadline)
+            with contextlib.suppress(AlreadyExists):
+                await self._client.create(dialect.kind, made, NAMESPACE)
+                return
+            await self._names(plan.name, lambda names: [*names, requester])
             return
         uid = target["metadata"]["uid"]
         spec = {
@@ -91,15 +112,22 @@ class Users:
     async def override(self, plan: PodPlan, requester: str) -> None:
         """Allow cancellation again."""
         if found := self.request(plan.name):
-            change = {"status": {"evictionRequestCancellationPolicy": "Allow"}}
-            await self._client.patch(
-                EVICTIONREQUESTS, found["metadata"]["name"], change, NAMESPACE, subresource="status"
+            change = dialect_of(found).status_patch(
+                {"status": {"evictionRequestCancellationPolicy": "Allow"}}
             )
+            name = found.metadata.name
+            await self._client.patch(found.kind, name, change, NAMESPACE, subresource="status")
 
     async def delete_request(self, plan: PodPlan, requester: str) -> None:
         """Delete the request, whoever wants it."""
         if found := self.request(plan.name):
-            await self._client.delete(EVICTIONREQUESTS, found["metadata"]["name"], NAMESPACE)
+            await self._client.delete(found.kind, found.metadata.name, NAMESPACE)
+
+    async def release_request(self, plan: PodPlan, requester: str) -> None:
+        """Take all names out of a request that is deleted and that they hold."""
+        found = self.request(plan.name)
+        if found is not None and found.metadata.deletion_timestamp and dialect_of(found).requesters_hold:
+            await self._names(plan.name, lambda names: [])
 
     async def delete_pod(self, plan: PodPlan, requester: str) -> None:
         """Delete the pod past everybody."""
@@ -133,12 +161,9 @@ class Users:
         found = self.request(pod_name)
         if found is None:
             return
-        names = dict.fromkeys(change([one["name"] for one in found["spec"].get("requesters") or ()]))
-        patch = {
-            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
-            "spec": {"requesters": [{"name": name} for name in names]},
-        }
-        await self._client.patch(EVICTIONREQUESTS, found["metadata"]["name"], patch, NAMESPACE)
+        names = dict.fromkeys(change([one.name for one in found.spec.requesters]))
+        patch = dialect_of(found).requesters_patch(found, list(names))
+        await self._client.patch(found.kind, found.metadata.name, patch, NAMESPACE)
 
 
 def _pod(plan: PodPlan) -> Obj:

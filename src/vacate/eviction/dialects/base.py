@@ -76,6 +76,10 @@ class Dialect(Protocol):
     def max_requester(self) -> int:
         """How many characters the name of a requester may have."""
 
+    @property
+    def requesters_hold(self) -> bool:
+        """Whether a deleted request stays as long as a requester's name is on it."""
+
     def read(self, obj: Any) -> EvictionRequest:
         """The record of an object that was decoded into `wire`."""
 

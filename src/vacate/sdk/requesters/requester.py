@@ -231,6 +231,8 @@ class Requester:
     async def _remove(self, request: EvictionRequest, where: Where) -> None:
         """Delete a request that is over, this one and no other of its name, and see it gone."""
         uid = request.metadata.uid
+        if self.dialect.requesters_hold and is_asked_by(request, self.name):
+            request = await self._patch(request, withdrawn(request, self.name))  # it would hold it itself
         if request.metadata.deletion_timestamp is None:
             with contextlib.suppress(NotFound):
                 name = request.metadata.name

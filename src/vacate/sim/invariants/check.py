@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.completion import ending_breaches
 from vacate.sim.invariants.evictions import eviction_breaches
+from vacate.sim.invariants.exclusion import second_requests
 from vacate.sim.invariants.history import Place, RequestHistory
 from vacate.sim.invariants.turns import turn_breaches
 
@@ -27,10 +28,14 @@ def storms(history: RequestHistory) -> Iterator[str]:
             yield f"{step}: {STORM} writes in a second"
 
 
-def breaches(history: RequestHistory, heard: Iterable[Heard], controllers: Container[str]) -> Iterator[str]:
-    """Everything that went against the rules, in words, from the whole history of a server."""
-    for step in history.steps:
-        for reported in (*turn_breaches(step), *ending_breaches(step)):
-            yield f"{step}: {reported}"
-    yield from storms(history)
-    yield from eviction_breaches(heard, history, controllers)
+def breaches(
+    histories: Sequence[RequestHistory], heard: Iterable[Heard], controllers: Container[str]
+) -> Iterator[str]:
+    """Everything that went against the rules, in words, from the whole history of a server, by API."""
+    for history in histories:
+        for step in history.steps:
+            for reported in (*turn_breaches(step), *ending_breaches(step)):
+                yield f"{step}: {reported}"
+        yield from storms(history)
+    yield from second_requests(histories)
+    yield from eviction_breaches(heard, histories, controllers)

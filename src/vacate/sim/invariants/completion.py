@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import COMPLETE, OWN_CONDITIONS, EvictionRequest
 from vacate.api.types.meta import condition
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import dialect_of
 from vacate.sim.invariants.history import RequestHistory, Step, Version
 
 SOON = 5.0
@@ -64,7 +66,7 @@ def _never_changes(before: Version, after: Version) -> Iterator[str]:
         return
     if before.status != after.status:
         yield "the request was complete and its status changed"
-    if old.requesters != new.requesters:
+    if old.requesters != new.requesters and not dialect_of(before.request).requesters_hold:
         yield "the request was complete and its requesters changed"
 
 
@@ -93,13 +95,14 @@ def _forbidden(step: Step, before: EvictionRequest) -> Iterator[str]:
     """While Forbid holds, requesters stay, and neither cancellation nor deletion comes while the pod runs."""
     if not before.forbids_cancellation or before.complete:
         return
-    runs = step.pod is not None and not step.pod.terminal
+    dialect = dialect_of(before)
+    runs = step.pod is not None and not (step.pod.terminal and dialect is EVICTION_REQUEST)
     after = step.after.request if step.after else None
     if after is None:
         if runs:
             yield "the request was removed although it forbids it and the pod runs"
         return
-    if after.spec.requesters != before.spec.requesters:
+    if dialect.fixes_requesters(before) and after.spec.requesters != before.spec.requesters:
         yield "requesters changed although the request forbids it"
     if runs and after.metadata.deletion_timestamp and not before.metadata.deletion_timestamp:
         yield "the request was deleted although it forbids it and the pod runs"
@@ -121,7 +124,7 @@ def _untrue(step: Step, before: EvictionRequest, after: EvictionRequest) -> Iter
 def _contradiction(reason: str, before: EvictionRequest, pod: Pod | None) -> str:
     if reason == "PodDeleted":
         return "its pod is there" if pod is not None else ""
-    if reason == "PodTerminated":
+    if reason == "PodTerminated" and dialect_of(before) is EVICTION_REQUEST:
         return "its pod has not ended" if pod is not None and not pod.terminal else ""
     if reason == "Cancelled":
         return "" if is_cancelled(before) else "nobody cancelled it, or it forbids it"

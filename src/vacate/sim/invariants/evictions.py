@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import orjson
 
-from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.api.types.core import Pod
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.registry import DIALECTS
 from vacate.sim.auditlog import Heard
 from vacate.sim.invariants.completion import is_cancelled
 from vacate.sim.invariants.history import Place, RequestHistory, Version, moment
@@ -17,7 +18,11 @@ from vacate.sim.invariants.turns import may_pass
 from vacate.wire.message import Request
 
 _EVICTION = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/eviction")
-_REQUEST = re.compile(rf"/apis/{EVICTIONREQUESTS.api_version}/namespaces/([^/]+)/evictionrequests/([^/]+)")
+_READS = {
+    dialect: re.compile(rf"/apis/{kind.api_version}/namespaces/([^/]+)/{kind.plural}/([^/]{{1,36}})[^/]*")
+    for kind, dialect in DIALECTS.items()
+}
+Look = tuple[str, Dialect, Place]
 LONGEST_LOOK = 60.0
 """Seconds: what was read longer ago is no look before an eviction."""
 
@@ -26,24 +31,29 @@ def concerns_evictions(request: Request) -> bool:
     """What an audit must keep for these invariants: evictions, and reads of single requests."""
     return bool(
         (request.method == "POST" and _EVICTION.fullmatch(request.path))
-        or (request.method == "GET" and _REQUEST.fullmatch(request.path))
+        or (request.method == "GET" and any(one.fullmatch(request.path) for one in _READS.values()))
     )
 
 
 def eviction_breaches(
-    heard: Iterable[Heard], history: RequestHistory, controllers: Container[str]
+    heard: Iterable[Heard], histories: Sequence[RequestHistory], controllers: Container[str]
 ) -> Iterator[str]:
-    """Evictions that a controller should not have asked for; those of others are theirs to answer for."""
-    looks: dict[tuple[str, Place], Heard] = {}  # the last successful read of a request by each process
+    """Evictions that a controller should not have asked for; those of others are theirs to answer for.
+
+    It is enough that the requests of one API let the pod be evicted.
+    """
+    looks: dict[Look, Heard] = {}  # the last successful read of a request by each process
     for entry in heard:
         if entry.link not in controllers:
             continue
-        if found := _REQUEST.fullmatch(entry.path):
-            if entry.accepted:
-                looks[entry.link, _place(found)] = entry
-        elif found := _EVICTION.fullmatch(entry.path):
-            for breach in _breaches(entry, found.group(1), looks, history):
+        if found := _EVICTION.fullmatch(entry.path):
+            wrong = [list(_breaches(entry, found.group(1), looks, one)) for one in histories]
+            for breach in min(wrong, key=len):
                 yield f"{entry.at:.3f} s, {entry.link} evicts {found.group(2)}: {breach}"
+        elif entry.accepted:
+            for dialect, path in _READS.items():
+                if found := path.fullmatch(entry.path):
+                    looks[entry.link, dialect, _place(found)] = entry
 
 
 def uid_of(entry: Heard) -> str:
@@ -56,7 +66,7 @@ def _place(found: re.Match[str]) -> Place:
 
 
 def _breaches(
-    entry: Heard, namespace: str, looks: dict[tuple[str, Place], Heard], history: RequestHistory
+    entry: Heard, namespace: str, looks: dict[Look, Heard], history: RequestHistory
 ) -> Iterator[str]:
     uid = uid_of(entry)
     if not uid:
@@ -70,7 +80,7 @@ def _breaches(
     if not any(versions):
         yield "nobody ever asked for it"
     elif any(version and version.request.spec.interceptors for version in versions):
-        yield from _look(entry, looks.get((entry.link, place)), history, place)
+        yield from _look(entry, looks.get((entry.link, history.dialect, place)), history, place)
 
 
 def _look(entry: Heard, look: Heard | None, history: RequestHistory, place: Place) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The history of a server as steps of EvictionRequests, each beside its pod as of the same revision."""
+"""The history of a server as steps of the requests of one API, each beside its pod at that revision."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from dataclasses import dataclass
 
 import orjson
 
-from vacate.api.kinds import EVICTIONREQUESTS, PODS
+from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.codec import codec_for
 from vacate.embedded.store.log import Record
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.sim.run import EPOCH
 
 Place = tuple[str, str]
-"""Namespace and name."""
+"""Namespace, and UID of the pod."""
 
 History = Iterable[tuple[float, Record]]
 """Records and the virtual seconds at which they reached the disk."""
 
-_REQUESTS = codec_for(EvictionRequest)
+_UID = 36
 _PODS = codec_for(Pod)
 
 
@@ -69,9 +71,12 @@ def moment(seconds: float) -> dt.datetime:
 class RequestHistory:
     """All steps in order, by request, and every pod that ever was, by uid."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, dialect: Dialect = EVICTION_REQUEST) -> None:
+        self.dialect = dialect
+        self._codec = codec_for(dialect.wire)
         self.pods: dict[str, Pod] = {}  # the last state of each
-        self.ended: dict[str, float] = {}  # when each pod was gone, or had come to its end
+        # When each pod was gone or, where that is as good, had come to its end.
+        self.ended: dict[str, float] = {}
         self.until = 0.0  # the time of the last record
         self._alive: dict[Place, Pod] = {}  # as of the record that is being read
         self._latest: dict[Place, Version] = {}  # likewise
@@ -105,12 +110,13 @@ class RequestHistory:
         place = (record.namespace, record.name)
         if record.resource == PODS.resource:
             self._read_pod(at, place, record)
-        elif record.resource == EVICTIONREQUESTS.resource:
-            self._read_request(at, place, record)
+        elif record.resource == self.dialect.kind.resource:
+            # Of either API the name begins with the UID of the pod.
+            self._read_request(at, (record.namespace, record.name[:_UID]), record)
 
     def _read_pod(self, at: float, place: Place, record: Record) -> None:
         pod = _PODS.decode(record.value)
-        if record.deleted or pod.terminal:
+        if record.deleted or (pod.terminal and self.dialect is EVICTION_REQUEST):
             self.ended.setdefault(pod.metadata.uid, at)
         if record.deleted:
             self._alive.pop(place, None)
@@ -121,7 +127,7 @@ class RequestHistory:
         before = self._latest.pop(place, None)
         after = None
         if not record.deleted:
-            after = Version(_REQUESTS.decode(record.value), orjson.loads(record.value))
+            after = Version(self.dialect.read(self._codec.decode(record.value)), orjson.loads(record.value))
             self._latest[place] = after
         step = Step(record.revision, at, place, before, after, self._pod_of(before or after))
         self.steps.append(step)

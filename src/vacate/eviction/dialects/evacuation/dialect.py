@@ -36,6 +36,7 @@ class EvacuationDialect:
     wire = Evacuation
     terms = Terms("evacuation", "instigator", "evacuator")
     max_requester = MAX_INSTIGATOR
+    requesters_hold = True
 
     def read(self, obj: Evacuation) -> EvictionRequest:
         """The Evacuation in the shape of an EvictionRequest."""

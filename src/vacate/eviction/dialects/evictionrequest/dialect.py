@@ -26,6 +26,7 @@ class EvictionRequestDialect:
     wire = EvictionRequest
     terms = Terms("evictionrequest", "requester", "interceptor")
     max_requester = 253
+    requesters_hold = False
 
     def read(self, obj: EvictionRequest) -> EvictionRequest:
         """The object itself."""
