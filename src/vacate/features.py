@@ -30,6 +30,8 @@ KNOWN_GATES: Mapping[str, bool] = {
     # Pods of opted-in Deployments are replaced before they are evicted; then the ReplicaSet removes them.
     "DeploymentInterceptor": True,
     "ReplicaSetInterceptor": True,
+    # Where an autoscaler scales the Deployment, its floor is raised instead of the count.
+    "HorizontalPodAutoscalerInterceptor": True,
     # Members of opted-in StatefulSets are evicted in order, and only while all others are ready.
     "StatefulSetInterceptor": True,
     # Direct evictions of pods that have interceptors become EvictionRequests: answered with 429 meanwhile.

@@ -14,10 +14,28 @@ from typing import Any
 from msgspec.structs import replace
 
 from vacate.admission.pods.workloads import REGISTERED
-from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, PODS, REPLICASETS, STATEFULSETS
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    HORIZONTALPODAUTOSCALERS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+)
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
 from vacate.api.terminationreason import SOURCE_ANNOTATION
-from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, StatefulSet, Toleration
+from vacate.api.types import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    ReplicaSet,
+    StatefulSet,
+    Toleration,
+)
+from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
 from vacate.api.types.core import ClaimSource, PodSpec, PodStatus, Volume
 from vacate.api.types.evictionrequest import (
     ADMITTED_STAMP,
@@ -148,6 +166,12 @@ def project_statefulset(stateful_set: StatefulSet) -> StatefulSet:
     return replace(stateful_set, spec=spec)
 
 
+def project_autoscaler(autoscaler: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler:
+    """What is scaled and between which counts; nothing of metrics."""
+    spec = replace(autoscaler.spec, metrics=[])
+    return replace(autoscaler, spec=spec, status=HorizontalPodAutoscalerStatus())
+
+
 def project_replicaset(replica_set: ReplicaSet) -> ReplicaSet:
     """Whose it is, and the record of a surge that its Deployment's controller copied to it."""
     meta = replica_set.metadata
@@ -260,5 +284,6 @@ PROJECTIONS: Mapping[str, Projection[Any]] = {
     REPLICASETS.resource: project_replicaset,
     STATEFULSETS.resource: project_statefulset,
     EVACUATIONS.resource: project_request,
+    HORIZONTALPODAUTOSCALERS.resource: project_autoscaler,
 }
 """By resource; a controller that reads another field of these kinds adds it to the projection."""

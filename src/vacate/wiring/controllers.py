@@ -25,6 +25,9 @@ from vacate.controllers.exclusivevolumes.gates import build as exclusive_volume_
 from vacate.controllers.nodemaintenance.controller import build as node_maintenance
 from vacate.controllers.registration.controller import build as registration
 from vacate.features import FeatureGates
+from vacate.interceptors.autoscaler.controller import build as autoscaler_floor
+from vacate.interceptors.autoscaler.interceptor import build as autoscaler_interceptor
+from vacate.interceptors.autoscaler.interceptor import build_evacuator as autoscaler_evacuator
 from vacate.interceptors.deployment.interceptor import build as deployment_interceptor
 from vacate.interceptors.deployment.interceptor import build_evacuator as deployment_evacuator
 from vacate.interceptors.replicaset.interceptor import build as replicaset_interceptor
@@ -43,6 +46,8 @@ _INTERCEPTING = (
     rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
     rule(READ, CORE, "pods"),
 )
+
+_AUTOSCALERS = rule("list watch", "autoscaling", "horizontalpodautoscalers")
 
 _EVACUATING = (
     rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
@@ -178,6 +183,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
             rule("list watch", CORE, "namespaces"),
             rule("list watch", "apps", "deployments replicasets statefulsets"),
+            _AUTOSCALERS,
             rule("list watch patch", CORE, "pods"),
         ),
     ),
@@ -192,6 +198,22 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
             rule(f"{READ} patch", "apps", "deployments"),
             rule("list watch patch", "apps", "replicasets"),
             rule("list watch patch", CORE, "pods"),
+            _AUTOSCALERS,
+        ),
+    ),
+    ControllerDescriptor(
+        # Without the interceptor too: a floor that it has raised must be lowered when it is switched off.
+        "autoscaler-floor-controller",
+        autoscaler_floor,
+        gate="DeploymentInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(
+            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+            rule(f"{READ} patch", "autoscaling", "horizontalpodautoscalers"),
+            rule(f"{READ} patch", "apps", "deployments"),
+            rule("list watch", "apps", "replicasets"),
+            rule("list watch patch", CORE, "pods"),
         ),
     ),
     ControllerDescriptor(
@@ -199,14 +221,26 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         deployment_interceptor,
         gate="DeploymentInterceptor",
         kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets")),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+    ),
+    ControllerDescriptor(
+        "horizontalpodautoscaler.autoscaling.k8s.io",
+        autoscaler_interceptor,
+        gate="HorizontalPodAutoscalerInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(*_INTERCEPTING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
     ),
     ControllerDescriptor(
         "replicaset.apps.k8s.io",
         replicaset_interceptor,
         gate="ReplicaSetInterceptor",
         kinds=(EVICTIONREQUESTS,),
-        rules=(*_INTERCEPTING, rule(READ, "apps", "deployments"), rule("list watch", "apps", "replicasets")),
+        rules=(
+            *_INTERCEPTING,
+            rule(READ, "apps", "deployments"),
+            rule("list watch", "apps", "replicasets"),
+            rule(READ, "autoscaling", "horizontalpodautoscalers"),
+        ),
     ),
     ControllerDescriptor(
         "statefulset.apps.k8s.io",
@@ -225,14 +259,26 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         deployment_evacuator,
         gate="DeploymentInterceptor",
         kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets")),
+        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
+    ),
+    ControllerDescriptor(
+        "horizontalpodautoscaler-evacuator",
+        autoscaler_evacuator,
+        gate="HorizontalPodAutoscalerInterceptor",
+        kinds=(EVACUATIONS,),
+        rules=(*_EVACUATING, rule("list watch", "apps", "deployments replicasets"), _AUTOSCALERS),
     ),
     ControllerDescriptor(
         "replicaset-evacuator",
         replicaset_evacuator,
         gate="ReplicaSetInterceptor",
         kinds=(EVACUATIONS,),
-        rules=(*_EVACUATING, rule(READ, "apps", "deployments"), rule("list watch", "apps", "replicasets")),
+        rules=(
+            *_EVACUATING,
+            rule(READ, "apps", "deployments"),
+            rule("list watch", "apps", "replicasets"),
+            rule(READ, "autoscaling", "horizontalpodautoscalers"),
+        ),
     ),
     ControllerDescriptor(
         "statefulset-evacuator",

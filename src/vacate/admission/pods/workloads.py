@@ -4,7 +4,12 @@
     kubectl annotate deployment web vacate.dev/move-before-eviction=true
     kubectl annotate statefulset db vacate.dev/move-before-eviction=true
 
-The annotation of the workload outranks the label of its namespace, so `false` opts one workload out.
+The annotation of the workload outranks the label of its namespace, so `false` opts one workload out. Pods of
+a Deployment with a HorizontalPodAutoscaler have its interceptor too, after that of the Deployment, or where
+
+    kubectl annotate hpa web vacate.dev/eviction-priority=10050
+
+puts it: the higher, the earlier.
 """
 
 from __future__ import annotations
@@ -22,6 +27,12 @@ REGISTERED = "vacate.dev/registered"
 DEPLOYMENT_INTERCEPTOR = "deployment.apps.k8s.io"
 REPLICASET_INTERCEPTOR = "replicaset.apps.k8s.io"
 STATEFULSET_INTERCEPTOR = "statefulset.apps.k8s.io"
+AUTOSCALER_INTERCEPTOR = "horizontalpodautoscaler.autoscaling.k8s.io"
+EVICTION_PRIORITY = "vacate.dev/eviction-priority"
+"""The annotation of an autoscaler with the priority of its interceptor."""
+AUTOSCALER_GATE = "HorizontalPodAutoscalerInterceptor"
+_AUTOSCALER_PRIORITY = 9_950  # after the Deployment's, which leaves it to this one, before the ReplicaSet's
+_HIGHEST_PRIORITY = 10_100  # of those that a controller has for what works closely with it
 _REPLICASET_PRIORITY = 9_900  # after the Deployment's, before those that authors put below controllers
 
 _BY_GATE = {
@@ -40,9 +51,31 @@ def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mappi
     return said.lower() == "true"
 
 
-def registration(gates: FeatureGates) -> dict[str, str]:
-    """The annotations of a pod of a Deployment, for the interceptors that run."""
-    return _annotations(_BY_GATE, gates)
+def registration(gates: FeatureGates, autoscaler: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The annotations of a pod of a Deployment, for the interceptors that run.
+
+    `autoscaler` are the annotations of the HorizontalPodAutoscaler that scales it, where there is one.
+    """
+    found = _annotations(_BY_GATE, gates)
+    if autoscaler is not None and gates.enabled(AUTOSCALER_GATE):
+        found[_key(AUTOSCALER_INTERCEPTOR)] = str(autoscaler_priority(autoscaler)[0])
+    return found
+
+
+def autoscaler_priority(annotations: Mapping[str, str]) -> tuple[int, str]:
+    """The priority of an autoscaler's interceptor, and why the one that its annotation wants cannot be."""
+    said = annotations.get(EVICTION_PRIORITY)
+    if said is None:
+        return _AUTOSCALER_PRIORITY, ""
+    low, high = _REPLICASET_PRIORITY + 1, _HIGHEST_PRIORITY
+    wanted = int(said) if said.isascii() and said.isdigit() and len(said) <= len(str(high)) else 0
+    if low <= wanted <= high and wanted != CONTROLLER_PRIORITY:
+        return wanted, ""
+    return _AUTOSCALER_PRIORITY, (
+        f"{EVICTION_PRIORITY}: {said[:20]!r} cannot be: it takes a number from {low} to {high} other than "
+        f"{CONTROLLER_PRIORITY}, which is that of {DEPLOYMENT_INTERCEPTOR}; below {low} "
+        f"{REPLICASET_INTERCEPTOR} would remove pods before they are replaced. {_AUTOSCALER_PRIORITY} is used"
+    )
 
 
 def stateful_registration(gates: FeatureGates) -> dict[str, str]:
@@ -52,7 +85,19 @@ def stateful_registration(gates: FeatureGates) -> dict[str, str]:
 
 def _annotations(by_gate: Mapping[str, tuple[str, str]], gates: FeatureGates) -> dict[str, str]:
     found = [one for gate, one in by_gate.items() if gates.enabled(gate)]
-    return {f"{PREFIXES[0]}/priority_{name}": value for name, value in found}
+    return {_key(name): value for name, value in found}
+
+
+def _key(interceptor: str) -> str:
+    return f"{PREFIXES[0]}/priority_{interceptor}"
+
+
+_OURS = frozenset(
+    _key(name)
+    for name in (
+        DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR,
+    )
+)  # fmt: skip
 
 
 def registration_change(
@@ -66,15 +111,17 @@ def registration_change(
     if not opted_in:
         if REGISTERED not in annotations:
             return {}
-        return {key: None for key in (*wanted, REGISTERED) if key in annotations}
+        return {key: None for key in annotations if key in _OURS or key == REGISTERED}
     given = registering(annotations)
     others = {key: value for key, value in given.items() if key not in wanted}
     if REGISTERED not in annotations and (given.keys() & wanted.keys() or _has_controller(others)):
         return {}
     if any(key.startswith(f"{PREFIXES[1]}/") for key in others):
         return {}
+    stale = [key for key in annotations if key in _OURS and key not in wanted]
+    change: dict[str, str | None] = dict.fromkeys(stale) if REGISTERED in annotations else {}
     wanted = {**wanted, REGISTERED: "true"} if wanted else {}
-    return {key: value for key, value in wanted.items() if annotations.get(key) != value}
+    return change | {key: value for key, value in wanted.items() if annotations.get(key) != value}
 
 
 def _has_controller(annotations: Mapping[str, str]) -> bool:

@@ -6,20 +6,39 @@ Where a rule of the webhook has annotated a new pod already, nothing is left to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vacate.admission.pods.workloads import (
+    EVICTION_PRIORITY,
     OPT_IN,
+    autoscaler_priority,
     is_opted_in,
     registration,
     registration_change,
     stateful_registration,
 )
-from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS, REPLICASETS, STATEFULSETS
-from vacate.api.types import Deployment, Namespace, ObjectMeta, Pod, ReplicaSet, StatefulSet
+from vacate.api.events import WARNING, EventNote, regarding
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    HORIZONTALPODAUTOSCALERS,
+    NAMESPACES,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+)
+from vacate.api.types import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    Namespace,
+    ObjectMeta,
+    Pod,
+    ReplicaSet,
+    StatefulSet,
+)
 from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import served_dialects
+from vacate.kube.floors import scales
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -34,6 +53,11 @@ def build(deps: Deps) -> Controller:
         Source(informers.informer(PODS, Pod), when=_owned_pod_changed),
         Source(informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=_opt_in_changed),
         Source(informers.informer(STATEFULSETS, StatefulSet), registrar.pods_of_set, when=_opt_in_changed),
+        Source(
+            informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler),
+            registrar.pods_of_target,
+            when=registrar.autoscaler_changed,
+        ),
         Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=_is_new),
         Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
     )
@@ -62,23 +86,30 @@ def _said(obj: _Opting) -> tuple[str | None, str | None]:
     return obj.metadata.labels.get(OPT_IN), obj.metadata.annotations.get(OPT_IN)
 
 
+def _registering(autoscaler: HorizontalPodAutoscaler) -> tuple[object, str | None]:
+    return autoscaler.spec.scale_target_ref, autoscaler.metadata.annotations.get(EVICTION_PRIORITY)
+
+
 class RegistrationController:
     """Brings one pod's registration in line with what its workload and namespace say."""
 
     def __init__(self, deps: Deps) -> None:
         self._client = deps.client
-        self._wanted = registration(deps.gates)
+        self._gates = deps.gates
+        self._recorder = deps.recorder
         self._wanted_of_sets = stateful_registration(deps.gates)
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
+        self._autoscalers = deps.informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
         self._caches = (
             self._pods,
             self._replica_sets,
             self._deployments,
             self._stateful_sets,
+            self._autoscalers,
             self._namespaces,
         )
         self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
@@ -90,6 +121,22 @@ class RegistrationController:
             found = deployment_of(pod, self._replica_sets, self._deployments)
             if found is not None and found.metadata.uid == meta.uid:
                 yield key
+
+    def pods_of_target(self, autoscaler: HorizontalPodAutoscaler) -> Iterable[Key]:
+        """The pods of the Deployment that the autoscaler scales."""
+        name, namespace = autoscaler.spec.scale_target_ref.name, autoscaler.metadata.namespace
+        found = self._deployments.get(namespace, name) if scales(autoscaler, name) else None
+        return () if found is None else self.pods_of(found)
+
+    def autoscaler_changed(
+        self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None
+    ) -> bool:
+        """Whether the registration of pods depends on the change. Says where a priority cannot be kept."""
+        before, after = (None if one is None else _registering(one) for one in (old, new))
+        if new is not None and before != after and (why := autoscaler_priority(new.metadata.annotations)[1]):
+            about = regarding(HORIZONTALPODAUTOSCALERS, new)
+            self._recorder.record(EventNote(about, WARNING, "EvictionPriorityRefused", f"{why}."))
+        return before != after
 
     def pods_of_set(self, stateful_set: StatefulSet) -> Iterable[Key]:
         """The pods of one StatefulSet."""
@@ -140,7 +187,8 @@ class RegistrationController:
 
     def _change(self, pod: Pod) -> dict[str, str | None]:
         owner: Deployment | StatefulSet | None
-        wanted, owner = self._wanted, deployment_of(pod, self._replica_sets, self._deployments)
+        owner = found = deployment_of(pod, self._replica_sets, self._deployments)
+        wanted = {} if found is None else registration(self._gates, self._autoscaler_of(found))
         if owner is None:
             wanted, owner = self._wanted_of_sets, statefulset_of(pod, self._stateful_sets)
         if owner is None:
@@ -149,3 +197,9 @@ class RegistrationController:
         labels = namespace.metadata.labels if namespace is not None else {}
         opted_in = is_opted_in(labels, owner.metadata.annotations)
         return registration_change(pod.metadata.annotations, wanted, opted_in=opted_in)
+
+    def _autoscaler_of(self, deployment: Deployment) -> Mapping[str, str] | None:
+        """The annotations of the autoscaler of the Deployment; None where there is none."""
+        meta = deployment.metadata
+        found = [one for one in self._autoscalers.list(meta.namespace) if scales(one, meta.name)]
+        return found[0].metadata.annotations if found else None

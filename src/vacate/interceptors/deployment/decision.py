@@ -6,10 +6,12 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.integers import MAX_INT32
 from vacate.api.times import after
-from vacate.api.types import Deployment, Pod, condition
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, condition
 from vacate.kube.deletionorder import is_active
+from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import is_covered, is_rolling_out, record_of, stands, surge_limit, unsupported
 from vacate.sdk.values import Declined, Finished
 from vacate.views.phrases import counted
@@ -57,10 +59,29 @@ def decide(
         return _outside(deployment, waited, now)
     if pods is not None and is_covered(deployment, record, pods, now):
         return Finished("The replacement is available.")
-    missing = _missing(deployment, pods)
+    missing = missing_replacement(deployment, pods)
     if is_overdue(record.pods[uid], deployment, now):
         return Declined(f"the replacement did not become available in time: {missing}")
     return Wait(f"Waiting for the replacement: {missing}")
+
+
+def left_to_autoscaler(
+    deployment: Deployment, autoscaler: HorizontalPodAutoscaler, uid: str, interceptors: Sequence[str]
+) -> Declined | Finished:
+    """With an autoscaler the count is not ours to raise: it would be set back. The last listed runs first."""
+    name, other = deployment.metadata.name, autoscaler.metadata.name
+    if interceptors.index(AUTOSCALER_INTERCEPTOR) < interceptors.index(DEPLOYMENT_INTERCEPTOR):
+        return Declined(
+            f"HorizontalPodAutoscaler {other} scales Deployment {name}: "
+            f"the replacement is left to {AUTOSCALER_INTERCEPTOR}"
+        )
+    record = floor_record_of(autoscaler)
+    if record is not None and is_raised(autoscaler, record) and uid in record.surge.pods:
+        return Finished(f"The replacement is there by way of HorizontalPodAutoscaler {other}.")
+    return Declined(
+        f"HorizontalPodAutoscaler {other} scales Deployment {name}, "
+        f"and {AUTOSCALER_INTERCEPTOR} has had its turn"
+    )
 
 
 def _outside(deployment: Deployment, waited: Waited, now: dt.datetime) -> Decision:
@@ -84,7 +105,7 @@ def limit_of(deployment: Deployment) -> int:
     return said if said is not None and 0 < said < MAX_INT32 else DEFAULT_LIMIT
 
 
-def _missing(deployment: Deployment, pods: Sequence[Pod] | None) -> str:
+def missing_replacement(deployment: Deployment, pods: Sequence[Pod] | None) -> str:
     """What the surge waits for, in the words of those who hold it up."""
     failure = condition(deployment.status.conditions, "ReplicaFailure")
     if failure is not None and failure.status == "True":

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
-from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR
+from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.types import Deployment, Pod
 from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide
+from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide, left_to_autoscaler
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
@@ -59,7 +60,7 @@ class DeploymentTurns:
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
-        turn = _Turn(context.pod)
+        turn = _Turn(context.pod, [one.name for one in context.request.spec.interceptors])
         said = ""
         while True:
             decision = await self._look(turn)
@@ -76,6 +77,9 @@ class DeploymentTurns:
         deployment = self._view.deployment_of(turn.pod)
         if deployment is None:
             return decide(None, turn.uid, None, turn.waited, now)
+        if AUTOSCALER_INTERCEPTOR in turn.interceptors:
+            for autoscaler in self._view.autoscalers_of(deployment):
+                return left_to_autoscaler(deployment, autoscaler, turn.uid, turn.interceptors)
         turn.see(deployment, now)
         if goes_in_batches(deployment):
             return await self._batch(turn, deployment, now)
@@ -132,8 +136,9 @@ class DeploymentTurns:
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, interceptors: Sequence[str]) -> None:
         self.pod = pod
+        self.interceptors = interceptors
         self.uid = pod.metadata.uid
         self.waited = Waited()
         self.held_up = ""

@@ -10,15 +10,16 @@ import datetime as dt
 from dataclasses import dataclass
 
 from vacate.admission.pods.workloads import REPLICASET_INTERCEPTOR
-from vacate.api.kinds import DEPLOYMENTS, PODS
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS
 from vacate.api.times import after
-from vacate.api.types import Deployment, Pod
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.evictionbatches import goes_in_batches
+from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import MARKED, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
@@ -60,12 +61,17 @@ def decide(
     began: dt.datetime,
     scaled: dt.datetime | None,
     now: dt.datetime,
+    *,
+    in_floor: bool = False,
 ) -> Wait | Declined:
-    """The decision while the pod is there; its end ends the turn. `scaled` is when it was seen to be due."""
+    """The decision while the pod is there; its end ends the turn. `scaled` is when it was seen to be due.
+
+    `in_floor` says that an autoscaler's floor is raised for the pod.
+    """
     if deployment is None:
         return Declined("the pod belongs to no Deployment, so nothing was raised for it")
     name, record = deployment.metadata.name, record_of(deployment)
-    if record is not None and stands(record, deployment) and pod.metadata.uid in record.pods:
+    if in_floor or (record is not None and stands(record, deployment) and pod.metadata.uid in record.pods):
         if now >= after(began, IN_SURGE_LIMIT):
             return Declined(f"other pods of Deployment {name} have not been available for long")
         return Wait(f"Waiting until all other pods of Deployment {name} are available.")
@@ -91,15 +97,16 @@ class ReplicaSetTurns:
         began, scaled, said = clock.now(), None, ""
         while True:
             try:
-                deployment, pod = await self._read(context.pod)
+                deployment, in_floor, pod = await self._read(context.pod)
             except (ApiError, TransportError):
                 await clock.sleep(LOOK_EVERY)
                 continue
-            decision = decide(deployment, pod, began, scaled, clock.now())
+            decision = decide(deployment, pod, began, scaled, clock.now(), in_floor=in_floor)
             if isinstance(decision, Declined):
                 return decision
             record = record_of(deployment) if deployment is not None else None
-            if scaled is None and (record is None or pod.metadata.uid not in record.pods):
+            due = not in_floor and (record is None or pod.metadata.uid not in record.pods)
+            if scaled is None and due:
                 scaled = clock.now()
             if decision.message != said:
                 said = decision.message
@@ -107,15 +114,33 @@ class ReplicaSetTurns:
             context.progress()
             await clock.sleep(LOOK_EVERY)
 
-    async def _read(self, pod: Pod) -> tuple[Deployment | None, Pod]:
-        """Both as the server has them: a cache that is behind must not make the turn be declined."""
+    async def _read(self, pod: Pod) -> tuple[Deployment | None, bool, Pod]:
+        """All as the server has it: a cache that is behind must not make the turn be declined.
+
+        The pod is read last: a pod that is in no record any more was marked before that.
+        """
         client, meta = self._deps.client, pod.metadata
         found = self._view.deployment_of(pod)
         if found is None:
-            return None, pod
+            return None, False, pod
         name = found.metadata.name
         try:
             deployment = await client.get(DEPLOYMENTS, name, meta.namespace, into=Deployment)
         except NotFound:
-            return None, pod
-        return deployment, await client.get(PODS, meta.name, meta.namespace, into=Pod)
+            return None, False, pod
+        in_floor = await self._in_floor(deployment, meta.uid)
+        return deployment, in_floor, await client.get(PODS, meta.name, meta.namespace, into=Pod)
+
+    async def _in_floor(self, deployment: Deployment, uid: str) -> bool:
+        for known in self._view.autoscalers_of(deployment):
+            name, namespace = known.metadata.name, known.metadata.namespace
+            try:
+                found = await self._deps.client.get(
+                    HORIZONTALPODAUTOSCALERS, name, namespace, into=HorizontalPodAutoscaler
+                )
+            except NotFound:
+                continue
+            record = floor_record_of(found)
+            if record is not None and is_raised(found, record) and uid in record.surge.pods:
+                return True
+        return False

@@ -12,7 +12,7 @@ from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
-from vacate.api.types import Deployment, ObjectMeta, Pod, ReplicaSet
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, ReplicaSet
 from vacate.errors import NotFound
 from vacate.interceptors.surge import events
 from vacate.interceptors.surge.evictionreport import report_change
@@ -41,12 +41,19 @@ def build(deps: Deps) -> Controller:
         Source(view.pods, view.key_of_pod),
         Source(view.deployments, when=surge.concerns),
         Source(view.replica_sets, view.key_of_replicaset, when=_carries_record),
+        Source(view.autoscalers, view.key_of_autoscaler, when=_record_is_gone),
     )
     return Controller("surge", surge, sources, deps, workers=4)
 
 
 def _carries_record(old: ReplicaSet | None, new: ReplicaSet | None) -> bool:
     return new is not None and _has_ours(new.metadata)
+
+
+def _record_is_gone(old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None) -> bool:
+    """Whether the surge by way of an autoscaler is over, so that marks can be taken back."""
+    had = old is not None and _has_ours(old.metadata)
+    return had and (new is None or not _has_ours(new.metadata))
 
 
 class SurgeController:
@@ -91,7 +98,7 @@ class SurgeController:
         running = {pod.metadata.uid for pod in pods if is_active(pod)}
         step = plan(deployment, requested, running, now, covered=covered)
         match step:
-            case Scale() if record is not None and not await is_last_writer(self._deps.client, deployment):
+            case Scale() if record is not None and not await self._is_last_writer(deployment):
                 await self._clean_up(deployment, gave_way=True)
             case Scale():
                 await self._scale(deployment, step, pods or await self.view.live_pods(deployment), now)
@@ -100,12 +107,15 @@ class SurgeController:
             case Nothing():
                 await self._report(deployment)
 
+    async def _is_last_writer(self, deployment: Deployment) -> bool:
+        return await is_last_writer(self._deps.client, DEPLOYMENTS, deployment.metadata, "replicas")
+
     async def _clean_up(self, deployment: Deployment, *, gave_way: bool) -> None:
         """Remove the record. The count stays: it is the user's, or has been taken back already."""
         record = record_of(deployment)
         change = report_change(deployment.metadata.annotations, self.view.open_requests(deployment))
         done = [name for name, value in change.items() if value is None]
-        await remove_record(self._deps.client, deployment, done)
+        await remove_record(self._deps.client, DEPLOYMENTS, deployment.metadata, done)
         if gave_way and record is not None and record.deployment == deployment.metadata.uid:
             self._note(deployment, WARNING, "SurgeGaveWay", events.gave_way(deployment, record))
 
@@ -128,13 +138,16 @@ class SurgeController:
         self._note(deployment, NORMAL, *events.scaled(deployment, step))
 
     async def _rest(self, key: Key, deployment: Deployment) -> Outcome:
-        """Nobody needs a surge: take back what is left of earlier ones, once the count has come down."""
+        """Nobody needs a surge: take back what is left of earlier ones, once the count has come down.
+
+        Copies on ReplicaSets come last: they return as long as the Deployment has what they are copies of.
+        """
+        if await self._report(deployment) or self.view.is_floor_raised(deployment):
+            self._open[key] = None
+            return Later(self._deps.clock.now() + LOOK_AGAIN)
         for one in self.view.owned(deployment):
             if _carries_record(None, one):
                 await self._forget_copy(one)
-        if await self._report(deployment):
-            self._open[key] = None
-            return Later(self._deps.clock.now() + LOOK_AGAIN)
         if self.view.marked(deployment):
             if not is_settled(deployment):
                 self._open[key] = None

@@ -28,6 +28,7 @@ class Turn(Enum):
     """Whose turn it is in the request of a pod."""
 
     DEPLOYMENT = "deployment"
+    AUTOSCALER = "autoscaler"
     REPLICASET = "replicaset"
     OTHER = "other"  # between two turns, of another interceptor, or nobody's: the pod is being evicted
 
@@ -80,7 +81,7 @@ def plan(
     removed = tuple(uid for uid in kept if covered and requested[uid] is Turn.REPLICASET)
     if len(kept) < len(known) or removed:
         left = {uid: since for uid, since in kept.items() if uid not in removed}
-        if not removed and _is_to_appear(deployment, known, running, now):
+        if not removed and is_to_appear(deployment, known, running, now):
             return Nothing()
         surplus = len(running) - replicas - len(left) - len(removed)
         return Scale(next_record(deployment, replicas, left), removed, max(0, surplus))
@@ -90,10 +91,10 @@ def plan(
     return Scale(next_record(deployment, replicas, {**kept, **dict.fromkeys(new, now)}))
 
 
-def _is_to_appear(
+def is_to_appear(
     deployment: Deployment, known: Mapping[str, dt.datetime], running: Collection[str], now: dt.datetime
 ) -> bool:
-    """Whether pods of the surge are still to be created.
+    """Whether pods of a surge are still to be created, so that it is too early to take it back.
 
     One that is created and ready between our look and the scale-down would be kept in place of an older pod:
     no mark would tell them apart.

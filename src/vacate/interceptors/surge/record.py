@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import DEPLOYMENTS
+from vacate.api.kinds import Kind
 from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
-from vacate.api.types import Deployment
+from vacate.api.types import ObjectMeta
 from vacate.client.client import Client
 from vacate.client.requests import JSON_PATCH
 from vacate.errors import Conflict, Invalid
@@ -17,37 +17,49 @@ FIELD_MANAGER = "vacate"
 """Our name in managed fields: what stands before the slash of the user agent."""
 
 
-async def is_last_writer(client: Client, deployment: Deployment) -> bool:
-    """Whether the count is one that we have written, as far as the server keeps a list of writers.
+async def is_last_writer(client: Client, kind: Kind, meta: ObjectMeta, field: str) -> bool:
+    """Whether a field of the spec is one that we have written, as far as the server keeps a list of writers.
 
     `kubectl rollout undo` brings annotations back from ReplicaSets, and with them a record of long ago, whose
     count may happen to be the present one. Our entry in the managed fields went with the record, and does not
     come back with it.
     """
-    meta = deployment.metadata
-    entries = maps(dig(await client.get(DEPLOYMENTS, meta.name, meta.namespace), "metadata", "managedFields"))
+    entries = maps(dig(await client.get(kind, meta.name, meta.namespace), "metadata", "managedFields"))
     return not entries or any(
-        entry.get("manager") == FIELD_MANAGER and dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None
+        entry.get("manager") == FIELD_MANAGER and dig(entry, "fieldsV1", "f:spec", f"f:{field}") is not None
         for entry in entries
     )
 
 
-async def remove_record(client: Client, deployment: Deployment, others: Sequence[str] = ()) -> None:
+async def remove_record(client: Client, kind: Kind, meta: ObjectMeta, others: Sequence[str] = ()) -> None:
     """One patch takes away the annotation, others of ours, and our entry in the managed fields.
 
-    Without the entry the user's next server-side apply of replicas has nobody to conflict with. The record
+    Without the entry the user's next server-side apply of the field has nobody to conflict with. The record
     stays until this is done, so a crash before it loses nothing.
     """
-    meta = deployment.metadata
-    found = await client.get(DEPLOYMENTS, meta.name, meta.namespace)
+    found = await client.get(kind, meta.name, meta.namespace)
     text = dig(found, "metadata", "annotations", SURGE)
     if dig(found, "metadata", "uid") != meta.uid or text != meta.annotations.get(SURGE):
-        raise Conflict("the Deployment has changed meanwhile")
+        raise Conflict(f"the {kind.kind} has changed meanwhile")
+    await _patch(client, kind, found, removal_patch(found, others))
+
+
+async def remove_manager(client: Client, kind: Kind, meta: ObjectMeta) -> None:
+    """Remove our entry in the managed fields of an object that has no record, where there is one."""
+    found = await client.get(kind, meta.name, meta.namespace)
+    if dig(found, "metadata", "uid") != meta.uid or SURGE in (dig(found, "metadata", "annotations") or {}):
+        return
+    patch = removal_patch(found)
+    if len(patch) > 1:
+        await _patch(client, kind, found, patch)
+
+
+async def _patch(client: Client, kind: Kind, found: Obj, patch: list[Obj]) -> None:
+    meta = found["metadata"]
     try:
-        patch = removal_patch(found, others)
-        await client.patch(DEPLOYMENTS, meta.name, patch, meta.namespace, patch_type=JSON_PATCH)
+        await client.patch(kind, meta["name"], patch, meta["namespace"], patch_type=JSON_PATCH)
     except Invalid as error:  # what a failed test is answered with
-        raise Conflict(f"the Deployment has changed meanwhile: {error}") from error
+        raise Conflict(f"the {kind.kind} has changed meanwhile: {error}") from error
 
 
 def removal_patch(found: Obj, others: Sequence[str] = ()) -> list[Obj]:
@@ -58,7 +70,7 @@ def removal_patch(found: Obj, others: Sequence[str] = ()) -> list[Obj]:
         *(
             {"op": "remove", "path": f"/metadata/annotations/{name.replace('/', '~1')}"}
             for name in (SURGE, *others)
-            if name in meta["annotations"]
+            if name in (meta.get("annotations") or {})
         ),
     ]
     entries = list(enumerate(maps(meta.get("managedFields"))))

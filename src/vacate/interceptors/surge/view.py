@@ -5,14 +5,19 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.admission.pods.workloads import DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR
-from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
-from vacate.api.types import Deployment, Pod, ReplicaSet, condition
+from vacate.admission.pods.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    REPLICASET_INTERCEPTOR,
+)
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.plan import Turn
+from vacate.kube.floors import floor_record_of, scales
 from vacate.kube.surge import MARKED
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
@@ -20,6 +25,9 @@ from vacate.sdk.turnstate import is_wanted, needs_preparation
 
 TEMPLATE_HASH = "pod-template-hash"
 """The label that ends the name of a Deployment's ReplicaSet."""
+
+
+_MOVING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
 
 
 class SurgeView:
@@ -31,6 +39,7 @@ class SurgeView:
         self.pods = informers.informer(PODS, Pod)
         self.replica_sets = informers.informer(REPLICASETS, ReplicaSet)
         self.deployments = informers.informer(DEPLOYMENTS, Deployment)
+        self.autoscalers = informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler)
         self.requests = {one: informers.requests(one) for one in served_dialects(deps.gates)}
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
@@ -59,6 +68,20 @@ class SurgeView:
         owner = meta.controller
         return (Key(meta.namespace, owner.name),) if owner and owner.kind == DEPLOYMENTS.kind else ()
 
+    def key_of_autoscaler(self, autoscaler: HorizontalPodAutoscaler) -> Iterable[Key]:
+        """The Deployment that the autoscaler scales."""
+        name = autoscaler.spec.scale_target_ref.name
+        return (Key(autoscaler.metadata.namespace, name),) if scales(autoscaler, name) else ()
+
+    def autoscalers_of(self, deployment: Deployment) -> list[HorizontalPodAutoscaler]:
+        """Those that scale the Deployment: one, unless the user has made a mistake."""
+        meta = deployment.metadata
+        return [one for one in self.autoscalers.reader.list(meta.namespace) if scales(one, meta.name)]
+
+    def is_floor_raised(self, deployment: Deployment) -> bool:
+        """Whether an autoscaler of the Deployment carries a record: then marks are not to be taken back."""
+        return any(floor_record_of(one) is not None for one in self.autoscalers_of(deployment))
+
     def _key(self, pod: Pod) -> Iterable[Key]:
         """The pod's Deployment, by its ReplicaSet, or by the names while caches fill in any order."""
         meta = pod.metadata
@@ -71,9 +94,14 @@ class SurgeView:
         return (Key(meta.namespace, owner.name.removesuffix(f"-{template}")),)
 
     def requested(self, deployment: Deployment) -> dict[str, Turn]:
-        """The pods that are to be moved, by UID, oldest request first, and whose turn it is."""
-        open_ones = self.open_requests(deployment)
-        return {pod_uid(one): turn_of(one) for one in open_ones if is_to_be_moved(one)}
+        """The pods that are to be moved, by UID, oldest request first, and whose turn it is.
+
+        Those whose replacement is left to an autoscaler are not among them.
+        """
+        found = [one for one in self.open_requests(deployment) if is_to_be_moved(one)]
+        if self.autoscalers_of(deployment):
+            found = [one for one in found if not lists_autoscaler(one)]
+        return {pod_uid(one): turn_of(one) for one in found}
 
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
@@ -134,6 +162,8 @@ def turn_of(request: EvictionRequest) -> Turn:
     match request.status.active_interceptor_name:
         case name if name == DEPLOYMENT_INTERCEPTOR:
             return Turn.DEPLOYMENT
+        case name if name == AUTOSCALER_INTERCEPTOR:
+            return Turn.AUTOSCALER
         case name if name == REPLICASET_INTERCEPTOR:
             return Turn.REPLICASET
         case _:
@@ -151,12 +181,19 @@ def is_handed_over(request: EvictionRequest) -> bool:
     names, active = [one.name for one in request.spec.interceptors], request.status.active_interceptor_name
     if active == DEPLOYMENT_INTERCEPTOR:
         return request.status.active_interceptor_completed
-    return active in names and names.index(active) < names.index(DEPLOYMENT_INTERCEPTOR)
+    if active not in names or DEPLOYMENT_INTERCEPTOR not in names:
+        return False
+    return names.index(active) < names.index(DEPLOYMENT_INTERCEPTOR)
+
+
+def lists_autoscaler(request: EvictionRequest) -> bool:
+    """Whether the autoscaler's interceptor has or had a turn in the request."""
+    return any(one.name == AUTOSCALER_INTERCEPTOR for one in request.spec.interceptors)
 
 
 def _lists_us(request: EvictionRequest) -> bool:
-    """Whether the request is one for this interceptor at all: most of a cluster's are not."""
-    return any(one.name == DEPLOYMENT_INTERCEPTOR for one in request.spec.interceptors)
+    """Whether the request is one for these interceptors at all: most of a cluster's are not."""
+    return any(one.name in _MOVING for one in request.spec.interceptors)
 
 
 def _controller(pod: Pod) -> str:

@@ -1,0 +1,94 @@
+"""What the interceptor says in a turn: wait, done, or declined. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
+from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
+from vacate.interceptors.deployment.decision import (
+    MAX_GIVE_WAYS,
+    Decision,
+    Wait,
+    Waited,
+    is_overdue,
+    missing_replacement,
+)
+from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
+from vacate.kube.surge import is_covered, is_rolling_out
+from vacate.sdk.values import Declined, Finished
+
+
+def order_error(interceptors: Sequence[str]) -> str:
+    """Why the order in which the pod lists its interceptors cannot work; empty where it can.
+
+    The last runs first. The ReplicaSet interceptor removes pods, so what replaces them must run before it.
+    """
+    if REPLICASET_INTERCEPTOR not in interceptors:
+        return ""
+    if interceptors.index(REPLICASET_INTERCEPTOR) < interceptors.index(AUTOSCALER_INTERCEPTOR):
+        return ""
+    return (
+        f"{AUTOSCALER_INTERCEPTOR} is registered to run after {REPLICASET_INTERCEPTOR}, which removes pods: "
+        "give it a higher priority"
+    )
+
+
+def decide(
+    autoscalers: Sequence[HorizontalPodAutoscaler],
+    deployment: Deployment | None,
+    uid: str,
+    pods: Sequence[Pod] | None,
+    waited: Waited,
+    now: dt.datetime,
+) -> Decision:
+    """The decision about the pod of that UID. `pods` are the Deployment's, None where they were not read."""
+    if deployment is None:
+        return Declined("the pod belongs to no Deployment")
+    name = deployment.metadata.name
+    if not autoscalers:
+        return Declined(f"no HorizontalPodAutoscaler scales Deployment {name}")
+    if len(autoscalers) > 1:
+        names = " and ".join(one.metadata.name for one in autoscalers)
+        return Declined(
+            f"HorizontalPodAutoscalers {names} scale the same Deployment {name}: remove all but one"
+        )
+    (autoscaler,) = autoscalers
+    said = f"HorizontalPodAutoscaler {autoscaler.metadata.name}"
+    if why := unsupported_floor(autoscaler, deployment):
+        return Declined(f"{said}: {why}")
+    if waited.gave_way >= MAX_GIVE_WAYS:
+        return Declined(f"{said}: minReplicas is changed by others during the surge")
+    record = floor_record_of(autoscaler)
+    if record is None or not is_raised(autoscaler, record) or uid not in record.surge.pods:
+        return _outside(said, autoscaler, deployment, waited, now)
+    if pods is not None and is_covered(deployment, record.surge, pods, now):
+        return Finished("The replacement is available.")
+    missing = missing_replacement(deployment, pods)
+    if deployment.spec.replicas < record.to_floor:
+        missing = f"{said} has yet to scale Deployment {name} to its minReplicas of {record.to_floor}"
+    if is_overdue(record.surge.pods[uid], deployment, now):
+        return Declined(f"the replacement did not become available in time: {missing}")
+    return Wait(f"Waiting for the replacement: {missing}")
+
+
+def _outside(
+    said: str,
+    autoscaler: HorizontalPodAutoscaler,
+    deployment: Deployment,
+    waited: Waited,
+    now: dt.datetime,
+) -> Decision:
+    name, most = deployment.metadata.name, autoscaler.spec.max_replicas
+    record = floor_record_of(autoscaler)
+    if record is None and deployment.spec.replicas >= most:
+        return Declined(
+            f"{said}: Deployment {name} has all of the maxReplicas of {most} already: raise spec.maxReplicas "
+            "by at least 1, so that pods can be replaced before they go"
+        )
+    if waited.rolling_since is not None and is_rolling_out(deployment):
+        if is_overdue(waited.rolling_since, deployment, now):
+            return Declined(f"a rollout of Deployment {name} is in progress and does not end")
+        return Wait(f"Waiting for the rollout of Deployment {name} to end.")
+    return Wait(f"Waiting for a replacement of Deployment {name}: {said} allows {most} replicas.")
