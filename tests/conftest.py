@@ -8,10 +8,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.effort import examples, left_out
-from support.groups import pytest_collection_modifyitems
-
-__all__ = ["pytest_collection_modifyitems"]
+from support import groups
+from support.effort import examples, left_out, without_thorough
 
 # How long an example takes depends on what else the machine does, and is no property of the code.
 settings.register_profile(
@@ -33,6 +31,16 @@ def seed(request: pytest.FixtureRequest) -> int | None:
     """The seed asked for on the command line, if any."""
     value: int | None = request.config.getoption("--seed")
     return value
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes long where not everything is wanted, and keep groups together."""
+    kept = without_thorough(items)
+    stays = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in stays])
+    items[:] = kept
+    groups.pytest_collection_modifyitems(items)
 
 
 def pytest_collection_finish() -> None:
