@@ -18,6 +18,7 @@ from vacate.sdk import (
     OnFailure,
     TurnResult,
 )
+from vacate.sdk.interceptors.turnrunner import retry_pause
 
 pytestmark = pytest.mark.sim
 
@@ -178,3 +179,7 @@ def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
         assert "total time" in event["message"]
 
     on_stage(body, limits=Limits(duration=dt.timedelta(hours=4)))
+
+
+def test_any_number_of_attempts_has_a_pause() -> None:
+    assert [retry_pause(attempt) for attempt in (1, 2, 5, 6, 10**9)] == [10, 20, 160, 300, 300]

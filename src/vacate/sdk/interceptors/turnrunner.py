@@ -151,7 +151,7 @@ class TurnRunner:
             why = f"{described(error)} (after {counted(limit, 'attempt')})"
             await (self._hold(why) if hold else self._fail(why))
             return
-        seconds = min(FIRST_RETRY * 2.0 ** (attempt - 1), LONGEST_RETRY)
+        seconds = retry_pause(attempt)
         message = f"{failed.rstrip('.')}. Attempt {attempt + 1} starts in {seconds:.0f} s."
         reason = FailureReason.RETRYING_THEN_HOLD if hold else FailureReason.RETRYING
         condition = self._failure(reason, message)
@@ -204,6 +204,11 @@ class TurnRunner:
         why = f"{self._interceptor.name} has shown no progress for {limit}: heartbeats stop until it does."
         log.warning("%s: %s", self._turn.where, why)
         self._turn.trouble("InterceptorStalled", why)
+
+
+def retry_pause(attempt: int) -> float:
+    """Seconds after a failed attempt; authors may allow any number of them."""
+    return min(FIRST_RETRY * 2.0 ** min(attempt - 1, 10), LONGEST_RETRY)
 
 
 def described(error: Exception) -> str:
