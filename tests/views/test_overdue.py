@@ -9,6 +9,8 @@ import pytest
 
 from vacate.api.types import Node
 from vacate.api.types.core import Pod
+from vacate.api.types.fencingpolicy import FencingPolicy, FencingPolicyStatus, NodeFencing
+from vacate.api.types.meta import ObjectMeta
 from vacate.client.codec import codec_for
 from vacate.views.model import Explanation
 from vacate.views.overdue import is_overdue, with_overdue
@@ -33,9 +35,22 @@ def a_node(ready: str, *, out: bool = False) -> Node:
     )
 
 
-def explained(node: Node | None) -> Explanation:
+def explained(node: Node | None, policies: list[FencingPolicy] | None = None) -> Explanation:
     before = Explanation("d", "db-0", "Pod db-0 is terminating.", awaited=("Waiting for the pod's grace …",))
-    return with_overdue(before, a_pod(), node, NOW, "vacate")
+    return with_overdue(before, a_pod(), node, NOW, "vacate", policies)
+
+
+def test_the_policy_that_acts_on_the_node_is_named_with_when() -> None:
+    row = NodeFencing(name="n1", phase="Unreachable", message="node n1 is fenced at 2026-03-01T12:05:00Z")
+    other = NodeFencing(name="n2", phase="Failed", message="the agent hangs")
+    status = FencingPolicyStatus(nodes=[row, other])
+    policy = FencingPolicy(metadata=ObjectMeta(name="rack"), status=status)
+    said = "FencingPolicy rack (Unreachable): node n1 is fenced at 2026-03-01T12:05:00Z."
+    assert explained(a_node("Unknown"), [policy]).awaited[2:] == (said,)
+    nobody = "No FencingPolicy acts on node n1: nothing switches it off by itself."
+    assert explained(a_node("Unknown"), []).awaited[2:] == (nobody,)
+    assert len(explained(a_node("True"), [policy]).awaited) == 2
+    assert len(explained(a_node("Unknown")).awaited) == 2
 
 
 def test_only_pods_whose_node_is_late_are_overdue() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vacate.api.types import Node, condition
 from vacate.api.types.core import Pod
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 from vacate.views.model import Explanation, Remedy
 from vacate.views.phrases import ago, command_line
@@ -19,13 +21,34 @@ def is_overdue(pod: Pod, now: dt.datetime) -> bool:
 
 
 def with_overdue(
-    explanation: Explanation, pod: Pod, node: Node | None, now: dt.datetime, program: str
+    explanation: Explanation,
+    pod: Pod,
+    node: Node | None,
+    now: dt.datetime,
+    program: str,
+    policies: Sequence[FencingPolicy] | None = None,
 ) -> Explanation:
-    """The explanation with what is known about the node of an overdue pod; None for a node that is gone."""
+    """The explanation with what is known about the node of an overdue pod; None for a node that is gone.
+
+    `policies` are the FencingPolicies of the cluster, None where they are not known.
+    """
     awaited, remedies = _node(pod, node, now, program)
+    if node is not None and readiness(node) != "True" and policies is not None:
+        awaited = (*awaited, *fencing_sentences(pod.spec.node_name, policies))
     # What was said about the grace period in general is said here with its cause.
     kept = tuple(one for one in explanation.awaited if not one.startswith("Waiting for the pod's grace"))
     return replace(explanation, awaited=(*kept, *awaited), remedies=(*explanation.remedies, *remedies))
+
+
+def fencing_sentences(node: str, policies: Sequence[FencingPolicy]) -> tuple[str, ...]:
+    """Which policy acts on the node, how far it has come, and when it acts next."""
+    said = [
+        f"FencingPolicy {policy.metadata.name} ({row.phase}): {row.message or 'nothing more is known'}."
+        for policy in policies
+        for row in policy.status.nodes
+        if row.name == node
+    ]
+    return tuple(said) or (f"No FencingPolicy acts on node {node}: nothing switches it off by itself.",)
 
 
 def _node(

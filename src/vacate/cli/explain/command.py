@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 
 import click
 
-from vacate.api.kinds import NODES, PODS
+from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
@@ -79,7 +81,15 @@ async def _overdue(cluster: Cluster, name: str, explanation: Explanation) -> Exp
         node = await _node(cluster, pod.spec.node_name)
     except (NotFound, Forbidden):
         return explanation
-    return with_overdue(explanation, pod, node, now, program_name())
+    return with_overdue(explanation, pod, node, now, program_name(), await _policies(cluster))
+
+
+async def _policies(cluster: Cluster) -> Sequence[FencingPolicy] | None:
+    """The FencingPolicies; None where the cluster does not serve them, or the user may not read them."""
+    try:
+        return (await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
+    except (NotFound, Forbidden):
+        return None
 
 
 async def _node(cluster: Cluster, name: str) -> Node | None:
