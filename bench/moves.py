@@ -54,8 +54,14 @@ class Moves:
 
     @property
     def writes(self) -> float:
-        """For each moved pod."""
-        return sum(count for name, count in self.calls.items() if not name.startswith("GET")) / self.pods
+        """For each moved pod: requests, pods, Deployments and ReplicaSets."""
+        written = {name: count for name, count in self.calls.items() if not name.startswith("GET")}
+        return sum(count for name, count in written.items() if " node" not in name) / self.pods
+
+    @property
+    def node_writes(self) -> int:
+        """To nodes and NodeMaintenances."""
+        return sum(count for name, count in self.calls.items() if name.startswith("PATCH node"))
 
 
 def moves(deployments: int, nodes: int, seed: int = 1) -> Moves:
@@ -150,7 +156,8 @@ def main() -> None:
     found = moves(deployments, nodes)
     print(
         f"{deployments:,} Deployments of {REPLICAS} replicas on {nodes} nodes, drained one by one: "
-        f"{found.pods:,} pods moved, {found.writes:.2f} writes for each; "
+        f"{found.pods:,} pods moved, {found.writes:.2f} writes for each "
+        f"and {found.node_writes / nodes:.1f} for each node; "
         f"{found.virtual:,.0f} s of virtual time, {found.cpu / found.pods * 1e3:.1f} ms of CPU for each pod; "
         f"at least {found.fewest} healthy pods of every Deployment at every moment"
     )
