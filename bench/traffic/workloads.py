@@ -87,7 +87,8 @@ def _pod(image: str, start_seconds: int = START_SECONDS) -> Obj:
         "command": ["python", "/code/server.py"],
         "env": [own_name, *({"name": name, "value": str(value)} for name, value in told.items())],
         "ports": [{"containerPort": _PORT}],
-        "readinessProbe": {"httpGet": {"path": "/", "port": _PORT}, "periodSeconds": 1},
+        # A machine that is busy with other work answers late; that must not look like a pod that is down.
+        "readinessProbe": {"httpGet": {"path": "/", "port": _PORT}, "periodSeconds": 1, "timeoutSeconds": 10},
         # Endpoints lag behind a deletion. All arms have it.
         "lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP_SECONDS}}},
         "volumeMounts": [{"name": "code", "mountPath": "/code"}],
