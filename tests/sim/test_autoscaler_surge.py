@@ -1,0 +1,178 @@
+"""Workloads that move through their autoscaler, disturbed: all ends where the user left things."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from support.cluster_words import condition_of, writes
+from support.floor_words import autoscaled, floor, highest_floor, is_restored, measured, patch_autoscaler
+from support.surge_words import completed, fewest, names, pods, replicas, requested
+from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
+from vacate.entropy import Entropy
+from vacate.errors import NotFound
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.transport import Chances
+from vacate.sim.process import Process
+from vacate.sim.run import Sim, run_sim
+from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.controllers import enabled
+
+pytestmark = pytest.mark.sim
+
+T = TypeVar("T")
+STEP = int(os.environ.get("VACATE_SURGE_STEP", "17"))
+"""Every so many requests and writes are tried; 1 tries them all, which takes minutes."""
+SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "6"))
+FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
+
+
+async def moved(world: World) -> dict[str, Any]:
+    """One of two pods is moved."""
+    old = (await autoscaled(world, 2))[0]
+    await completed(world, *await requested(world, old))
+    await world.until(lambda: is_restored(world) and replicas(world) == 2)
+    return {
+        "gone": old["metadata"]["name"] not in names(world),
+        "floor": floor(world),
+        "fewest": fewest(world, 2),
+    }
+
+
+class Run:
+    """A move with a manager that dies at a request."""
+
+    def __init__(self, at: int | None = None, *, after: bool = False) -> None:
+        self.wire = Tripwire(at, after=after)
+
+    def play(self) -> dict[str, Any]:
+        return run_sim(self._main, 5, limit=86400.0)
+
+    async def _main(self, sim: Sim) -> dict[str, Any]:
+        def build(link: Transport, around: Environment) -> Any:
+            return component_manager(
+                self.wire.around(link), "vacate-manager", enabled(around.gates), around, PROJECTIONS
+            )
+
+        async with World(sim, WorldSettings(evictions=())) as world:
+            manager = world.add("manager", build, EVICTION_CONTROLLER)
+            killer = sim.loop.create_task(self._kill(world, manager))
+            await manager.start()
+            try:
+                return await moved(world)
+            finally:
+                if not self.wire.tripped.is_set():
+                    killer.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await killer
+
+    async def _kill(self, world: World, manager: Process) -> None:
+        await self.wire.tripped.wait()
+        await world.restart(manager, 1.0)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_manager_may_die_at_every_request(after: bool) -> None:
+    undisturbed, expected = Run(), {"gone": True, "floor": 1, "fewest": 2}
+    assert undisturbed.play() == expected
+    for number in range(1 + 3 * after, undisturbed.wire.count + 1, STEP):
+        assert Run(number, after=after).play() == expected, f"request {number} of {undisturbed.wire.count}"
+
+
+def test_a_request_may_be_cancelled_after_every_write() -> None:
+    def play(number: int) -> bool:
+        async def main(sim: Sim) -> bool:
+            async with World(sim, WorldSettings()) as world:
+                old = await autoscaled(world, 2)
+                await world.settle()
+                (request,) = await requested(world, old[0])
+                began = writes(world)
+                await world.until(lambda: writes(world) >= began + number or request not in _open(world))
+                over = request not in _open(world)
+                await _cancel(world, request)
+                await world.until(lambda: is_restored(world) and replicas(world) == 2)
+                assert (floor(world), fewest(world, 2)) == (1, 2), f"cancelled after {number} writes"
+                return over
+
+        return run_sim(main, number, limit=86400.0)
+
+    number = 0
+    while not play(number):
+        number += STEP
+    assert number > 10
+
+
+@pytest.mark.parametrize("number", range(SEEDS))
+def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
+    """Floor and annotations return to what the user last set; the count is what the metric wants, or within
+    the user's bounds."""
+
+    async def main(sim: Sim) -> None:
+        async with World(sim, WorldSettings(chances=FAULTS)) as world:
+            chance = sim.stream("user")
+            await autoscaled(world, 3, most=8, metric="30")
+            wanted, metric = [1], 30
+            for _ in range(8):
+                await sim.clock.sleep(chance.uniform(0.0, 30.0))
+                match _one_of(chance, ["floor", "metric", "scale", "request", "request", "cancel", "crash"]):
+                    case "floor":
+                        await _set_floor(world, _one_of(chance, [1, 2, 3]), wanted)
+                    case "metric":
+                        metric = _one_of(chance, [10, 30, 50])
+                        await measured(world, str(metric))
+                    case "scale":
+                        change = {"spec": {"replicas": _one_of(chance, [2, 3, 4, 5])}}
+                        await world.client.patch(DEPLOYMENTS, "web", change, "default")
+                    case "request":
+                        await _request_one(world, chance)
+                    case "cancel":
+                        for one in _open(world)[:1]:
+                            await _cancel(world, one)
+                    case _:
+                        await world.restart(world.evictions, chance.uniform(0.1, 5.0))
+            await completed(world, *_open(world), timeout=20_000.0)
+            final = max(wanted[-1], metric // 10)
+            await world.until(lambda: is_restored(world) and replicas(world) == final, 3600.0)
+            assert floor(world) == wanted[-1]
+            assert highest_floor(world) <= 8
+
+    run_sim(main, number, limit=7 * 86400.0)
+
+
+def _one_of(chance: Entropy, choices: Sequence[T]) -> T:
+    return choices[min(int(chance.uniform(0.0, len(choices))), len(choices) - 1)]
+
+
+async def _set_floor(world: World, count: int, wanted: list[int]) -> None:
+    """A user sets a floor that is not the present one: setting the same is no change that could be seen."""
+    if count != floor(world):
+        await patch_autoscaler(world, {"spec": {"minReplicas": count}})
+        wanted.append(count)
+
+
+async def _request_one(world: World, chance: Entropy) -> None:
+    free = [one for one in pods(world) if one["metadata"]["uid"] not in _open(world)]
+    registered = [one for one in free if "vacate.dev/registered" in one["metadata"].get("annotations", {})]
+    if registered:
+        target = _one_of(chance, registered)
+        if world.find(EVICTIONREQUESTS, target["metadata"]["uid"], "default") is None:
+            await requested(world, target)
+
+
+def _open(world: World) -> list[str]:
+    found = world.objects(EVICTIONREQUESTS, "default")
+    return [str(one["metadata"]["name"]) for one in found if condition_of(one, "Complete") != "True"]
+
+
+async def _cancel(world: World, request: str) -> None:
+    with contextlib.suppress(NotFound):
+        await world.client.delete(EVICTIONREQUESTS, request, "default")
