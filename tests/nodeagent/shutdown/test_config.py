@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from vacate.cli.node_shutdown import read_config_file
 from vacate.errors import ConfigError
-from vacate.features import parse_feature_gates
+from vacate.features import FeatureGates, parse_feature_gates
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import read_config
 from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
@@ -74,6 +77,8 @@ def test_buckets(fields: dict[str, Any], buckets: list[tuple[int, float]]) -> No
         ({BY: [entry(0, -1)]}, BY + "[0].shutdownGracePeriodSeconds: must be an integer"),
         ({BY: [entry(0, 1.5)]}, BY + "[0].shutdownGracePeriodSeconds: must be an integer"),
         ({BY: [entry(0, True)]}, BY + "[0].shutdownGracePeriodSeconds: must be an integer"),
+        ({BY: [entry(0, 1) | {"prority": 5}]}, BY + "[0]: has no field 'prority'; there are priority and"),
+        ({TOTAL: "1s" * 1000}, TOTAL + ": '1s1s"),
         ({"featureGates": ["a"]}, "featureGates: must map"),
         ({"featureGates": {PRIORITY_GATE: "on"}}, f"featureGates.{PRIORITY_GATE}: must be true or false"),
         ({"featureGates": {PRIORITY_GATE: False}, BY: [entry(0, 1)]}, BY + ": needs feature gate"),
@@ -94,6 +99,35 @@ def test_all_problems_come_at_once() -> None:
 def test_what_is_no_mapping_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"node\.yaml: not a KubeletConfiguration"):
         read_config(["a"], source="node.yaml")
+
+
+_HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+_BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 8)}]\n" for n in range(12)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (_HEAD + "x: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+        (_HEAD + _BOMB + f"{TOTAL}: *m\n", f"{TOTAL}: must be a duration such as 30s, not ["),
+        (_HEAD + f"{BY}:\n- {{priority: {'9' * 5000}}}\n", "neither YAML nor JSON"),
+        (_HEAD + f"{BY}:\n- {{priority: {'9' * 4000}}}\n", f"{BY}[0].priority: must be an integer"),
+        (_HEAD + f"{TOTAL}: 2026-99-99\n", "neither YAML nor JSON"),
+        (_HEAD + f"{TOTAL}: !!python/object/apply:os.system [id]\n", "neither YAML nor JSON"),
+        (_HEAD + "#" * (1 << 20), "is longer than 1048576 bytes"),
+        ("a\0b", "neither YAML nor JSON"),
+        ("", "not a KubeletConfiguration"),
+    ],
+    ids=["deep", "bomb", "huge number", "big number", "date", "tag", "long", "nul", "empty"],
+)
+def test_a_file_of_hostile_content_is_one_short_error(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(content)
+    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+        read_config_file(file, FeatureGates())
+    assert len(str(caught.value)) < 1000
 
 
 def test_a_gate_of_the_command_line_wins_over_the_file() -> None:

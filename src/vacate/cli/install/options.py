@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
@@ -19,6 +18,7 @@ from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import GREATER, LESS
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
+from vacate.cli.node_shutdown import load_kubelet_config
 from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.features import parse_feature_gates
@@ -302,11 +302,8 @@ def _shutdown_agent(
         made = replace(made, api=api)
     if file is None:
         return made
-    try:
-        text = _bytes(file).decode()
-        found = read_config(yaml.safe_load(text), source=f"--shutdown-config: {file}")
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"--shutdown-config: {file} is no YAML: {error}") from None
+    found = read_config(load_kubelet_config(file, "--shutdown-config"), source=f"--shutdown-config: {file}")
+    text = _bytes(file).decode()
     if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
         raise ConfigError(f"--shutdown-config: {file} ends no pods in order, since {found.disabled_because}")
     return replace(made, config=text)

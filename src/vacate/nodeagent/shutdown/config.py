@@ -6,6 +6,7 @@ feature gates of the kubelet that nothing here knows.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ BY_PRIORITY = "shutdownGracePeriodByPodPriority"
 KIND, API_VERSION = "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"
 
 _MAX_SECONDS = MAX_INT32
+_MAX_DURATION = 100
+_ENTRY = {"priority", "shutdownGracePeriodSeconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class ShutdownConfig:
     def total_seconds(self) -> float:
         """The longest that a shutdown can take."""
         return self.spread_over or total_seconds(self.buckets)
+
+
+_brief = reprlib.Repr()
+_brief.maxlevel, _brief.maxstring, _brief.maxother, _brief.maxlong = 2, 60, 60, 60
+
+
+def shown(value: object) -> str:
+    """A value for an error message, however large or deep it is."""
+    return _brief.repr(value)
 
 
 @dataclass(slots=True)
@@ -67,7 +79,7 @@ def read_config(document: Any, gates: FeatureGates | None = None, source: str = 
         raise ConfigError(f"{source or 'the file'}: not a {KIND}: a mapping of fields is expected")
     for name, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
         if document.get(name) != wanted:
-            problems.add(name, f"must be {wanted}, not {document.get(name)!r}")
+            problems.add(name, f"must be {wanted}, not {shown(document.get(name))}")
     enabled = _gates(document.get("featureGates"), gates or FeatureGates(), problems)
     total, critical = _period(document, TOTAL, problems), _period(document, CRITICAL, problems)
     entries = _entries(document.get(BY_PRIORITY), problems)
@@ -122,7 +134,7 @@ def _gates(given: Any, flags: FeatureGates, problems: _Problems) -> dict[str, bo
         if isinstance(given[name], bool):
             chosen[name] = given[name]
         else:
-            problems.add(f"featureGates.{name}", f"must be true or false, not {given[name]!r}")
+            problems.add(f"featureGates.{name}", f"must be true or false, not {shown(given[name])}")
     return chosen
 
 
@@ -131,9 +143,11 @@ def _period(document: Mapping[str, Any], name: str, problems: _Problems) -> floa
     if value is None:
         return 0.0
     if not isinstance(value, str):
-        problems.add(name, f"must be a duration such as 30s, not {value!r}")
+        problems.add(name, f"must be a duration such as 30s, not {shown(value)}")
         return 0.0
     try:
+        if len(value) > _MAX_DURATION:
+            raise ValueError(f"{shown(value)} is longer than any duration is written")
         seconds = parse_duration(value)
     except ValueError as error:
         problems.add(name, str(error))
@@ -156,6 +170,9 @@ def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
         if not isinstance(entry, Mapping):
             problems.add(path, "must have priority and shutdownGracePeriodSeconds")
             continue
+        for name in entry:
+            if name not in _ENTRY:
+                problems.add(path, f"has no field {shown(name)}; there are {' and '.join(sorted(_ENTRY))}")
         priority = _integer(entry, "priority", path, MIN_INT32, MAX_INT32, problems)
         seconds = _integer(entry, "shutdownGracePeriodSeconds", path, 0, _MAX_SECONDS, problems)
         if priority is None or seconds is None:
@@ -173,5 +190,5 @@ def _integer(
     value = entry.get(name, 0)  # Kubernetes omits a zero
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
-    problems.add(f"{path}.{name}", f"must be an integer from {least} to {most}, not {value!r}")
+    problems.add(f"{path}.{name}", f"must be an integer from {least} to {most}, not {shown(value)}")
     return None
