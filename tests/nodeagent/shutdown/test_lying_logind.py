@@ -21,7 +21,7 @@ from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.logind import LOGIND, DBusLogind
 from vacate.nodeagent.shutdown.manager import ShutdownManager
-from vacate.nodeagent.shutdown.protocol import LogindUnavailable
+from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 
 pytestmark = pytest.mark.dbus
 
@@ -124,5 +124,15 @@ async def test_inhibitors_that_are_none_are_no_answer(
     try:
         with pytest.raises(LogindUnavailable, match="ListInhibitors has an answer"):
             await session.inhibitors()
+    finally:
+        await session.aclose()
+
+
+async def test_inhibitors_are_read(fake: FakeLogind, address: str, tmp_path: Path) -> None:
+    lock = ["shutdown", "kubelet", "why", "delay", 0, 7]
+    fake.answers["ListInhibitors"] = ("a(ssssuu)", [[lock]])
+    session = await DBusLogind(address, tmp_path).connect()
+    try:
+        assert await session.inhibitors() == [Inhibitor("shutdown", "kubelet", "why", "delay", 0, 7)]
     finally:
         await session.aclose()

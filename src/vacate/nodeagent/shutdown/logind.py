@@ -110,7 +110,7 @@ class DBusSession:
         """`ListInhibitors`."""
         reply = await self._call(LOGIND, LOGIND_PATH, MANAGER, "ListInhibitors", "", [])
         listed = reply.body[0] if reply.body else None
-        if not isinstance(listed, list) or not all(_is_inhibitor(one) for one in listed):
+        if not isinstance(listed, (list, tuple)) or not all(_is_inhibitor(one) for one in listed):
             raise LogindUnavailable("ListInhibitors has an answer that no logind gives")
         return [Inhibitor(*one) for one in listed]
 
@@ -209,7 +209,7 @@ class DBusSession:
 
 
 def _is_inhibitor(found: Any) -> bool:
-    return isinstance(found, list) and [type(one) for one in found] == [str, str, str, str, int, int]
+    return isinstance(found, (list, tuple)) and [type(one) for one in found] == [str, str, str, str, int, int]
 
 
 def _reason(error: BaseException) -> str:
