@@ -29,7 +29,7 @@ from vacate.wiring.manager import LEASE, ManagerParts, ManagerSettings
 
 pytestmark = pytest.mark.sim
 
-CLOSED = parse_feature_gates("EvictionRequestAPI=false,Fencing=false")
+CLOSED = parse_feature_gates("EvictionRequestAPI=false,Fencing=false,ExclusiveVolumes=false")
 
 
 class Beside:
