@@ -151,7 +151,7 @@ def test_the_bridge_is_asked_for_fails_open_soon_and_never_sees_its_own_namespac
     assert name not in hooks()
     bridged = Settings(eviction_bridge=True, bridge_namespaces="!legacy,team in (a,b),tier!=dev")
     hook = hooks(bridged)[name]
-    assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 5)
+    assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 2)
     assert hook["sideEffects"] == "NoneOnDryRun"
     assert hook["rules"][0]["resources"] == ["pods/eviction"]
     own = ["kube-system", "kube-public", "kube-node-lease", "vacate-system"]

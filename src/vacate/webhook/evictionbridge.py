@@ -69,14 +69,14 @@ _log = logging.getLogger(__name__)
 BRIDGE_GATE = "EvictionBridge"
 """The feature gate, on the embedded server and in the webhook."""
 
-LOOKUP_SECONDS = 2.0
+LOOKUP_SECONDS = 1.1
 """How long may be looked things up for an answer."""
 
 WRITE_SECONDS = 0.4
 """How long an answer waits for a request to be made or joined; a new one is made on afterwards."""
 
-ANSWER_SECONDS = 2.5
-"""After how long nothing is tried again; API servers wait five seconds for the answer. The rest is for what
+ANSWER_SECONDS = 1.6
+"""After how long nothing is tried again; API servers wait two seconds for the answer. The rest is for what
 the webhook cannot see: connections, handshakes, and reviews that wait for the event loop."""
 
 _LOOKUPS = 32  # evictions that are looked up at once

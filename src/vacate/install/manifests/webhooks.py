@@ -234,7 +234,7 @@ def _evictions(settings: Settings) -> Obj:
         FailurePolicy.IGNORE,
         settings,
         conditions=[("not-of-the-manager", by_others), ("no-dry-run", real)],
-        timeout=5,
+        timeout=2,
     )
     chosen = [_expression(one) for one in parse_selector(settings.bridge_namespaces).requirements]
     apart = _own_namespaces_aside(settings)
