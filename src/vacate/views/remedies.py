@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.text import plain
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.registry import dialect_of
@@ -54,7 +55,9 @@ def decide_on_failure(inputs: ExplanationInput) -> tuple[Remedy, ...]:
 
 def follow(inputs: ExplanationInput) -> Remedy:
     """Follow the progress."""
-    return Remedy("Follow it.", inputs.command("status", "-w"))
+    kind = inputs.request.kind
+    api = () if kind is EVICTIONREQUESTS else ("--api", kind.singular)
+    return Remedy("Follow it.", inputs.command("status", *api, "-w"))
 
 
 def request_again(inputs: ExplanationInput) -> Remedy:

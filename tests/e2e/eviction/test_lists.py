@@ -17,8 +17,14 @@ LISTS = {
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("design", LISTS)
-@pytest.mark.parametrize(("part", "items"), [("integration", 5), ("e2e", 2)])
+@pytest.mark.parametrize(
+    ("design", "part", "items"),
+    [
+        *((name, part, items) for name in LISTS for part, items in (("integration", 5), ("e2e", 2))),
+        ("lists_evacuation", "stories", 4),
+        ("lists_evacuation", "walkthroughs", 5),
+    ],
+)
 def test_every_line_of_the_design_names_tests_that_exist(design: str, part: str, items: int) -> None:
     assert len(LISTS[design][part]) == items
     for line, functions in LISTS[design][part].items():

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+import pytest
+
 from support.eviction_moving import moving, pods, quiet
 from support.eviction_place import TIMEOUT, Place, is_ready
 from vacate.admission.pods.workloads import OPT_IN
@@ -49,10 +51,12 @@ async def counting(place: Place) -> AsyncIterator[list[int]]:
             await task
 
 
+@pytest.mark.both_dialects
 async def test_a_single_replica_is_evicted_after_its_replacement_is_ready(place: Place) -> None:
     (old,) = await moving(place, 1, metadata={"annotations": {OPT_IN: "true"}})
     async with counting(place) as counts:
-        done = await place.vacate("evict", old["metadata"]["name"], "--wait")
+        api = place.dialect.kind.singular
+        done = await place.vacate("evict", old["metadata"]["name"], "--api", api, "--wait")
         assert done.code == 0, done
         await quiet(place, 1)
     assert min(counts) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Iterator
@@ -12,11 +13,12 @@ from support.cluster_process import FAST_PODS, running_cluster
 from support.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.objects import Obj
+from vacate.api.times import format_exact_time
 
 pytestmark = pytest.mark.process
 
 EVACUATIONS = "/apis/evacuation.coordination.k8s.io/v1alpha1/namespaces/default/evacuations"
-BACKUP = "backup.example.com"
+BACKUP, FALLBACK = "backup.example.com", "fallback.example.com"
 OTHER_WORDS = "(?i)interceptor|(?<!--)requester|heartbeat|eviction request"
 REGISTERED = {f"evacuation.coordination.k8s.io/priority_{BACKUP}": "11000/knowledgeable"}
 
@@ -80,6 +82,39 @@ def test_an_administrator_overrides_forbid(lab: Lab) -> None:
     assert lab.vacate("cancel", pod, "--requester", "drain.example.com").code == 1
     assert lab.vacate("cancel", pod, "--override").code == 0
     until(lambda: not evacuations(lab))
+
+
+def test_an_administrator_sees_who_is_at_work_and_until_when(lab: Lab) -> None:
+    second = {f"evacuation.coordination.k8s.io/priority_{FALLBACK}": "2000"}
+    pod = lab.pod("observed", annotations={**REGISTERED, **second})
+    lab.vacate("evict", pod, "--api", "evacuation", "--requester", "drain.example.com")
+    name = f"{lab.https.get(f'{PODS}/{pod}').ok()['metadata']['uid']}-observed"
+
+    def active() -> str:
+        return str(lab.https.get(f"{EVACUATIONS}/{name}").ok()["status"].get("activeEvacuatorClass"))
+
+    until(lambda: active() == BACKUP)
+    now = dt.datetime.now(dt.UTC)
+    said = {
+        "message": "Copying table 7 of 12",
+        "evacuationProgressTimestamp": format_exact_time(now),
+        "expectedEvacuationFinishTime": format_exact_time(now + dt.timedelta(hours=2, seconds=30)),
+    }
+    lab.https.patch(f"{EVACUATIONS}/{name}/status", {"status": said})
+    shown = lab.vacate("status", pod, "--api", "evacuation")
+    assert BACKUP in shown.out
+    assert "Copying table 7" in shown.out
+    explained = lab.vacate("explain", pod).out
+    for words in (
+        "Copying table 7 of 12",
+        "expects to finish in 1",
+        "--api evacuation",
+        BACKUP,
+        FALLBACK,
+        "drain.example.com",
+    ):
+        assert words in explained, (words, explained)
+    assert lab.vacate("cancel", pod, "--override").code == 0
 
 
 def test_drain_makes_evacuations_and_cancel_by_labels_takes_them_back(lab: Lab) -> None:
