@@ -135,7 +135,8 @@ def _conditions(
 def node_conditions_patch(node: Node, phases: Iterable[str], now: dt.datetime) -> Obj | None:
     """The strategic patch of a node's status that shows the phases of all of its maintenances together.
 
-    Without phases the conditions go. Only what differs is written; conditions of others are not touched.
+    Without phases the conditions go. Only what differs is written; conditions of others are not touched. What
+    is shown is guarded: another manager, with an older view, must not show again what was taken back.
     """
     found = sorted(set(phases) & {PENDING, CORDONED, DRAINING, BLOCKED, DRAINED})
     changes: list[Obj] = []
@@ -164,4 +165,7 @@ def node_conditions_patch(node: Node, phases: Iterable[str], now: dt.datetime) -
                 "lastHeartbeatTime": moment,
             }
         )
-    return {"status": {"conditions": changes}} if changes else None
+    if not changes:
+        return None
+    guard = {"metadata": {"resourceVersion": node.metadata.resource_version}} if found else {}
+    return {**guard, "status": {"conditions": changes}}

@@ -221,8 +221,9 @@ class Writes:
         """Write the conditions of nodes, from what all maintenances that claim them report."""
 
         async def one(node: Node) -> None:
+            newest = self._view.node(node.metadata.name) or node
             with contextlib.suppress(NotFound):
-                await self._show(node, self._phases(node))
+                await self._show(newest, self._phases(newest))
 
         await self._each(nodes, one)
 
