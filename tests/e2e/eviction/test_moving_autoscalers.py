@@ -1,0 +1,57 @@
+"""A Deployment with an autoscaler that moves before its eviction: the steps of the proposal, step by step.
+
+Numbers in comments are those of its list "HorizontalPodAutoscaler Pod Surge Example".
+"""
+
+from __future__ import annotations
+
+from support.eviction_moving import pods
+from support.eviction_place import Place, is_ready
+from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, OPT_IN, REPLICASET_INTERCEPTOR
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, NODES
+from vacate.api.objects import Obj
+from vacate.eviction.registration import resolve
+from vacate.kube.surge import SURGE
+from vacate.testing import deployment, horizontalpodautoscaler
+
+
+async def test_the_pod_surge_example(place: Place) -> None:
+    client, namespace = place.client, place.namespace
+    scaler = horizontalpodautoscaler(namespace=namespace, most=3)
+    await client.create(HORIZONTALPODAUTOSCALERS, scaler, namespace)
+    made = deployment("web", namespace=namespace, replicas=1, metadata={"annotations": {OPT_IN: "true"}})
+    await client.create(DEPLOYMENTS, made, namespace)
+
+    async def registered() -> Obj | None:
+        found = [one for one in await pods(place) if is_ready(one)]
+        names = resolve(found[0]).interceptors if found else ()
+        return found[0] if {AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR} <= set(names) else None
+
+    old = await place.until(registered, "the pod is ready and registered")  # 1, 2
+    assert resolve(old).interceptors[0] == REPLICASET_INTERCEPTOR
+    node = old["spec"]["nodeName"]
+    await client.patch(NODES, node, {"spec": {"unschedulable": True}})  # 3
+    try:
+        await place.ask(old)  # 4
+        await place.until_active(old, AUTOSCALER_INTERCEPTOR)  # 5
+        await place.stays(old)
+
+        async def surged() -> Obj | None:  # 6, 7, 8
+            new = [one for one in await pods(place) if one["metadata"]["uid"] != old["metadata"]["uid"]]
+            return new[0] if new and is_ready(new[0]) else None
+
+        new = await place.until(surged, "the replacement is ready")
+        assert new["spec"]["nodeName"] != node
+        await place.until_complete(old)  # 9 to 12
+
+        async def restored() -> bool:
+            found = await client.get(DEPLOYMENTS, "web", namespace)
+            autoscaler = await client.get(HORIZONTALPODAUTOSCALERS, "web", namespace)
+            left = SURGE in (autoscaler["metadata"].get("annotations") or {})
+            here = [one["metadata"]["uid"] for one in await pods(place)]
+            counts = (found["spec"]["replicas"], autoscaler["spec"]["minReplicas"])
+            return not left and counts == (1, 1) and here == [new["metadata"]["uid"]]
+
+        await place.until(restored, "floor, count and annotations are back")
+    finally:
+        await client.patch(NODES, node, {"spec": {"unschedulable": None}})
