@@ -137,6 +137,8 @@ def api_server(
         *(_for_containers(layout, address) if address else _ON_PAPER),
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
         f"--secure-port={ports.api}",
+        f"--kubelet-client-certificate={layout.kubelet_client}",
+        f"--kubelet-client-key={layout.kubelet_client}",
         f"--tls-cert-file={layout.server}", f"--tls-private-key-file={layout.server}",
         f"--client-ca-file={layout.authority}",
         "--allow-privileged=true",  # as everywhere
@@ -161,8 +163,6 @@ def _for_containers(layout: Layout, address: str) -> list[str]:
         "--bind-address=0.0.0.0", f"--advertise-address={address}",
         "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
         f"--kubelet-certificate-authority={layout.authority}",
-        f"--kubelet-client-certificate={layout.kubelet_client}",
-        f"--kubelet-client-key={layout.kubelet_client}",
         "--kubelet-preferred-address-types=InternalIP",
     ]  # fmt: skip
 

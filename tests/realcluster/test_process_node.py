@@ -39,8 +39,14 @@ def _pod(name: str, script: str, **spec: Any) -> dict[str, Any]:
 class Cluster:
     """kubectl with one kubeconfig, and the agent beside it."""
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path, folder: Path, certificate: Path | None = None) -> None:
         self.kubeconfig, self.folder = kubeconfig, folder
+        # The real API server verifies those of nodes: certificate and key in one file.
+        self._options = (
+            ["--tls-cert-file", str(certificate), "--tls-private-key-file", str(certificate)]
+            if certificate
+            else []
+        )
         self.agent: subprocess.Popen[bytes] | None = None
 
     def kubectl(self, *arguments: str, text: str = "") -> str:
@@ -63,7 +69,8 @@ class Cluster:
         return done.stdout
 
     def start(self) -> None:
-        options = ("--name", "laptop", "--pod-addresses", "loopback", "--dir", str(self.folder))
+        options = ["--name", "laptop", "--pod-addresses", "loopback", "--dir", str(self.folder)]
+        options += ["--address", "127.0.0.1", *self._options]
         self.agent = subprocess.Popen(
             [sys.executable, "-m", "vacate", "node", *options, "--kubeconfig", str(self.kubeconfig)],
             stdin=subprocess.DEVNULL,
@@ -89,7 +96,8 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     else:
         place = real_cluster(Path(os.environ[ASSETS]), folder)
     with place as plane:
-        made = Cluster(plane.kubeconfig, folder / "node")
+        certificate = plane.layout.server if request.param == "real" else None
+        made = Cluster(plane.kubeconfig, folder / "node", certificate)
         made.start()
         try:
             yield made
@@ -108,6 +116,14 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
     cluster.kubectl("delete", "deployment", "web")
     until(lambda: not running("http.server\x008080"), 30)
     until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 30)
+
+
+def test_logs_are_read_from_the_node(cluster: Cluster) -> None:
+    cluster.apply(_pod("talks", "echo one; echo two; exec sleep 100012", tolerations=[TOLERATION]))
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/talks", "--timeout=60s")
+    assert cluster.kubectl("logs", "talks") == "one\ntwo\n"
+    assert cluster.kubectl("logs", "talks", "--tail=1", "-c", "main") == "two\n"
+    cluster.kubectl("delete", "pod", "talks", "--now")
 
 
 def test_a_pod_that_does_not_mean_it_stays_away(cluster: Cluster) -> None:

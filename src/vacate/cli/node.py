@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -28,6 +29,7 @@ from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.wiring.components import Environment
+from vacate.wiring.loglistener import LogListener, LogListenerSettings
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
 
 DEFAULT_FOLDER = "~/.vacate/nodes"
@@ -89,6 +91,35 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     help="A KubeletConfiguration, of which the fields of graceful node shutdown and of eviction are read.",
 )
 @api_option("The API by which a shutdown requests evictions of pods with interceptors.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    metavar="PORT",
+    help="HTTPS port where API servers read logs; 0 takes any free one.",
+)
+@click.option(
+    "--client-ca",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Authority of the certificate that API servers show there, PEM; that of the kubeconfig by default.",
+)
+@click.option(
+    "--tls-cert-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Certificate to serve there, where API servers verify it. One that nobody signed by default.",
+)
+@click.option(
+    "--tls-private-key-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Its key.",
+)
 @gates_option
 @click.option(
     "--metrics-port",
@@ -115,6 +146,10 @@ def node(
     taint: bool,
     config_file: Path | None,
     dialect: Dialect,
+    port: int,
+    client_ca: Path | None,
+    tls_cert_file: Path | None,
+    tls_private_key_file: Path | None,
     gates: FeatureGates,
     metrics_port: int | None,
     stop_pods: bool,
@@ -149,16 +184,36 @@ def node(
         labels=labels,
         base_env=container_environment(config.server),
     )
-    run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings, metrics_port))
+    if (tls_cert_file is None) != (tls_private_key_file is None):
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together; give both")
+    authority = _read(client_ca) if client_ca is not None else config.ca_data
+    made = settings.folder / "serving.pem"
+    logs = LogListenerSettings(settings.address, port, authority, made, tls_cert_file, tls_private_key_file)
+    run_until_signalled(lambda: _serve(HttpTransport(config, SystemClock()), settings, logs, metrics_port))
 
 
 node.add_command(shutdown)
 node.add_command(reboot)
 
 
-async def _serve(transport: HttpTransport, settings: AgentSettings, metrics_port: int | None) -> None:
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"--client-ca: {path}: cannot be read: {error.strerror}") from None
+
+
+async def _serve(
+    transport: HttpTransport, settings: AgentSettings, logs: LogListenerSettings, metrics_port: int | None
+) -> None:
     around = Environment(SystemClock(), system_entropy(), Metrics())
+    # Without an authority nobody could be let in, so that there is no port, and kubectl logs says so.
+    listener = LogListener(logs, settings.name, around.clock) if logs.client_ca else None
+    if listener is not None:
+        settings = replace(settings, port=await listener.start())
     agent = build_agent(transport, settings, around)
+    if listener is not None:
+        listener.serve(agent)
     health = HealthServer(around.metrics, agent.manager.not_ready, "node")
     try:
         if metrics_port is not None:
@@ -172,4 +227,6 @@ async def _serve(transport: HttpTransport, settings: AgentSettings, metrics_port
             await running
     finally:
         await health.stop()
+        if listener is not None:
+            await listener.stop()
         await transport.aclose()

@@ -54,7 +54,7 @@ class HttpTransport:
 
         credentials = await self._current_credentials()
         session = await self._session_for(credentials)
-        watching = request.query.get("watch") in ("true", "1")
+        watching = any(request.query.get(key) in ("true", "1") for key in ("watch", "follow"))
         try:
             answer = await session.request(
                 request.method,

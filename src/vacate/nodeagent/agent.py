@@ -14,6 +14,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.types import Node
 from vacate.errors import ConfigError
+from vacate.nodeagent.logservice import LogService
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
@@ -54,6 +55,7 @@ class NodeAgent:
         self._runtime = runtime
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.name}")
         nodes = deps.informers.informer(NODES, Node, field_selector=f"metadata.name={settings.name}")
+        self._reader = pods.reader
         self.pods = PodReconciler(deps, pods.reader, runtime, settings)
         node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name)
         self.pods.ours = lambda: not node.foreign
@@ -84,6 +86,10 @@ class NodeAgent:
                 await asyncio.shield(self._end())
             finally:
                 lock.close()
+
+    def log_service(self) -> LogService:
+        """Shows API servers what the pods print."""
+        return LogService(self._deps.client, self._reader, self.settings, self._deps.clock)
 
     def add_shutdown(self, logind: Logind, store: DescriptorStore, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""

@@ -213,10 +213,9 @@ def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
         "capacity": dict(room),
         "allocatable": dict(room),
         "conditions": _conditions(now),
-        "addresses": [
-            {"type": "InternalIP", "address": settings.address},
-            {"type": "Hostname", "address": settings.name},
-        ],
+        # No host name: API servers would prefer it, and the node's name need not be one that they know.
+        "addresses": [{"type": "InternalIP", "address": settings.address}],
+        **({"daemonEndpoints": {"kubeletEndpoint": {"Port": settings.port}}} if settings.port else {}),
         "nodeInfo": {
             "architecture": platform.machine(),
             "bootID": Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip(),

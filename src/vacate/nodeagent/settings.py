@@ -34,6 +34,7 @@ class AgentSettings:
     logind_drop_ins: Path = DROP_INS
     stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would
     pods: int = 110
+    port: int = 0  # where API servers read logs; none
     heartbeat_seconds: float = 10.0
     labels: Mapping[str, str] = field(default_factory=dict)
     base_env: Mapping[str, str] = field(default_factory=dict)

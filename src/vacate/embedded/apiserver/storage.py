@@ -7,7 +7,7 @@ server meets no race. Only the wait for the disk is awaited.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,9 +29,14 @@ from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
 from vacate.webhook.evictionbridge import EvictionBridge
+from vacate.wire.message import Query, Response
 
 LogFiles = Callable[[str, str, str], list[Path]]
 """Of a node, a pod's uid and a container: the files that its runs printed to, the newest last."""
+
+
+NodeLogReader = Callable[[str, int, str, Query], Awaitable[Response]]
+"""Asks a node at an address and port for the log at a path."""
 
 
 @dataclass(slots=True)
@@ -51,6 +56,7 @@ class Storage:
     bridge: EvictionBridge | None = None  # None where direct evictions go past interceptors
     bridge_wait: dt.timedelta = DEFAULT_WAIT
     logs: LogFiles | None = None  # where nodes keep what containers print; None where none run
+    node_logs: NodeLogReader | None = None  # for nodes that are processes of their own
     _default_class: tuple[int, Obj | None] | None = field(default=None, init=False, repr=False)
 
     def count_force_deletion(self, result: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.admission.pods.forcedeletion import Guard
-from vacate.api.identity import StatusAuthority
+from vacate.api.identity import MASTERS, StatusAuthority
 from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.auth.authentication import read_token_file
@@ -23,6 +23,7 @@ from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.cluster.certificates import Pki
 from vacate.embedded.cluster.controlplane import ControlPlane
 from vacate.embedded.cluster.directory import Folder, FolderLock
+from vacate.embedded.cluster.nodelogs import NodeLogs
 from vacate.embedded.nodes.nodeobjects import shapes
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.store.compaction import Compactor, Retention
@@ -170,6 +171,8 @@ class LocalCluster:
             self.address, pki.authority.certificate_pem, admin.certificate_pem, admin.key_pem
         )
         write_kubeconfig(self.folder.kubeconfig, entry)
+        asks = pki.client("kubelet-client", "kube-apiserver-kubelet-client", (MASTERS,))
+        server.registry.node_logs = NodeLogs(asks, self._clock)
 
     def _run_parts(self, server: ApiServer) -> None:
         if not self.settings.controllers:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import IO
-
-from vacate.api.kinds import PODS
+from vacate.api.kinds import NODES, PODS
+from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
 from vacate.embedded.apiserver.call import Call
-from vacate.embedded.apiserver.request.integers import parse_int64
 from vacate.embedded.apiserver.storage import Storage
-from vacate.errors import BadRequest, NotFound
-from vacate.wire.message import Query, Response
-
-_PLAIN = "text/plain"
-_CHUNK = 64 * 1024
-_POLL_SECONDS = 0.2
-_MAX_READ = 64 * 1024 * 1024
+from vacate.errors import BadRequest, InternalError, NotFound, TransportError
+from vacate.nodeagent.containerlogs import LogOptions, chosen_run, read_log
+from vacate.nodeagent.logservice import PREFIX
+from vacate.wire.message import Response
 
 
 async def get_log(registry: Storage, call: Call) -> Response:
@@ -25,52 +18,44 @@ async def get_log(registry: Storage, call: Call) -> Response:
     pod = registry.current(PODS, call.namespace, call.name)[1]
     query = call.request.query
     container = _container(pod, query.get("container", ""))
-    tail, limit = _number(query, "tailLines"), _number(query, "limitBytes")
-    path = _file(registry, pod, container, previous=_flag(query, "previous"))
-    file = path.open("rb")
+    options = LogOptions.of(query)
+    uid, node = pod["metadata"]["uid"], str(dig(pod, "spec", "nodeName") or "")
+    files = registry.logs(node, uid, container) if registry.logs is not None else []
+    if not files and (where := _endpoint(registry, node)) is not None:
+        return await _from_node(registry, call, container, where)
+    if registry.logs is None:
+        raise NotFound(f'pod "{call.name}" has no log: simulated nodes run no processes', details={})
+    path = chosen_run(files, options, container, call.name)
+    return read_log(path, options, lambda: _runs(registry, call, uid, container), registry.clock)
+
+
+def _endpoint(registry: Storage, node: str) -> tuple[str, int] | None:
+    """Where a node says that it serves logs."""
+    found = registry.lookup(NODES, "", node) if node else None
+    port = dig(found or {}, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
+    addresses = maps(dig(found or {}, "status", "addresses"))
+    address = next((one.get("address") for one in addresses if one.get("type") == "InternalIP"), None)
+    return (str(address), port) if address and type(port) is int and 0 < port < 65536 else None
+
+
+async def _from_node(registry: Storage, call: Call, container: str, where: tuple[str, int]) -> Response:
+    if registry.node_logs is None:
+        raise NotFound(f'pod "{call.name}" has no log: this server asks no nodes', details={})
+    query = call.request.query.copy()
+    query.pop("container", None)
+    path = f"{PREFIX}{call.namespace}/{call.name}/{container}"
     try:
-        file.seek(_start(file, tail))
-        if not _flag(query, "follow"):
-            return Response(200, file.read(_MAX_READ if limit is None else min(limit, _MAX_READ)), _PLAIN)
-    except BaseException:
-        file.close()
-        raise
-    return Response(200, _Following(registry, call, pod, container, file, limit), _PLAIN)
+        return await registry.node_logs(*where, path, query)
+    except TransportError as error:
+        raise InternalError(f"the node of the pod does not answer: {error}") from None
 
 
-class _Following:
-    """The log as it grows."""
-
-    def __init__(
-        self, registry: Storage, call: Call, pod: Obj, container: str, file: IO[bytes], limit: int | None
-    ) -> None:
-        self._registry, self._call, self._container, self._file = registry, call, container, file
-        self._uid = pod["metadata"]["uid"]
-        self._left = limit
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while self._left is None or self._left > 0:
-            over = not self._runs()  # asked before reading, so that the last words are not missed
-            chunk = self._file.read(_CHUNK if self._left is None else min(self._left, _CHUNK))
-            if chunk:
-                self._left = None if self._left is None else self._left - len(chunk)
-                yield chunk
-            elif over:
-                return
-            else:
-                await self._registry.clock.sleep(_POLL_SECONDS)
-
-    async def aclose(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _runs(self) -> bool:
-        try:
-            pod = self._registry.current(PODS, self._call.namespace, self._call.name)[1]
-        except NotFound:
-            return False
-        same = pod["metadata"]["uid"] == self._uid
-        return same and dig(_status(pod, self._container), "state", "running") is not None
+def _runs(registry: Storage, call: Call, uid: str, container: str) -> bool:
+    try:
+        pod = registry.current(PODS, call.namespace, call.name)[1]
+    except NotFound:
+        return False
+    return pod["metadata"]["uid"] == uid and dig(_status(pod, container), "state", "running") is not None
 
 
 def _container(pod: Obj, asked: str) -> str:
@@ -88,56 +73,7 @@ def _container(pod: Obj, asked: str) -> str:
     return str(main[0])
 
 
-def _file(registry: Storage, pod: Obj, container: str, *, previous: bool) -> Path:
-    node = dig(pod, "spec", "nodeName") or ""
-    name = pod["metadata"]["name"]
-    if registry.logs is None:
-        raise NotFound(f'pod "{name}" has no log: simulated nodes run no processes', details={})
-    found = registry.logs(node, pod["metadata"]["uid"], container)
-    count = 2 if previous else 1
-    if len(found) < count:
-        which = "previous terminated container" if previous else "container"
-        raise BadRequest(f'{which} "{container}" in pod "{name}" has no log on this server\'s nodes')
-    return found[-count]
-
-
 def _status(pod: Obj, container: str) -> Obj:
     status = pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     return next((one for one in statuses if one.get("name") == container), {})
-
-
-def _start(file: IO[bytes], tail: int | None) -> int:
-    """Where the last so many lines begin."""
-    if tail is None:
-        return 0
-    end = position = file.seek(0, 2)
-    lines = tail + 1
-    while position > 0 and lines > 0:
-        begin = max(position - _CHUNK, 0)
-        file.seek(begin)
-        chunk = file.read(position - begin)
-        if position == end and not chunk.endswith(b"\n"):
-            lines -= 1
-        while lines > 0 and (found := chunk.rfind(b"\n")) >= 0:
-            lines -= 1
-            chunk = chunk[:found]
-            if lines == 0:
-                return begin + found + 1
-        position = begin
-    return 0
-
-
-def _number(query: Query, name: str) -> int | None:
-    text = query.get(name, "")
-    try:
-        number = parse_int64(text) if text else None
-    except ValueError:
-        raise BadRequest(f"{name}: {text!r} is not a number") from None
-    if number is not None and number < 0:
-        raise BadRequest(f"{name}: must be greater than or equal to 0")
-    return number
-
-
-def _flag(query: Query, name: str) -> bool:
-    return query.get(name, "").lower() in ("true", "1")
