@@ -1,4 +1,4 @@
-"""At most one node per exclusive volume, while nodes, controllers and the server fail and people force.
+"""At most one node per exclusive volume, while nodes and controllers fail and people force.
 
 Three pods of a Deployment use one volume, each on a node of its own: its controller replaces pods before the
 old ones have ended, and only the volume's record holds the new ones back. With one of the rules below taken

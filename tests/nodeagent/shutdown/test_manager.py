@@ -8,6 +8,7 @@ import pytest
 
 from support.shutdown_scenario import SLACK, machine, pod
 from vacate.nodeagent.shutdown.buckets import Bucket
+from vacate.nodeagent.shutdownagent.nodemarks import marks_of
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -64,6 +65,8 @@ def test_a_bus_that_is_back_is_no_problem_any_more() -> None:
         await place.until(lambda: place.state.locked)
         place.logind.drop_bus()
         await place.until(lambda: "unavailable" in place.state.problem)
+        assert place.state.locked
+        assert marks_of(place.state, beside_kubelet=False).reason == "Unavailable"
         place.logind.away = False
         await place.until(lambda: not place.state.problem)
         assert place.logind.taken == 1  # the lock outlived it
@@ -78,6 +81,7 @@ def test_with_less_delay_than_wanted_every_bucket_has_its_share() -> None:
         place.logind.raisable, place.logind.limit = False, 3.0
         place.start()
         await place.until(lambda: place.state.locked)
+        assert marks_of(place.state, beside_kubelet=False).reason == "ShortDelay"
         assert "by 3s at most, and pods have 15s" in place.state.problem
         place.logind.power_off()
         await place.until(lambda: place.logind.off_at is not None)

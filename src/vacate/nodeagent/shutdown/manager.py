@@ -49,6 +49,7 @@ class ManagerState:
         "logind was not asked yet"  # why the feature is unavailable or falls short; empty if neither
     )
     refused: bool = False  # something else would act on the same shutdown, so that nothing is done here
+    connected: bool = True  # logind can be heard; a lock may be held all the same where it cannot
 
 
 class ShutdownManager:
@@ -131,7 +132,7 @@ class ShutdownManager:
                 await self._release(stopping=True)
                 pause = MAX_RETRY
             except (VacateError, OSError) as error:
-                self._report(f"graceful node shutdown is unavailable: {error}")
+                self._report(f"graceful node shutdown is unavailable: {error}", connected=False)
             await self._clock.sleep(pause)
             pause = FIRST_RETRY if self.state.active else min(2 * pause, MAX_RETRY)
 
@@ -158,10 +159,10 @@ class ShutdownManager:
             self._show(replace(self.state, locked=True))
         self._report(grant.missing)
 
-    def _report(self, problem: str, *, refused: bool = False) -> None:
+    def _report(self, problem: str, *, refused: bool = False, connected: bool = True) -> None:
         if problem and problem != self.state.problem:
             log.warning("%s", problem)
-        self._show(replace(self.state, problem=problem, refused=refused))
+        self._show(replace(self.state, problem=problem, refused=refused, connected=connected))
 
     def _see(self, *, preparing: bool) -> None:
         if preparing and not self.state.active:

@@ -37,7 +37,7 @@ def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
     """From what the manager shows."""
     if state.refused:
         return Marks(state.active, False, "WouldRace", state.problem)
-    if not state.locked and state.problem:
+    if state.problem and not (state.locked and state.connected):
         return Marks(state.active, False, "Unavailable", state.problem)
     if state.problem:
         return Marks(state.active, True, "ShortDelay", state.problem)
