@@ -26,6 +26,7 @@ from hack.rules.table import ROOT, Rule, load
 
 _TESTS_FAILED = 1
 _LONGEST = 600
+_TIMED_OUT = 124
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,19 @@ def _run(rule: Rule, copy: Path) -> tuple[int, str]:
         "VACATE_THOROUGH": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = subprocess.run(
-        [*command, *rule.tests],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_LONGEST,
-    )
+    try:
+        done = subprocess.run(
+            [*command, *rule.tests],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        # A test that hangs says nothing about its rule, and must not keep the others from being checked.
+        return _TIMED_OUT, f"its tests did not end within {_LONGEST} s"
     return done.returncode, done.stdout + done.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 
 import pytest
 
@@ -249,7 +250,8 @@ def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
             PODS, "job", {"status": {"phase": "Succeeded"}}, "default", subresource="status"
         )
         requester = instigator(stage)
-        result = await requester.wait(await requester.request("job"))
+        request = await requester.request("job")
+        result = await requester.wait(request, timeout=dt.timedelta(minutes=10))
         assert result.ending is Ending.POD_DELETED
         await stage.until(lambda: not stage.find_pod("job"))
 
