@@ -23,7 +23,10 @@ from vacate.admission.pods.workloads import (
     EVICTION_PRIORITY,
     REPLICASET_INTERCEPTOR,
 )
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, HORIZONTALPODAUTOSCALERS, PODS
+from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, HORIZONTALPODAUTOSCALERS, PODS
+from vacate.api.types import Pod
+from vacate.client.codec import codec_for
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.registration import resolve
 from vacate.features import parse_feature_gates
 from vacate.sim.cluster import World
@@ -53,6 +56,20 @@ def test_a_single_replica_is_replaced_through_the_floor(metric: str | None) -> N
         assert f"left to {AUTOSCALER_INTERCEPTOR}" in declined(world, request, DEPLOYMENT_INTERCEPTOR)
 
     in_world(body)
+
+
+def test_an_evacuation_goes_through_the_floor_as_well() -> None:
+    async def body(world: World) -> None:
+        (old,) = await autoscaled(world)
+        evacuation = EVACUATION.new_request(codec_for(Pod).convert(old), "drain.example.com", "", None)
+        await world.client.create(EVACUATIONS, evacuation, "default")
+        name = evacuation["metadata"]["name"]
+        await world.until(lambda: world.find(EVACUATIONS, name, "default") is None, 7200.0)
+        await world.until(lambda: is_restored(world) and replicas(world) == 1)
+        assert old["metadata"]["name"] not in names(world)
+        assert (floor(world), highest_floor(world), fewest(world, 1), made(world, PODS)) == (1, 2, 1, 2)
+
+    in_world(body, gates=parse_feature_gates("EvacuationAPI=true"))
 
 
 def test_the_floor_never_exceeds_the_ceiling() -> None:
