@@ -76,6 +76,14 @@ async def node_ready(place: Place) -> tuple[str, str]:
     return one["status"], one["message"]
 
 
+async def test_the_hook_of_a_pod_is_given_the_reason(place: Place, logind: PipeLogind) -> None:
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo $KUBE_POD_TERM_REASON > why"]}}}
+    script = "trap 'cat why; exit 0' TERM; echo on; while :; do sleep 0.02; done"
+    made = await run_pod(place, "low", script, container={"lifecycle": hook})
+    logind.power_off()
+    assert "Eviction" in await place.logged(made, "Eviction")
+
+
 async def test_pods_end_in_order_with_the_status_of_a_kubelet(place: Place, logind: PipeLogind) -> None:
     low = await run_pod(place, "low", POLITE)
     high = await run_pod(place, "high", RUDE, 1000, terminationGracePeriodSeconds=60)
