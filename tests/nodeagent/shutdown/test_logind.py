@@ -82,6 +82,47 @@ def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_
         assert "end" in node.said("high")
 
 
+@pytest.mark.thorough
+def test_a_restart_of_logind_before_a_shutdown_and_in_its_last_bucket(tmp_path: Path) -> None:
+    with shutdown_node(tmp_path, {0: 20, 1000: 20}) as node:
+        node.run_pod("low", 0)
+        node.run_pod("high", 1000, takes=10.0)
+        node.machine.run("systemctl", "restart", "systemd-logind")
+        until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+        node.machine.power_off()
+        until(lambda: "term" in node.said("high"), 60)
+        assert node.said("low")["end"] <= node.said("high")["term"]
+        node.machine.run("systemctl", "restart", "systemd-logind")
+        until(lambda: "the shutdown was cancelled" in node.agent_log)
+        until(lambda: node.node_ready()[0] == "True")
+        assert node.machine.up
+        node.run_pod("next", 0)
+        until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+        node.machine.power_off()
+        off_at(node.machine)
+        assert "end" in node.said("next")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("stage", ["first bucket", "last bucket"])
+def test_the_bus_restarts_during_a_shutdown(tmp_path: Path, stage: str) -> None:
+    """logind ends with its bus and forgets the shutdown, or finds it again: no pod is skipped either way."""
+    with shutdown_node(tmp_path, {0: 20, 1000: 20}) as node:
+        node.run_pod("low", 0, takes=5.0)
+        node.run_pod("high", 1000, takes=5.0)
+        node.machine.power_off()
+        until(lambda: "term" in node.said("low" if stage == "first bucket" else "high"), 60)
+        node.machine.run("systemctl", "restart", "dbus", check=False)
+        until(lambda: "the connection to the system bus ended" in node.agent_log, 60)
+        until(lambda: not node.machine.up or node.node_ready()[0] == "True", 60)
+        if node.machine.up:
+            node.machine.wait_up()
+            until(lambda: node.machine.inhibitors() == ["Vacate"], 60)
+            node.machine.power_off()
+        off_at(node.machine)
+        assert node.said("low")["end"] <= node.said("high")["term"] < node.said("high")["end"]
+
+
 def test_a_shutdown_that_systemd_calls_off_after_all_pods_ended(tmp_path: Path) -> None:
     with shutdown_node(tmp_path, {0: 10}) as node:
         node.run_pod("web", 0, takes=2.0)
