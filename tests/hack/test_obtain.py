@@ -96,10 +96,12 @@ def test_of_two_callers_at_once_one_builds(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("made-by-*"))) == 1
 
 
+# A shell that starts the tests in the background has them ignore SIGINT, and their children with them.
 _KILLED = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from hack.kubelab.obtain import cached
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def make(work):
     (work / "gigabytes").touch()
     print("building", flush=True)

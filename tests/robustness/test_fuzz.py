@@ -108,7 +108,8 @@ def test_the_grammar_reaches_every_outcome() -> None:
     """A fuzz that is refused at the door tests the door alone."""
     seen: set[int] = set()
 
-    @settings(max_examples=400, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    # The same requests each time: what the grammar reaches is its property, and no matter of luck.
+    @settings(max_examples=400, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(hostile_requests())
     def gather(request: Request) -> None:
         seen.add(run_sim(lambda _: outcome(request)))

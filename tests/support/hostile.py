@@ -290,7 +290,7 @@ def _addresses(kind: Kind, subresource: str, verb: str) -> st.SearchStrategy[str
 @cache
 def _content_types(method: str) -> st.SearchStrategy[str]:
     fitting = PATCHES if method == "PATCH" else (JSON,) * 3
-    return st.sampled_from([*fitting * 16, *_CONTENT_TYPES, *fitting * 16])
+    return st.sampled_from([*fitting * 8, *_CONTENT_TYPES, *fitting * 8])
 
 
 _HEADERS: st.SearchStrategy[list[tuple[str, str]]] = st.just([]) | st.lists(

@@ -91,7 +91,6 @@ def node_status(shape: NodeShape, now: dt.datetime) -> Obj:
             {"type": "InternalIP", "address": shape.host_address},
             {"type": "Hostname", "address": shape.name},
         ],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": _node_info(shape),
     }
 

@@ -92,5 +92,5 @@ def status_difference(shape: NodeShape, node: Node, now: dt.datetime) -> Obj:
         if any(present.get(resource) != amount for resource, amount in wanted[field].items()):
             patch[field] = wanted[field]
     if "capacity" in patch:
-        patch |= {key: wanted[key] for key in ("addresses", "daemonEndpoints", "nodeInfo")}
+        patch |= {key: wanted[key] for key in ("addresses", "nodeInfo")}
     return patch

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from vacate.api.integers import MAX_INT32
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.api.types.evictionrequest import (
@@ -146,7 +147,7 @@ def hold_patch(request: EvictionRequest, action: Hold, now: dt.datetime) -> Obj 
 def refusal_patch(request: EvictionRequest, why: str, now: dt.datetime) -> Obj:
     """One more eviction was refused, and why."""
     before = request.status.pod_eviction_status
-    counted = (before.failed_api_eviction_counter if before else 0) + 1
+    counted = min((before.failed_api_eviction_counter if before else 0) + 1, MAX_INT32)
     message = _cut(f"The eviction was refused: {why}")
     status: Obj = {"message": message, "podEvictionStatus": {"failedAPIEvictionCounter": counted}}
     return _patch(request, status, [_progress(Stage.BLOCKED, message, now)])
