@@ -8,7 +8,7 @@ from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
 from support.arms_case_api import CaseApi, names, told
 from support.arms_kinds import PROTECTED, STORED, minimal
 from support.arms_marks import CONFORMANCE
-from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, Kind
+from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, STORAGECLASSES, Kind
 
 pytestmark = CONFORMANCE
 
@@ -97,7 +97,7 @@ async def test_delete(api: CaseApi, kind: Kind) -> None:
     created = await api.given(kind, an_object(api, kind))
     name = created["metadata"]["name"]
     answer = (await api.delete(kind, name)).ok()
-    if kind in (PODS, SERVICEACCOUNTS):
+    if kind in (PODS, SERVICEACCOUNTS, STORAGECLASSES):
         assert (answer["kind"], answer["metadata"]["uid"]) == (kind.kind, created["metadata"]["uid"])
     else:
         details = {"name": name, "kind": kind.plural, "uid": created["metadata"]["uid"]}

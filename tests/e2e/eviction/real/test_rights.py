@@ -212,8 +212,10 @@ async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealC
     exercised = [row for row in CONTROLLERS if row.component in EXERCISED]
     assert len(exercised) == len(EXERCISED)
     # Admission asks whether a requester may delete the pod; the manager deletes pods of DaemonSets alone, and
-    # looks only for their owners. It patches pods where TerminationReasonAnnotations is on.
+    # looks only for their owners. It patches pods where TerminationReasonAnnotations is on, and makes
+    # Evacuations where a NodeMaintenance says so.
     spare = {
+        *(Right("evacuations", verb, EVACUATIONS.group) for verb in ("create", "delete", "get", "patch")),
         Right("pods", "delete"),
         Right("pods", "patch"),
         Right("nodes", "get"),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVENTS, NAMESPACES, PODS, PRIORITYCLASSES, SERVICEACCOUNTS, Kind
+from vacate.api.kinds import (
+    EVENTS,
+    NAMESPACES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    PRIORITYCLASSES,
+    SERVICEACCOUNTS,
+    STORAGECLASSES,
+    Kind,
+)
 from vacate.api.objects import Obj, dig
 from vacate.api.types.core import TERMINAL_PHASES
 
@@ -37,6 +47,9 @@ _ORDINARY = DeletionTraits()
 _TRAITS: dict[str, DeletionTraits] = {
     PODS.resource: DeletionTraits(grace=pod_grace, returns_object=True),
     SERVICEACCOUNTS.resource: DeletionTraits(returns_object=True),
+    PERSISTENTVOLUMES.resource: DeletionTraits(returns_object=True),
+    PERSISTENTVOLUMECLAIMS.resource: DeletionTraits(returns_object=True),
+    STORAGECLASSES.resource: DeletionTraits(returns_object=True),
     EVENTS.resource: DeletionTraits(garbage_collected=False),
     NAMESPACES.resource: DeletionTraits(
         returns_object=True,
