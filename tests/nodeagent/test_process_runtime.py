@@ -57,6 +57,22 @@ async def test_an_ignored_sigterm_is_followed_by_a_sigkill_to_everything(
         await runtime.remove("c")
 
 
+async def test_a_container_of_the_same_name_in_another_runtime_lives_on(folder: Path) -> None:
+    async with (
+        opened(folder / "one", use_cgroups=False) as (first, _),
+        opened(folder / "two", use_cgroups=False) as (second, _),
+    ):
+        for name, runtime in (("one", first), ("two", second)):
+            await runtime.start(spec(folder / name, "echo on; exec sleep 1000"))
+            await logged(folder / name, "on")
+        await first.signal("c", signal.SIGKILL)
+        await first.wait("c")
+        await second.signal("c", signal.SIGTERM)
+        assert exit_code(await second.wait("c")) == 143
+        await first.remove("c")
+        await second.remove("c")
+
+
 @pytest.mark.parametrize("use_cgroups", CGROUPS)
 async def test_the_end_of_the_first_process_is_the_end_of_all(folder: Path, use_cgroups: bool) -> None:
     async with opened(folder, use_cgroups=use_cgroups) as (runtime, _):

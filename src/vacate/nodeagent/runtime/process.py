@@ -29,7 +29,7 @@ from vacate.nodeagent.runtime.protocol import (
 )
 from vacate.nodeagent.runtime.supervisor import cgroups
 from vacate.nodeagent.runtime.supervisor.loop import MAX_REQUEST, SOCKET
-from vacate.nodeagent.runtime.supervisor.procfs import MARKER
+from vacate.nodeagent.runtime.supervisor.procfs import MARKER, marker
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[2]); "
@@ -81,7 +81,7 @@ class ProcessRuntime:
         request: dict[str, Any] = {
             "id": spec.id,
             "argv": list(spec.argv),
-            "env": {**spec.env, MARKER: spec.id},
+            "env": {**spec.env, MARKER: marker(str(self._folder), spec.id)},
             "cwd": spec.cwd or str(spec.folder),
             "log": str(spec.log),
             "labels": dict(spec.labels),
@@ -101,7 +101,12 @@ class ProcessRuntime:
         """Have the supervisor run it beside the container."""
         reported = await self._ask(
             "exec",
-            {"id": container, "argv": list(argv), "env": {**env, MARKER: container}, "timeout": timeout},
+            {
+                "id": container,
+                "argv": list(argv),
+                "env": {**env, MARKER: marker(str(self._folder), container)},
+                "timeout": timeout,
+            },
         )
         return ExecResult(reported["code"], reported["output"], reported["timed_out"])
 

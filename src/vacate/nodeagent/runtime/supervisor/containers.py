@@ -17,8 +17,9 @@ _EMPTY_LOOKS = 3
 class Container:
     """One run of a container. It has ended when none of its processes is left, not with the first one."""
 
-    def __init__(self, record: Record, *, child: bool) -> None:
+    def __init__(self, record: Record, home: str, *, child: bool) -> None:
         self.record = record
+        self.marker = procfs.marker(home, str(record["id"]))
         self.child = child  # whether its exit code will come by itself
         self.pidfd = -1  # tells the end of one that is no child
         self.code: int | None = None  # of the first process, once it has ended
@@ -80,14 +81,14 @@ class Container:
     def _members(self) -> list[int]:
         # Without the first process its PID may be a stranger's: then only the marker counts.
         known = not self.main_gone and (self.child or procfs.alive(self.record["pid"], self.record["start"]))
-        return procfs.members({self.record["pid"]} if known else set(), self.id)
+        return procfs.members({self.record["pid"]} if known else set(), self.marker)
 
 
-def adopt(folder: str, boot: str) -> dict[str, Container]:
+def adopt(folder: str, home: str, boot: str) -> dict[str, Container]:
     """What an earlier supervisor left: some run on, and of those that ended since nobody knows the code."""
     found: dict[str, Container] = {}
     for record in records.read_all(folder):
-        container = found[record["id"]] = Container(record, child=False)
+        container = found[record["id"]] = Container(record, home, child=False)
         if container.ended:
             continue
         if record.get("boot") == boot and procfs.alive(record.get("pid", 0), record.get("start", 0)):

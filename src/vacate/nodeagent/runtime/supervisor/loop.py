@@ -63,11 +63,12 @@ class Supervisor:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self.home = folder
         self.records = f"{folder}/{RECORDS}"
         self.boot = procfs.boot_id()
         self.selector = selectors.DefaultSelector()
         self.clients: list[Client] = []
-        self.containers = containers.adopt(self.records, self.boot)
+        self.containers = containers.adopt(self.records, folder, self.boot)
         self.by_pid: dict[int, Container] = {}
         self.execs: dict[int, Exec] = {}
         self.descriptors = Descriptors()
@@ -172,7 +173,7 @@ class Supervisor:
             if request.get("cgroup"):
                 cgroups.remove(request["cgroup"], request["cgroup_top"])
             raise
-        container = self.containers[request["id"]] = Container(record, child=True)
+        container = self.containers[request["id"]] = Container(record, self.home, child=True)
         self.by_pid[record["pid"]] = container
         return containers.describe(container)
 

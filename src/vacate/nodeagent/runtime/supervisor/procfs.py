@@ -8,6 +8,11 @@ MARKER = "VACATE_CONTAINER"
 """Set in the environment of every process of a container; by it those that escaped their group are found."""
 
 
+def marker(home: str, container: str) -> str:
+    """The value of the marker: other runtimes of the machine may have a container of the same name."""
+    return f"{os.path.realpath(home)}/{container}"
+
+
 def boot_id() -> str:
     """Which boot of the machine this is: a process of another one is gone."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123  without pathlib
@@ -25,7 +30,7 @@ def alive(pid: int, started: int) -> bool:
     return pid > 0 and started > 0 and start_time(pid) == started
 
 
-def members(leaders: set[int], container: str) -> list[int]:
+def members(leaders: set[int], value: str) -> list[int]:
     """Living processes of a container without a cgroup.
 
     Those are: descendants of its leaders, members of their sessions and groups, and processes that carry its
@@ -33,8 +38,8 @@ def members(leaders: set[int], container: str) -> list[int]:
     """
     table = {pid: fields for pid in _pids() if (fields := _stat(pid)) and fields[0] not in "ZX"}
     found = {pid for pid, fields in table.items() if pid in leaders or _in(fields, leaders)}
-    marker = f"{MARKER}={container}".encode()
-    found.update(pid for pid in table if pid not in found and marker in _environment(pid))
+    marked = os.fsencode(f"{MARKER}={value}")
+    found.update(pid for pid in table if pid not in found and marked in _environment(pid))
     while more := {pid for pid, fields in table.items() if pid not in found and int(fields[1]) in found}:
         found |= more
     return sorted(found - {os.getpid()})
