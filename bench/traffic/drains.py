@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,8 @@ class Cluster:
         moved.wait_all_on(source)
         self.kubectl("uncordon", target)
         took = []
+        # Pods are ready before kube-proxy knows it, and the measurement is of drains, not of beginnings.
+        _until(lambda: _answers(moved.address()))
         with _load(moved.address()) as load:
             for _ in range(drains):
                 began = time.monotonic()
@@ -193,6 +196,14 @@ def _run(words: Sequence[str], stdin: str | None = None) -> str:
     if done.returncode:
         raise RuntimeError(f"$ {' '.join(words)}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def _until(holds: Callable[[], bool]) -> None:

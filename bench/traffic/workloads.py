@@ -8,9 +8,8 @@ from typing import Any
 
 Obj = dict[str, Any]
 APP = "web"
-START_SECONDS, PRE_STOP_SECONDS = 8, 5
-"""The application starts more slowly than its old pod ends: then plain eviction cannot hide the gap.
-Endpoints lag behind a deletion, on a busy machine by more than two seconds."""
+START_SECONDS, PRE_STOP_SECONDS = 5, 2
+"""The application starts more slowly than its old pod ends: then plain eviction cannot hide the gap."""
 MOVE = "vacate.dev/move-before-eviction"
 _SERVER = Path(__file__).parent / "server.py"
 _PORT = 8080
