@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import msgspec
 
 from vacate.api.integers import fits
+from vacate.api.jsontext import decode_json
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.times import after, format_time, parse_time
@@ -63,8 +64,8 @@ def caller_name(user: str) -> str:
 def callers_of(annotations: Mapping[str, str]) -> dict[str, Caller]:
     """The callers, as far as they can be read: what anybody may write is never a reason to fail."""
     try:
-        found = msgspec.json.decode(annotations.get(CALLERS, "{}"))
-    except (msgspec.DecodeError, RecursionError):
+        found = decode_json(annotations.get(CALLERS, "{}"), object)
+    except ValueError:
         return {}
     if not isinstance(found, dict):
         return {}

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from vacate.api.jsontext import decode_json
 from vacate.fencing.agentprotocol import OFF, ON, STATUS, PowerState
 from vacate.fencing.agents import Answer
 
@@ -79,8 +80,8 @@ class HttpHook:
         if status != 200:
             return _unknown(f"HTTP status {status}: {text[:_SHOWN].decode(errors='replace')}")
         try:
-            body = msgspec.json.decode(text, type=_Body)
-        except msgspec.MsgspecError as error:
+            body = decode_json(text, _Body)
+        except ValueError as error:
             return _unknown(f"not the answer of a fence agent: {error}"[:_SHOWN])
         if (body.node, body.uid) != (self.node, self.uid):
             return _unknown(f"the answer is about node {body.node[:63]!r}, and {self.node!r} was asked about")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from vacate.api.jsontext import decode_json
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import PersistentVolume, Pod, StorageClass
@@ -65,8 +66,8 @@ def attachment_of(volume: PersistentVolume) -> Attachment | None:
         return None
     name = volume.metadata.name
     try:
-        found = msgspec.json.decode(text, type=Attachment)
-    except msgspec.MsgspecError as error:
+        found = decode_json(text, Attachment)
+    except ValueError as error:
         raise InvalidAttachment(
             f"volume {name}: its annotation {ATTACHMENT} cannot be read ({error}), so nobody knows where it "
             "is attached, and it stays where it is. Find out which node uses it; "

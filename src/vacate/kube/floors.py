@@ -10,6 +10,7 @@ import datetime as dt
 
 import msgspec
 
+from vacate.api.jsontext import decode_json
 from vacate.api.kinds import DEPLOYMENTS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler
 from vacate.api.types.meta import check_times
@@ -50,10 +51,10 @@ def floor_record_of(autoscaler: HorizontalPodAutoscaler) -> FloorRecord | None:
     if text is None:
         return None
     try:
-        record = msgspec.json.decode(text, type=FloorRecord)
+        record = decode_json(text, FloorRecord)
         at = record.lowering.at if record.lowering is not None else None
         check_times(*record.surge.pods.values(), record.surge.began, at)
-    except (msgspec.MsgspecError, ValueError):
+    except ValueError:
         return FloorRecord(autoscaler="", from_floor=0, to_floor=0, surge=_NOTHING)
     return record
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from vacate.api.integers import MIN_INT32
+from vacate.api.jsontext import decode_json
 from vacate.api.types import Deployment, Pod
 from vacate.api.types.meta import check_times
 from vacate.kube.availability import is_available
@@ -55,9 +56,9 @@ def record_of(deployment: Deployment) -> SurgeRecord | None:
     if text is None:
         return None
     try:
-        record = msgspec.json.decode(text, type=SurgeRecord)
+        record = decode_json(text, SurgeRecord)
         check_times(*record.pods.values(), record.began)
-    except (msgspec.MsgspecError, ValueError):
+    except ValueError:
         return SurgeRecord(deployment="", from_replicas=0, to_replicas=0, pods={})
     return record
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.errors import InvalidAttachment
-from vacate.kube.exclusivevolumes import ATTACHMENT, attachment_of, is_exclusive, waits_at_gate
+from vacate.kube.exclusivevolumes import Attachment, attachment_of, is_exclusive, waits_at_gate
 from vacate.kube.nodes import OUT_OF_SERVICE, readiness
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
@@ -129,20 +129,18 @@ def _claims(pod: Pod) -> Iterable[str]:
 
 
 def _holders(volume: PersistentVolume) -> Iterable[str]:
-    if ATTACHMENT not in volume.metadata.annotations:
-        return ()
-    try:
-        found = attachment_of(volume)
-    except InvalidAttachment:
-        return ()
+    found = _readable_attachment(volume)
     return [one.uid for one in found.pods] if found is not None else ()
 
 
 def _nodes(volume: PersistentVolume) -> Iterable[str]:
-    if ATTACHMENT not in volume.metadata.annotations:
-        return ()
-    try:
-        found = attachment_of(volume)
-    except InvalidAttachment:
-        return ()
+    found = _readable_attachment(volume)
     return (found.node,) if found is not None and found.node else ()
+
+
+def _readable_attachment(volume: PersistentVolume) -> Attachment | None:
+    """What the volume's record says; None where there is none, or one that nobody can read."""
+    try:
+        return attachment_of(volume)
+    except InvalidAttachment:
+        return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from vacate.api.jsontext import decode_json
 from vacate.nodeagent.shutdown.machine import Shutdown
 
 FINISHED, CANCELLED = "finished", "cancelled"
@@ -60,10 +61,7 @@ class _File(msgspec.Struct):
 
 def decode_record(content: bytes) -> ShutdownRecord:
     """The record, or ValueError where it cannot be read."""
-    try:
-        found = msgspec.json.decode(content, type=_File)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from error
+    found = decode_json(content, _File)
     return ShutdownRecord(
         found.startTime, found.endTime, found.boot, found.shutdown, found.gone, found.outcome
     )
