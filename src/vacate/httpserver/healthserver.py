@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator, Iterator
 
-from vacate.errors import ConfigError
 from vacate.httpserver.health import Check, Health
 from vacate.httpserver.listener import HttpListener
 from vacate.metrics import Metrics, exposition
@@ -34,12 +32,7 @@ class HealthServer:
 
     async def start(self, host: str, port: int) -> None:
         """Listen, or say what is in the way."""
-        try:
-            await self._listener.start(host, port)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
-            raise ConfigError(f"{self._option}: {host}:{port}: {why}") from error
+        await self._listener.start_at(self._option, host, port)
 
     async def stop(self) -> None:
         """End what is under way and stop listening."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from vacate.errors import ApiError, BadRequest, RequestTooLarge, Timeout
+from vacate.errors import ApiError, BadRequest, ConfigError, RequestTooLarge, Timeout
 from vacate.httpserver.connection import Limits, Listener, whole
 from vacate.httpserver.inflight import InFlight, Place
 from vacate.httpserver.responses import refusal
@@ -53,6 +54,15 @@ class HttpListener:
             ssl_handshake_timeout=self._limits.handshake_seconds if self._context else None,
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def start_at(self, option: str, host: str, port: int) -> None:
+        """Listen where an option of the command says; ConfigError names it where that is impossible."""
+        try:
+            await self.start(host, port)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
+            raise ConfigError(f"{option}: {host}:{port}: {why}") from error
 
     def let_go(self) -> None:
         """From now on every answer is the last of its connection: at the end none is in the middle of one."""

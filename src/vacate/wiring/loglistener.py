@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,18 +45,12 @@ class LogListener:
             connections=_CONNECTIONS,
             requests=_REQUESTS,
         )
-        self._edge = HttpListener(self._handle, _context(settings, name, clock), limits)
+        self._listener = HttpListener(self._handle, _context(settings, name, clock), limits)
 
     async def start(self) -> int:
         """Listen; the port. ConfigError where it is taken."""
-        address, port = self._settings.address, self._settings.port
-        try:
-            await self._edge.start(address, port)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
-            raise ConfigError(f"--port: {address}:{port}: {why}") from error
-        return self._edge.port
+        await self._listener.start_at("--port", self._settings.address, self._settings.port)
+        return self._listener.port
 
     def serve(self, agent: NodeAgent) -> None:
         """From now on answer for the pods of this agent."""
@@ -65,7 +58,7 @@ class LogListener:
 
     async def stop(self) -> None:
         """Stop listening, and end those who follow."""
-        await self._edge.stop()
+        await self._listener.stop()
 
     async def _handle(self, request: Request) -> Response:
         if self._service is None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
 from pathlib import Path
 
 from vacate.admission.pods.hookwrapper import HookWrapper
 from vacate.client.client import Client
 from vacate.client.transport import Transport
-from vacate.errors import ConfigError
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
@@ -58,7 +56,7 @@ class ReasonListener:
             connections=_CONNECTIONS,
             requests=_REQUESTS,
         )
-        self._edge = HttpListener(ReasonService(client).handle, self._served.context, limits)
+        self._listener = HttpListener(ReasonService(client).handle, self._served.context, limits)
 
     def look(self) -> None:
         """Use the certificate and the authority that are there now."""
@@ -68,22 +66,17 @@ class ReasonListener:
     @property
     def wrapper(self) -> HookWrapper:
         """What pods are given now. Several replicas are behind one port, that of the Service."""
-        return self._settings.wrapper(self._settings.port or self._edge.port, self._authority.text)
+        return self._settings.wrapper(self._settings.port or self._listener.port, self._authority.text)
 
     @property
     def port(self) -> int:
-        """Where reasons are told; 0 before they are."""
-        return self._edge.port
+        """Where pods ask for their reasons; 0 before it listens."""
+        return self._listener.port
 
     async def start(self, address: str) -> None:
         """Listen; ConfigError where the port is taken."""
-        try:
-            await self._edge.start(address, self._settings.port)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
-            raise ConfigError(f"--reasons-port: {address}:{self._settings.port}: {why}") from error
+        await self._listener.start_at("--reasons-port", address, self._settings.port)
 
     async def stop(self) -> None:
         """Stop listening, after what is under way."""
-        await self._edge.stop()
+        await self._listener.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import errno
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from vacate.api.kinds import SELFSUBJECTREVIEWS
 from vacate.api.objects import dig
 from vacate.client.client import Client
 from vacate.client.transport import Transport
-from vacate.errors import ApiError, ConfigError, TransportError
+from vacate.errors import ApiError, TransportError
 from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.eviction.model import Limits as RequestLimits
 from vacate.features import FeatureGates
@@ -87,7 +86,7 @@ class WebhookParts:
         self._pulse = Connectivity(self._client, around.clock)
         service = Service(
             Reviewer(self._client, around.clock),
-            self._terms,
+            self._config,
             around.clock,
             self._metrics,
             clients=settings.client_names,
@@ -102,7 +101,7 @@ class WebhookParts:
             requests=settings.reviews,
             all_body_bytes=ALL_REVIEW_BYTES,
         )
-        self._edge = HttpListener(service.handle, self._served.context, limits)
+        self._listener = HttpListener(service.handle, self._served.context, limits)
         self._reasons = (
             ReasonListener(transport, around, settings.wrapping, settings.cert_dir)
             if settings.wrapping is not None
@@ -114,7 +113,7 @@ class WebhookParts:
     @property
     def port(self) -> int:
         """Where reviews are taken; 0 before they are."""
-        return self._edge.port
+        return self._listener.port
 
     @property
     def reasons_port(self) -> int:
@@ -161,9 +160,9 @@ class WebhookParts:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listening.clear()
-            self._edge.let_go()
+            self._listener.let_go()
             await self._around.clock.sleep(self._settings.delay_seconds)
-            await self._edge.stop()
+            await self._listener.stop()
             if self._reasons is not None:
                 await self._reasons.stop()
 
@@ -192,16 +191,11 @@ class WebhookParts:
 
     async def _start(self) -> None:
         address, port = self._settings.address, self._settings.port
-        try:
-            await self._edge.start(address, port)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            why = "is taken by another program; choose another, or 0 for any free one" if taken else error
-            raise ConfigError(f"--port: {address}:{port}: {why}") from error
+        await self._listener.start_at("--port", address, port)
         if self._reasons is not None:
             await self._reasons.start(address)
 
-    def _terms(self) -> WebhookConfig:
+    def _config(self) -> WebhookConfig:
         chosen = self._settings
         return WebhookConfig(
             chosen.gates,
