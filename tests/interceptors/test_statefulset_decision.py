@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from vacate.api.types import StatefulSet
-from vacate.interceptors.statefulset.decision import LIMIT, Members, Wait, Waited, decide
+from vacate.interceptors.decision import Wait
+from vacate.interceptors.statefulset.decision import LIMIT, Members, Waited, decide
 from vacate.kube.statefulsets import MAX_UNAVAILABLE, max_unavailable
 from vacate.sdk.values import Declined, Finished
 

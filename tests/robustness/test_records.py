@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from vacate.api.jsontext import decode_json
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Node, PersistentVolume
 from vacate.api.types.meta import ObjectMeta
 from vacate.errors import InvalidAttachment
@@ -14,8 +13,10 @@ from vacate.eviction.callers import CALLERS, callers_of
 from vacate.kube.exclusivevolumes import ATTACHMENT, attachment_of
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import SURGE, record_of, stands
-from vacate.maintenance.claims import CLAIMS, Claims, claims_of
+from vacate.maintenance.claims import Claims, claims_of
+from vacate.maintenance.names import CLAIMS
 from vacate.nodeagent.shutdown.record import decode_record
+from vacate.wire.json import decode_json
 
 pytestmark = pytest.mark.unit
 

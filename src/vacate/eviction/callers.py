@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import msgspec
 
 from vacate.api.integers import fits
-from vacate.api.jsontext import decode_json
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.times import after, format_time, parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.wire.json import decode_json
 
 CALLERS = "bridge.vacate.dev/callers"
 """The annotation that holds them."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from vacate.api.jsontext import decode_json
 from vacate.fencing.agentprotocol import OFF, ON, STATUS, PowerState
 from vacate.fencing.agents import Answer
+from vacate.wire.json import decode_json
 
 _LONGEST_ANSWER = 65_536
 _SHOWN = 200

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from vacate.api.jsontext import decode_json
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import PersistentVolume, Pod, StorageClass
 from vacate.errors import InvalidAttachment
+from vacate.wire.json import decode_json
 
 EXCLUSIVE = "vacate.dev/exclusive"
 """On a PersistentVolume or its StorageClass, with the value true; on a volume, false overrides its class."""

@@ -10,11 +10,11 @@ import datetime as dt
 
 import msgspec
 
-from vacate.api.jsontext import decode_json
 from vacate.api.kinds import DEPLOYMENTS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler
 from vacate.api.types.meta import check_times
 from vacate.kube.surge import SURGE, SurgeRecord
+from vacate.wire.json import decode_json
 
 
 class Lowering(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

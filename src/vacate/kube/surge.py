@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from vacate.api.integers import MIN_INT32
-from vacate.api.jsontext import decode_json
 from vacate.api.types import Deployment, Pod
 from vacate.api.types.meta import check_times
 from vacate.kube.availability import is_available
 from vacate.kube.deletionorder import is_active
 from vacate.kube.intorpercent import NotAPortion, scaled_value
+from vacate.wire.json import decode_json
 
 SURGE = "vacate.dev/surge"
 """The annotation of a Deployment that has the record."""

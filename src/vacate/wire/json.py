@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import orjson
 
 from vacate.errors import BadRequest
 
 MAX_DEPTH = 100
 """How deeply an object may nest. Far beyond any API type, far below the interpreter's own limit."""
+
+
+T = TypeVar("T")
+
+
+def decode_json(text: str | bytes, type_: type[T]) -> T:
+    """A value of that type, from an annotation, a file or an answer; ValueError says why the text is none."""
+    try:
+        return msgspec.json.decode(text, type=type_)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
+    except RecursionError:
+        # A few hundred KiB of brackets fit into an annotation.
+        raise ValueError("it is nested too deeply") from None
 
 
 def parse_json(body: bytes) -> Any:

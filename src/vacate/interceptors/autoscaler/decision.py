@@ -7,14 +7,8 @@ from collections.abc import Sequence
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
-from vacate.interceptors.deployment.decision import (
-    MAX_GIVE_WAYS,
-    Decision,
-    Wait,
-    Waited,
-    is_overdue,
-    missing_replacement,
-)
+from vacate.interceptors.decision import Decision, Wait
+from vacate.interceptors.deployment.decision import MAX_GIVE_WAYS, Waited, is_overdue, missing_replacement
 from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_covered, is_rolling_out
 from vacate.sdk.values import Declined, Finished

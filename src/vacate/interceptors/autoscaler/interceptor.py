@@ -7,35 +7,29 @@ from dataclasses import replace
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
-from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
-from vacate.interceptors.deployment.decision import Decision, Wait, Waited
+from vacate.interceptors.decision import Decision
+from vacate.interceptors.deployment.decision import Waited
+from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
+from vacate.interceptors.turns import decided, interceptor_for
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.controller import build as interceptor_controller
-from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Declined, Outcome
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the caches."""
-READ_EVERY = dt.timedelta(seconds=10)
-"""Between two reads of a Deployment's pods, unless the Deployment has changed."""
-CONCURRENCY = 1_000
-"""Turns wait for the surges of others, so many are open at once; each costs a look at the caches."""
 
 
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
-    handler = AutoscalerTurns(deps)
-    one = Interceptor(AUTOSCALER_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one, dialect)
+    return interceptor_for(deps, AUTOSCALER_INTERCEPTOR, AutoscalerTurns(deps).handle, dialect)
 
 
 def build_evacuator(deps: Deps) -> Controller:
@@ -54,16 +48,8 @@ class AutoscalerTurns:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
         if why := order_error([one.name for one in context.request.spec.interceptors]):
             return Declined(why)
-        turn, said = _Turn(context.pod), ""
-        while True:
-            decision = await self._look(turn)
-            if not isinstance(decision, Wait):
-                return decision
-            if decision.message != said:
-                said = decision.message
-                await context.report(said)
-            context.progress()
-            await self._deps.clock.sleep(LOOK_EVERY)
+        turn = _Turn(context.pod, LivePods(self._view))
+        return await decided(context, self._deps.clock, LOOK_EVERY, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
@@ -72,34 +58,19 @@ class AutoscalerTurns:
         pods: list[Pod] | None = None
         if deployment is not None and autoscalers:
             turn.see(deployment, autoscalers[0], now)
-            pods = await self._pods(turn, deployment, now) if turn.in_surge else None
+            pods = await turn.pods.look(deployment, now) if turn.in_surge else None
         return decide(autoscalers, deployment, turn.uid, pods, turn.waited, now)
-
-    async def _pods(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
-        """The Deployment's pods, read when it may matter; None where that did not work."""
-        version = deployment.metadata.resource_version
-        due = turn.read_at is None or version != turn.read_version or now >= turn.read_at + READ_EVERY
-        if not due:
-            return turn.pods
-        try:
-            turn.pods = await self._view.live_pods(deployment)
-        except (ApiError, TransportError):
-            return None
-        turn.read_at, turn.read_version = now, version
-        return turn.pods
 
 
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, pods: LivePods) -> None:
         self.pod = pod
+        self.pods = pods
         self.uid = pod.metadata.uid
         self.waited = Waited()
         self.in_surge = False
-        self.pods: list[Pod] | None = None
-        self.read_at: dt.datetime | None = None
-        self.read_version = ""
 
     def see(self, deployment: Deployment, autoscaler: HorizontalPodAutoscaler, now: dt.datetime) -> None:
         """Note a rollout that begins or ends, and a surge that others have ended."""

@@ -9,7 +9,8 @@ import datetime as dt
 from collections.abc import Collection, Sequence
 
 from vacate.api.types import Deployment, Pod
-from vacate.interceptors.deployment.decision import Decision, Wait, Waited, is_overdue, limit_of
+from vacate.interceptors.decision import Decision, Wait
+from vacate.interceptors.deployment.decision import Waited, is_overdue, limit_of
 from vacate.kube.availability import is_available
 from vacate.kube.deletionorder import is_active
 from vacate.kube.evictionbatches import unavailable_limit

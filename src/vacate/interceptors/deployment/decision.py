@@ -10,6 +10,7 @@ from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_I
 from vacate.api.integers import MAX_INT32
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, condition
+from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import is_covered, is_rolling_out, record_of, stands, surge_limit, unsupported
@@ -23,22 +24,12 @@ MAX_GIVE_WAYS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Not yet, and why."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Waited:
     """What the turn has seen so far."""
 
     rolling_since: dt.datetime | None = None
     gave_way: int = 0
     unchanged_since: dt.datetime | None = None  # the number of pods that hold up the next batch
-
-
-Decision = Wait | Finished | Declined
 
 
 def decide(

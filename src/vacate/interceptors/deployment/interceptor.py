@@ -5,44 +5,32 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakValueDictionary
 
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.api.types import Deployment, Pod
-from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
-from vacate.interceptors.deployment.decision import Decision, Wait, Waited, decide, left_to_autoscaler
+from vacate.interceptors.deployment.decision import Waited, decide, left_to_autoscaler
+from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
+from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_rolling_out, is_settled, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.controller import build as interceptor_controller
-from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Finished, Outcome
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the caches."""
-READ_EVERY = dt.timedelta(seconds=10)
-"""Between two reads of a Deployment's pods, unless the Deployment has changed."""
-CONCURRENCY = 1_000
-"""Turns wait for the surges of others, so many are open at once; each costs a look at the caches."""
-
-
-# One for all APIs of a process: it remembers which pods it has just handed over. By the identity of the
-# informers, which live as long as the handler.
-_TURNS: WeakValueDictionary[int, DeploymentTurns] = WeakValueDictionary()
 
 
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
-    handler = _TURNS.setdefault(id(deps.informers), DeploymentTurns(deps))
-    one = Interceptor(DEPLOYMENT_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one, dialect)
+    return interceptor_for(deps, DEPLOYMENT_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
 
 
 def build_evacuator(deps: Deps) -> Controller:
@@ -60,17 +48,9 @@ class DeploymentTurns:
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
-        turn = _Turn(context.pod, [one.name for one in context.request.spec.interceptors])
-        said = ""
-        while True:
-            decision = await self._look(turn)
-            if not isinstance(decision, Wait):
-                return decision
-            if decision.message != said:
-                said = decision.message
-                await context.report(said)
-            context.progress()
-            await self._deps.clock.sleep(LOOK_EVERY)
+        interceptors = [one.name for one in context.request.spec.interceptors]
+        turn = _Turn(context.pod, interceptors, LivePods(self._view))
+        return await decided(context, self._deps.clock, LOOK_EVERY, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
@@ -83,7 +63,7 @@ class DeploymentTurns:
         turn.see(deployment, now)
         if goes_in_batches(deployment):
             return await self._batch(turn, deployment, now)
-        pods = await self._pods(turn, deployment, now) if turn.in_surge else None
+        pods = await turn.pods.look(deployment, now) if turn.in_surge else None
         return decide(deployment, turn.uid, pods, turn.waited, now)
 
     async def _batch(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> Decision:
@@ -92,14 +72,14 @@ class DeploymentTurns:
         Those that were handed over before that read count as gone, whether the list has them still or not.
         """
         name = deployment.metadata.name
-        pods = await self._pods(turn, deployment, now)
+        pods = await turn.pods.look(deployment, now)
         if pods is None:
             return Wait(f"Waiting for the server's list of the pods of Deployment {name}.")
         before = self._handed_over(deployment)
         decision = decide_batch(deployment, turn.uid, pods, before, turn.waited, now)
         if isinstance(decision, Finished):
-            turn.read_at = None
-            pods = await self._pods(turn, deployment, now)
+            turn.pods.forget()
+            pods = await turn.pods.look(deployment, now)
             handed = before | self._handed_over(deployment)
             decision = decide_batch(deployment, turn.uid, pods or (), handed, turn.waited, now)
         if isinstance(decision, Finished):
@@ -119,33 +99,21 @@ class DeploymentTurns:
         given = {pod for pod, owner in self._given.items() if owner == uid}
         return given | {name for name, one in requests.items() if is_handed_over(one)}
 
-    async def _pods(self, turn: _Turn, deployment: Deployment, now: dt.datetime) -> list[Pod] | None:
-        """The Deployment's pods, read when it may matter; None where that is not now, or did not work."""
-        version = deployment.metadata.resource_version
-        due = turn.read_at is None or version != turn.read_version or now >= turn.read_at + READ_EVERY
-        if not due:
-            return turn.pods
-        try:
-            turn.pods = await self._view.live_pods(deployment)
-        except (ApiError, TransportError):
-            return None
-        turn.read_at, turn.read_version = now, version
-        return turn.pods
+
+_HANDLERS = SharedHandlers(DeploymentTurns)
 
 
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod, interceptors: Sequence[str]) -> None:
+    def __init__(self, pod: Pod, interceptors: Sequence[str], pods: LivePods) -> None:
         self.pod = pod
+        self.pods = pods
         self.interceptors = interceptors
         self.uid = pod.metadata.uid
         self.waited = Waited()
         self.held_up = ""
         self.in_surge = False
-        self.pods: list[Pod] | None = None
-        self.read_at: dt.datetime | None = None
-        self.read_version = ""
 
     def see_batch(self, said: str, now: dt.datetime) -> None:
         """Note since when the next batch is held up by the same."""

@@ -7,7 +7,6 @@ it marks the pod with the lowest deletion cost, awaits the answer, and then take
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 
 from vacate.admission.pods.workloads import REPLICASET_INTERCEPTOR
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS
@@ -17,15 +16,15 @@ from vacate.errors import ApiError, NotFound, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.surge.view import SurgeView
+from vacate.interceptors.turns import decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.floors import floor_record_of, is_raised
 from vacate.kube.surge import MARKED, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.controller import build as interceptor_controller
-from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Declined, Outcome
 
 LOOK_EVERY = 2.0
@@ -33,26 +32,16 @@ IN_SURGE_LIMIT = 600
 """Seconds that a pod waits until its replacement counts as available again."""
 REMOVAL_LIMIT = 120
 """Seconds after the scale-down within which the ReplicaSet controller should have deleted the pod."""
-CONCURRENCY = 1_000
 
 
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
-    handler = ReplicaSetTurns(deps)
-    one = Interceptor(REPLICASET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one, dialect)
+    return interceptor_for(deps, REPLICASET_INTERCEPTOR, ReplicaSetTurns(deps).handle, dialect)
 
 
 def build_evacuator(deps: Deps) -> Controller:
     """The same for Evacuations."""
     return build(deps, EVACUATION)
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Not yet, and why."""
-
-    message: str
 
 
 def decide(
@@ -94,25 +83,27 @@ class ReplicaSetTurns:
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait for the pod to be removed."""
         clock = self._deps.clock
-        began, scaled, said = clock.now(), None, ""
+        began = clock.now()
+        scaled: dt.datetime | None = None
+
+        async def look() -> Decision:
+            nonlocal scaled
+            deployment, in_floor, pod = await self._read_at_last(context.pod)
+            decision = decide(deployment, pod, began, scaled, clock.now(), in_floor=in_floor)
+            record = record_of(deployment) if deployment is not None else None
+            if scaled is None and not in_floor and (record is None or pod.metadata.uid not in record.pods):
+                scaled = clock.now()
+            return decision
+
+        return await decided(context, clock, LOOK_EVERY, look)
+
+    async def _read_at_last(self, pod: Pod) -> tuple[Deployment | None, bool, Pod]:
+        """Without an answer of the server there is no progress to speak of."""
         while True:
             try:
-                deployment, in_floor, pod = await self._read(context.pod)
+                return await self._read(pod)
             except (ApiError, TransportError):
-                await clock.sleep(LOOK_EVERY)
-                continue
-            decision = decide(deployment, pod, began, scaled, clock.now(), in_floor=in_floor)
-            if isinstance(decision, Declined):
-                return decision
-            record = record_of(deployment) if deployment is not None else None
-            due = not in_floor and (record is None or pod.metadata.uid not in record.pods)
-            if scaled is None and due:
-                scaled = clock.now()
-            if decision.message != said:
-                said = decision.message
-                await context.report(said)
-            context.progress()
-            await clock.sleep(LOOK_EVERY)
+                await self._deps.clock.sleep(LOOK_EVERY)
 
     async def _read(self, pod: Pod) -> tuple[Deployment | None, bool, Pod]:
         """All as the server has it: a cache that is behind must not make the turn be declined.

@@ -8,19 +8,13 @@ from dataclasses import dataclass, field
 
 from vacate.api.times import after
 from vacate.api.types import StatefulSet
+from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.statefulsets import is_rolling_out, max_unavailable, unsupported, wanted_ordinals
 from vacate.sdk.values import Declined, Finished
 from vacate.views.phrases import counted
 
 LIMIT = 600
 """Seconds for which a rollout, or a member that is down for another reason, is waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Not yet, and why."""
-
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +32,6 @@ class Waited:
 
     rolling_since: dt.datetime | None = None
     broken_since: Mapping[int, dt.datetime] = field(default_factory=dict)
-
-
-Decision = Wait | Finished | Declined
 
 
 def decide(

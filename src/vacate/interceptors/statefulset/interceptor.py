@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
-from weakref import WeakKeyDictionary
 
 from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.types import Pod, StatefulSet
@@ -17,41 +16,29 @@ from vacate.errors import ApiError, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.interceptors.statefulset.decision import Decision, Members, Wait, Waited, decide, is_full
+from vacate.interceptors.decision import Decision
+from vacate.interceptors.statefulset.decision import Members, Waited, decide, is_full
 from vacate.interceptors.statefulset.view import StatefulSetView
+from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.controller import build as interceptor_controller
-from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.values import Finished, Outcome
 
 LOOK_EVERY = 2.0
 """Seconds between two looks, and before the first: requests of one drain are seen together by then."""
-CONCURRENCY = 1_000
-"""Turns wait for each other, so many are open at once; each costs a look at the caches."""
 _NOBODY = Members((), (), None)
 
 
 def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
-    handler = _turns_of(deps)
-    one = Interceptor(STATEFULSET_INTERCEPTOR, handler.handle, concurrency=CONCURRENCY)
-    return interceptor_controller(deps, one, dialect)
+    return interceptor_for(deps, STATEFULSET_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
 
 
 def build_evacuator(deps: Deps) -> Controller:
     """The same for Evacuations."""
     return build(deps, EVACUATION)
-
-
-_BY_CACHES: WeakKeyDictionary[InformerFactory, StatefulSetTurns] = WeakKeyDictionary()
-
-
-def _turns_of(deps: Deps) -> StatefulSetTurns:
-    """The one that all APIs of a process share: members that go one after the other need one queue."""
-    return _BY_CACHES.setdefault(deps.informers, StatefulSetTurns(deps))
 
 
 class StatefulSetTurns:
@@ -64,17 +51,13 @@ class StatefulSetTurns:
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the member may go, or until it is clear that waiting is in vain."""
-        turn, said = _Turn(context.pod), ""
-        while True:
-            await self._deps.clock.sleep(LOOK_EVERY)
-            async with self._looking:
-                decision = await self._look(turn)
-            if not isinstance(decision, Wait):
-                return decision
-            if decision.message != said:
-                said = decision.message
-                await context.report(said)
-            context.progress()
+        turn, clock = _Turn(context.pod), self._deps.clock
+        await clock.sleep(LOOK_EVERY)
+        return await decided(context, clock, LOOK_EVERY, lambda: self._look_alone(turn))
+
+    async def _look_alone(self, turn: _Turn) -> Decision:
+        async with self._looking:
+            return await self._look(turn)
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
@@ -91,6 +74,10 @@ class StatefulSetTurns:
         if isinstance(decision, Finished):
             self._view.grant(stateful_set, turn.pod)
         return decision
+
+
+# Members that go one after the other need one queue, whatever API their requests are of.
+_HANDLERS = SharedHandlers(StatefulSetTurns)
 
 
 class _Turn:

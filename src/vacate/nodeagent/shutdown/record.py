@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from vacate.api.jsontext import decode_json
 from vacate.nodeagent.shutdown.machine import Shutdown
+from vacate.wire.json import decode_json
 
 FINISHED, CANCELLED = "finished", "cancelled"
 

@@ -1,0 +1,62 @@
+"""What the interceptors of workloads share: how one is built for an API, and the loop of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from vacate.clock import Clock
+from vacate.eviction.dialects.base import Dialect
+from vacate.interceptors.decision import Decision, Wait
+from vacate.runtime.controller import Controller
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.interceptors.controller import build
+from vacate.sdk.interceptors.interceptor import Handler, Interceptor
+from vacate.sdk.values import Outcome
+
+CONCURRENCY = 1_000
+"""Turns wait for each other, so many are open at once; each costs a look at the caches."""
+
+H = TypeVar("H")
+
+
+def interceptor_for(deps: Deps, name: str, handler: Handler, dialect: Dialect) -> Controller:
+    """The interceptor as a controller, for the requests of one API."""
+    return build(deps, Interceptor(name, handler, concurrency=CONCURRENCY), dialect)
+
+
+class SharedHandlers(Generic[H]):
+    """One handler for all APIs of a process: it remembers what it has just decided, for whichever request.
+
+    By the identity of the informers, which a handler holds: they live as long as it does, and it lives as
+    long as the controllers that use it.
+    """
+
+    def __init__(self, make: Callable[[Deps], H]) -> None:
+        self._make = make
+        self._made: WeakValueDictionary[int, H] = WeakValueDictionary()
+
+    def of(self, deps: Deps) -> H:
+        """The handler of the process that has these informers."""
+        found = self._made.get(id(deps.informers))
+        if found is None:
+            found = self._made[id(deps.informers)] = self._make(deps)
+        return found
+
+
+async def decided(
+    context: EvictionContext, clock: Clock, every: float, look: Callable[[], Awaitable[Decision]]
+) -> Outcome:
+    """Look every so many seconds until there is more to do than to wait; report what is waited for."""
+    reported = ""
+    while True:
+        decision = await look()
+        if not isinstance(decision, Wait):
+            return decision
+        if decision.message != reported:
+            reported = decision.message
+            await context.report(reported)
+        context.progress()
+        await clock.sleep(every)
