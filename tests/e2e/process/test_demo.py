@@ -14,15 +14,17 @@ from typing import IO
 import pytest
 
 from support.cluster_process import environment
+from support.containers import processes_of
+from vacate.nodeagent.runtime.process import ProcessRuntime
 
 pytestmark = pytest.mark.process
 
 
-def start(folder: Path, output: int | IO[bytes], **more: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, output: int | IO[bytes], *options: str, **more: str) -> subprocess.Popen[bytes]:
     """The demo, with its temporary folder below the given one."""
     folder.mkdir()
     return subprocess.Popen(
-        [sys.executable, "-m", "vacate", "demo"],
+        [sys.executable, "-m", "vacate", "demo", *options],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
@@ -113,6 +115,51 @@ def test_an_interrupted_demo_cleans_up(tmp_path: Path) -> None:
     assert list((tmp_path / "tmp").iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.killpg(demo.pid, 0)
+
+
+@pytest.mark.thorough
+def test_real_processes_log_who_ended_them_when_and_why(tmp_path: Path) -> None:
+    with start(tmp_path / "tmp", subprocess.PIPE, "--runtime", "process") as demo:
+        out, _ = demo.communicate(timeout=120)
+    screen = out.decode()
+    assert demo.returncode == 0, screen
+    logged = re.findall(r"^  (\S+) +\| \S+T(\S+)Z ended by ([^:]+): (.+)$", screen, re.MULTILINE)
+    assert {(cause, reason) for _, _, cause, reason in logged} == {
+        ("a user", "resolve issue 354961"),
+        ("a rollout", "Update"),
+        ("an eviction", "Eviction"),
+        ("a taint", "IntolerableTaint"),
+        ("a scale-down", "Decommissioned"),
+    }
+    rows = re.findall(r"^  (\S+)  (\d\d:\d\d:\d\d) +(\S+ \S+)  +(.+)$", screen, re.MULTILINE)
+    assert sorted(rows) == sorted(logged)
+    assert len(rows) == screen.count("serving version") == screen.count("Z stopped")
+    assert screen.count("not coming back") == 2
+    assert "\x1b" not in screen
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert processes_of(tmp_path) == []
+
+
+def test_an_interrupted_demo_on_a_narrow_terminal_leaves_no_process_and_no_cgroup(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with start(tmp_path / "tmp", theirs, "--runtime", "process", TERM="xterm-256color", COLUMNS="40") as demo:
+        os.close(theirs)
+        shown = b""
+        while b"1. $ vacate delete pod" not in shown:
+            shown += os.read(ours, 65536)
+        folders = list((tmp_path / "tmp").glob("*/nodes/*/runtime"))
+        assert folders
+        assert len(processes_of(tmp_path)) > 2
+        demo.send_signal(signal.SIGINT)
+        shown += read_terminal(ours).encode()
+        assert demo.wait(60) == 0
+    text = shown.decode().replace("\r\n", "\n")
+    assert max(map(len, text.split("\n")[1:])) <= 40  # the first line is that of every demo
+    assert "Traceback" not in text
+    assert "Try next" not in text
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert processes_of(tmp_path) == []
+    assert not any(Path(made).exists() for one in folders if (made := ProcessRuntime(one).cgroup))
 
 
 def read_terminal(handle: int) -> str:

@@ -43,7 +43,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     "shutdown-agent": (
         ("shutdown-agent --node-name node-1 --config kubelet.yaml", "as root, on the node itself"),
     ),
-    "demo": (("demo", "watch a node being drained, for about half a minute"),),
+    "demo": (
+        ("demo", "watch a node being drained, for about half a minute"),
+        ("demo --runtime process", "real processes, and why they end, for ten seconds"),
+    ),
     "drain": (
         ("drain node-1 --ignore-daemonsets", "drain a node, and follow it"),
         ("drain node-1 --dry-run", "show what would happen and what would block it"),

@@ -1,4 +1,7 @@
-"""`vacate demo`: a NodeMaintenance drains a node, its pods are evicted through their interceptors."""
+"""`vacate demo`: a NodeMaintenance drains a node, its pods are evicted through their interceptors.
+
+With `--runtime process` see `processes.py`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from vacate.cli.common.changes import Changes
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.demo import workloads as app
+from vacate.cli.demo.processes import ProcessDemo
 from vacate.cli.demo.report import Summary, print_report
 from vacate.cli.demo.timeline import Timeline
 from vacate.cli.demo.view import Screen, View
@@ -27,7 +31,7 @@ from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
-from vacate.embedded.cluster.local import LocalCluster, LocalSettings
+from vacate.embedded.cluster.local import PROCESS, RUNTIMES, SIMULATED, LocalCluster, LocalSettings
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
@@ -41,19 +45,30 @@ _TIMEOUT_SECONDS = 120.0
 
 
 @click.command()
-def demo() -> None:
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default=SIMULATED,
+    show_default=True,
+    help="What pods are: simulated, and drained; or processes of this machine, which log why they end.",
+)
+def demo(runtime: str) -> None:
     """Drain a node of a throw-away cluster, live, and clean up.
 
     The drain is a NodeMaintenance, as `vacate drain` creates it. Interceptors prepare some of the pods, a
     disruption budget holds others back, and a timeline at the end shows whose turn it was when.
+
+    With --runtime process pods are processes of this machine: a small HTTP service, whose own log shows who
+    ended it, when and why. It is ended by a user, a rollout, a drain, a taint and a scale-down.
     """
-    run_until_signalled(_in_temporary_folder)
+    run_until_signalled(lambda: _in_temporary_folder(runtime))
 
 
-async def _in_temporary_folder() -> None:
+async def _in_temporary_folder(runtime: str) -> None:
     with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
         behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.6, stop=1.5))
-        cluster = LocalCluster(LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour))
+        settings = LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour, runtime=runtime)
+        cluster = LocalCluster(settings)
         terminal.echo("Starting a throw-away cluster of three nodes; this takes a few seconds")
         await cluster.start()
         try:
@@ -61,7 +76,10 @@ async def _in_temporary_folder() -> None:
             transport = HttpTransport(load_cluster([cluster.folder.kubeconfig]), SystemClock())
             try:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    await Demo(Client(transport, user_agent="vacate/demo")).play()
+                    if runtime == PROCESS:
+                        await ProcessDemo(transport).play()
+                    else:
+                        await Demo(Client(transport, user_agent="vacate/demo")).play()
             except TimeoutError:
                 raise VacateError(f"the demo did not end within {_TIMEOUT_SECONDS:.0f} seconds") from None
             finally:

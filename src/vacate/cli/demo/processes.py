@@ -1,0 +1,174 @@
+"""`vacate demo --runtime process`: pods are processes, and are ended in five ways, for five reasons."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from multidict import MultiDict
+
+from vacate.api.kinds import DEPLOYMENTS, NODEMAINTENANCES, NODES, PODS
+from vacate.api.objects import Obj
+from vacate.api.types import Pod
+from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
+from vacate.cli.common import terminal
+from vacate.cli.common.changes import Changes
+from vacate.cli.common.program import program_name
+from vacate.cli.demo import service
+from vacate.cli.demo.reasons import REASON, REPLICAS, WEB, PodLog, deployment, fitted, log_line, report
+from vacate.cli.drain import maintenance_name
+from vacate.client import requests
+from vacate.client.client import Client
+from vacate.client.http import HttpTransport
+from vacate.clock import SystemClock
+from vacate.entropy import system_entropy
+from vacate.errors import VacateError
+from vacate.runtime.dependencies import InformerFactory
+from vacate.wire.message import Request
+
+NAMESPACE = "default"
+_TAINT = {"key": "maintenance", "value": "now", "effect": "NoExecute"}
+
+
+class ProcessDemo:
+    """Ends pods one way after the other, and shows what they log, read as `kubectl logs -f` reads it."""
+
+    def __init__(self, transport: HttpTransport) -> None:
+        self._transport = transport
+        self._client = Client(transport, user_agent="vacate/demo")
+        informers = InformerFactory(self._client, SystemClock(), system_entropy())
+        self._pods = informers.informer(PODS, Pod, namespace=NAMESPACE)
+        self._maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
+        self._informers = informers
+        self._changes = Changes()
+        self._logs: dict[str, PodLog] = {}
+        self._new: asyncio.Queue[str] = asyncio.Queue()
+
+    async def play(self) -> None:
+        """From an empty cluster to a service that has ended for every reason."""
+        self._pods.subscribe(self._see_pod)
+        self._maintenances.subscribe(lambda _old, _new: self._changes.tell())
+        async with asyncio.TaskGroup() as group:
+            around = [group.create_task(informer.run()) for informer in self._informers.all()]
+            around.append(group.create_task(self._follow_all(group)))
+            await self._deploy()
+            await self._delete()
+            await self._roll_out()
+            await self._drain()
+            await self._taint()
+            await self._scale_down()
+            for task in around:
+                task.cancel()
+        self._say(*report(list(self._logs.values())))
+
+    async def _deploy(self) -> None:
+        self._say(f"Deploying {WEB}: {REPLICAS} HTTP services, each a process of this machine")
+        body = deployment(sys.executable, str(Path(service.__file__).absolute()))
+        await self._client.create(DEPLOYMENTS, body, NAMESPACE)
+        await self._until(self._settled)
+
+    async def _delete(self) -> None:
+        pod = self._ready()[0].metadata.name
+        self._say("", f'1. $ {program_name()} delete pod {pod} --reason="{REASON}"')
+        await self._client.delete(PODS, pod, NAMESPACE, reason=REASON)
+        await self._until(lambda: self._over(pod) and self._settled())
+
+    async def _roll_out(self) -> None:
+        pods = [pod.metadata.name for pod in self._ready()]
+        self._say("", f"2. $ kubectl set env deployment/{WEB} VERSION=2")
+        container = {"name": WEB, "env": [{"name": "VERSION", "value": "2"}]}
+        await self._patch_deployment({"template": {"spec": {"containers": [container]}}})
+        await self._until(lambda: self._over(*pods) and self._settled())
+
+    async def _drain(self) -> None:
+        pod = self._ready()[0]
+        node = pod.spec.node_name
+        name = maintenance_name([node])
+        self._say("", f"3. $ {program_name()} drain {node}")
+        body = {
+            "apiVersion": NODEMAINTENANCES.api_version,
+            "kind": NODEMAINTENANCES.kind,
+            "metadata": {"name": name},
+            "spec": {"nodes": [node], "reason": "kernel update"},
+        }
+        await self._client.create(NODEMAINTENANCES, body)
+        await self._until(lambda: self._drained(name) and self._over(pod.metadata.name) and self._settled())
+        await self._client.delete(NODEMAINTENANCES, name)
+        await self._until(lambda: self._maintenances.reader.get("", name) is None)
+
+    async def _taint(self) -> None:
+        pod = self._ready()[0]
+        node = pod.spec.node_name
+        text = f"{_TAINT['key']}={_TAINT['value']}:{_TAINT['effect']}"
+        self._say("", f"4. $ kubectl taint node {node} {text}")
+        await self._client.patch(NODES, node, {"spec": {"taints": [_TAINT]}})
+        await self._until(lambda: self._over(pod.metadata.name) and self._settled())
+
+    async def _scale_down(self) -> None:
+        pods = [pod.metadata.name for pod in self._ready()]
+        self._say("", f"5. $ kubectl scale deployment/{WEB} --replicas=0")
+        await self._patch_deployment({"replicas": 0})
+        await self._until(lambda: self._over(*pods) and not self._pods.reader.list(NAMESPACE))
+        self._say("")
+
+    async def _patch_deployment(self, spec: Obj) -> None:
+        await self._client.patch(
+            DEPLOYMENTS, WEB, {"spec": spec}, NAMESPACE, patch_type=requests.STRATEGIC_PATCH
+        )
+
+    def _settled(self) -> bool:
+        """As many pods as wanted, all of them ready."""
+        return len(self._ready()) == REPLICAS == len(self._pods.reader.list(NAMESPACE))
+
+    def _over(self, *pods: str) -> bool:
+        """Whether these pods have ended, and their logs were read to the end."""
+        return all(pod in self._logs and self._logs[pod].over for pod in pods)
+
+    def _drained(self, maintenance: str) -> bool:
+        found = self._maintenances.reader.get("", maintenance)
+        return found is not None and found.status.phase == DRAINED
+
+    def _ready(self) -> list[Pod]:
+        found = [pod for pod in self._pods.reader.list(NAMESPACE) if pod.ready and not pod.terminating]
+        return sorted(found, key=lambda pod: pod.metadata.name)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await self._changes.wait()
+
+    def _see_pod(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and new.status.phase == "Running" and new.metadata.name not in self._logs:
+            self._logs[new.metadata.name] = PodLog(new.metadata.name)
+            self._new.put_nowait(new.metadata.name)
+        self._changes.tell()
+
+    async def _follow_all(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            group.create_task(self._follow(await self._new.get()))
+
+    async def _follow(self, pod: str) -> None:
+        """Read the log of a pod until its container has ended."""
+        log = self._logs[pod]
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/log"
+        answer = await self._transport.send(Request("GET", path, MultiDict(follow="true")))
+        if isinstance(answer.body, bytes):
+            raise VacateError(f"the log of pod {pod} cannot be read: {answer.body.decode(errors='replace')}")
+        rest = b""
+        try:
+            async for chunk in answer.body:
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    log.lines.append(line.decode(errors="replace"))
+                    self._say(log_line(pod, log.lines[-1]))
+        finally:
+            await answer.body.aclose()
+        log.over = True
+        self._changes.tell()
+
+    def _say(self, *lines: str) -> None:
+        if terminal.is_terminal():
+            width = terminal.console().width
+            lines = tuple(part for line in lines for part in fitted(line, width))
+        terminal.echo_lines(lines)
