@@ -48,7 +48,7 @@ def test_it_fits() -> None:
     assert len(shown) <= 23
     assert max(map(len, shown)) <= 80
     assert [line.split()[0] for line in shown[2:10]] == [f"web-4kvk{n}" for n in range(7)] + ["web-zzzzz"]
-    assert shown[9].split() == ["web-zzzzz", "00:00:01", *"a taint IntolerableTaint".split()]
+    assert shown[9].split() == ["web-zzzzz", "00:00:01", "a", "taint", "IntolerableTaint"]
     line = log_line("web-79d55c88d9-4kvkp", f"{STAMP} ended by a taint: IntolerableTaint")
     assert len(line) <= 80
     for width in (80, 40, 20, 1):

@@ -246,6 +246,13 @@ def test_the_field_goes_before_the_annotation() -> None:
 
 
 @pytest.mark.unit
+def test_an_unchecked_reason_is_cleaned() -> None:
+    hostile = "--x\r\nSet-Cookie: a\0" + "b" * 5000
+    for pod in (a_pod(EXEC, hostile), a_pod(EXEC, "", **{"vacate.dev/termination-reason": hostile})):
+        assert reason_of(pod) == ("x  Set-Cookie: a " + "b" * 5000)[:1024]
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize(
     ("command", "expected"),
     [

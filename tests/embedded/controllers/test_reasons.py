@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from support.cluster_words import history, in_world, rollout_done
-from vacate.api.kinds import DEPLOYMENTS, NODES, PODS, REPLICASETS
+from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, NODES, PODS, REPLICASETS, STATEFULSETS
 from vacate.sim.cluster import World
-from vacate.testing import deployment, pod, replicaset
+from vacate.testing import daemonset, deployment, pod, replicaset, statefulset
 
 pytestmark = pytest.mark.sim
 
@@ -62,6 +62,26 @@ def test_a_replica_set_of_its_own_decommissions() -> None:
         assert reasons(world) == {"Decommissioned": 2}
 
     in_world(body)
+
+
+def test_a_stateful_set_and_a_daemon_set_say_so_too() -> None:
+    image = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "new:2"}]}}}}
+
+    async def body(world: World) -> None:
+        await world.client.create(STATEFULSETS, statefulset("db", replicas=2), "default")
+        await world.client.create(DAEMONSETS, daemonset("logs"), "default")
+        await world.until(lambda: len(world.healthy_pods()) == 3)
+        for kind, name in ((STATEFULSETS, "db"), (DAEMONSETS, "logs")):
+            await world.client.patch(kind, name, image, "default")
+        await world.until(lambda: [_image(one) for one in world.healthy_pods()] == ["new:2"] * 3)
+        assert reasons(world) == {"Update": 3}
+        await world.client.patch(STATEFULSETS, "db", {"spec": {"replicas": 1}}, "default")
+        away = {"spec": {"template": {"spec": {"nodeSelector": {"no": "where"}}}}}
+        await world.client.patch(DAEMONSETS, "logs", away, "default")
+        await world.until(lambda: len(world.objects(PODS)) == 1)
+        assert reasons(world) == {"Update": 3, "Decommissioned": 2}
+
+    in_world(body, nodes=1)
 
 
 def test_a_taint_says_so_also_where_it_was_tolerated_for_a_while() -> None:

@@ -29,6 +29,7 @@ from vacate.runtime.dependencies import InformerFactory
 from vacate.wire.message import Request
 
 NAMESPACE = "default"
+_PROGRAM = str(Path(service.__file__).absolute())
 _TAINT = {"key": "maintenance", "value": "now", "effect": "NoExecute"}
 
 
@@ -65,7 +66,7 @@ class ProcessDemo:
 
     async def _deploy(self) -> None:
         self._say(f"Deploying {WEB}: {REPLICAS} HTTP services, each a process of this machine")
-        body = deployment(sys.executable, str(Path(service.__file__).absolute()))
+        body = deployment(sys.executable, _PROGRAM)
         await self._client.create(DEPLOYMENTS, body, NAMESPACE)
         await self._until(self._settled)
 
