@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from support.sim_request import START, SimRequest
+from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.times import format_time
 
 BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
@@ -33,6 +35,12 @@ def _owned_by(kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner]}
 
 
+def _node_shuts_down(sim: SimRequest, seconds: float) -> SimRequest:
+    """The node of the pod goes down and ends it at a moment that the request names."""
+    ends = format_time(sim.now + dt.timedelta(seconds=seconds))
+    return sim.metadata(annotations={SHUTDOWN_DEADLINE: ends})
+
+
 def _handed_over() -> SimRequest:
     sim = _asked(BACKUP, NOTIFY).after(seconds=1).responds(message="Copying")
     return sim.after(seconds=1800).controller().after(seconds=20)
@@ -47,6 +55,13 @@ EXPLANATION_INPUTS: Mapping[str, Callable[[], SimRequest]] = {
     "not started": lambda: SimRequest(BACKUP, NOTIFY).after(seconds=0.2),
     "not started for long": lambda: SimRequest(BACKUP).after(minutes=2),
     "waiting for a response": lambda: _asked(BACKUP, NOTIFY).after(seconds=20),
+    "the node shuts down": lambda: _node_shuts_down(_asked(BACKUP).after(seconds=20), 40),
+    "the node shuts down and has not ended the pod in time": lambda: _node_shuts_down(
+        _asked(BACKUP).after(minutes=5).responds().after(seconds=3), -10
+    ),
+    "the node shut down and the pod is gone": lambda: (
+        _node_shuts_down(_asked(BACKUP), 40).after(seconds=30).pod_goes().controller()
+    ),
     "responding": lambda: (
         _asked(BACKUP, NOTIFY)
         .after(minutes=5)

@@ -38,6 +38,7 @@ from vacate.views.sections.evicting import (
     unevictable,
 )
 from vacate.views.sections.intercepting import at_work, overdue, turn_comes
+from vacate.views.sections.nodeshutdown import with_shutdown
 from vacate.views.turns import TurnState, TurnView, turn_views
 
 __all__ = ["Explanation", "Remedy", "TurnState", "TurnView", "explanation_of"]
@@ -59,7 +60,7 @@ def explanation_of(
     labels = pod.metadata.labels if pod else {}
     around = covering(budgets, request.metadata.namespace, labels)
     inputs = ExplanationInput(request, pod, around, refused_at or _first_refusal(request), now, program)
-    section = _section(inputs)
+    section = with_shutdown(inputs, _section(inputs))
     made = Explanation(
         namespace=inputs.namespace,
         pod=inputs.name,

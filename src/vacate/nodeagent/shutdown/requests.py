@@ -105,9 +105,7 @@ class ShutdownRequests:
                     _pod(pod.namespace, pod.name, pod.uid),  # and no other that has its name meanwhile
                     f"node {self._node} is shutting down; the pod ends at {at}",
                 )
-                meta = made.metadata
-                deadline = {"metadata": {"uid": meta.uid, "annotations": {SHUTDOWN_DEADLINE: at}}}
-                await self._client.patch(made.kind, meta.name, deadline, meta.namespace)
+                await self._annotate(made, at)
             log.info("pod %s has interceptors: its eviction is requested, and it ends at %s", pod.key, at)
             if prepared is not None:
                 async for one in self._requester(dialect_of(made)).follow(made):
@@ -157,9 +155,17 @@ class ShutdownRequests:
                         return await requester.request(pod, reason=reason)
             raise
 
+    async def _annotate(self, request: EvictionRequest, deadline: str | None) -> None:
+        meta = request.metadata
+        change = {"metadata": {"uid": meta.uid, "annotations": {SHUTDOWN_DEADLINE: deadline}}}
+        await self._client.patch(request.kind, meta.name, change, meta.namespace)
+
     async def _withdraw(self, request: EvictionRequest) -> None:
         ref = request.spec.target.pod_ref
         key = f"{request.metadata.namespace}/{ref.name if ref else request.metadata.name}"
+        # First, since others may want the request to go on: its interceptors are in no hurry any more.
+        with contextlib.suppress(NotFound):
+            await self._annotate(request, None)
         try:
             if await self._requester(dialect_of(request)).withdraw(request):
                 log.info("the eviction request of pod %s is withdrawn", key)

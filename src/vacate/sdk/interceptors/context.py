@@ -50,6 +50,12 @@ class EvictionContext:
         return shutdown_deadline(self.request.metadata.annotations)
 
     @property
+    def time_left(self) -> dt.timedelta | None:
+        """How long it is until `ends_at`, and never less than nothing; None where no node shuts down."""
+        at = self.ends_at
+        return None if at is None else max(at - self.clock.now(), dt.timedelta())
+
+    @property
     def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts. Set before the handler is cancelled."""
         return self._turn.status_writer.ended

@@ -49,6 +49,11 @@ class EvictionContext:
         return self._context.ends_at
 
     @property
+    def time_left(self) -> dt.timedelta | None:
+        """How long it is until `ends_at`, and never less than nothing; None where no node shuts down."""
+        return self._context.time_left
+
+    @property
     def end_reason(self) -> TurnEndReason | None:
         """Why the turn is over; None while it lasts."""
         return self._context.end_reason
