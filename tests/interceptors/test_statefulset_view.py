@@ -11,6 +11,7 @@ import pytest
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.indexes import CONTROLLER, by_controller
 from vacate.clock import SystemClock
 from vacate.features import FeatureGates
 from vacate.interceptors.statefulset.view import StatefulSetView
@@ -36,8 +37,9 @@ class Cache:
     def get(self, _: str, name: str) -> Any:
         return self.objects.get(name)
 
-    def list(self, _: str) -> list[Any]:
-        return list(self.objects.values())
+    def by_index(self, index: str, value: str) -> list[Any]:
+        assert index == CONTROLLER
+        return [one for one in self.objects.values() if value in by_controller(one)]
 
 
 def pod(ordinal: int) -> Pod:

@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, writes
+from support.cluster_words import writes
 from support.floor_words import autoscaled, floor, highest_floor, is_restored, measured, patch_autoscaler
-from support.surge_words import completed, fewest, names, pods, replicas, requested
-from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
+from support.surge_words import (
+    cancel,
+    completed,
+    fewest,
+    is_over,
+    names,
+    one_of,
+    open_requests,
+    replicas,
+    request_any,
+    requested,
+)
+from vacate.api.kinds import DEPLOYMENTS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
-from vacate.entropy import Entropy
-from vacate.errors import NotFound
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.crashpoints import Tripwire
 from vacate.sim.faults.transport import Chances
@@ -29,7 +37,6 @@ from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
-T = TypeVar("T")
 STEP = int(os.environ.get("VACATE_SURGE_STEP", "17"))
 """Every so many requests and writes are tried; 1 tries them all, which takes minutes."""
 SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "6"))
@@ -96,9 +103,9 @@ def test_a_request_may_be_cancelled_after_every_write() -> None:
                 await world.settle()
                 (request,) = await requested(world, old[0])
                 began = writes(world)
-                await world.until(lambda: writes(world) >= began + number or request not in _open(world))
-                over = request not in _open(world)
-                await _cancel(world, request)
+                await world.until(lambda: writes(world) >= began + number or is_over(world, request))
+                over = is_over(world, request)
+                await cancel(world, request)
                 await world.until(lambda: is_restored(world) and replicas(world) == 2)
                 assert (floor(world), fewest(world, 2)) == (1, 2), f"cancelled after {number} writes"
                 return over
@@ -123,23 +130,23 @@ def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
             wanted, metric = [1], 30
             for _ in range(8):
                 await sim.clock.sleep(chance.uniform(0.0, 30.0))
-                match _one_of(chance, ["floor", "metric", "scale", "request", "request", "cancel", "crash"]):
+                match one_of(chance, ["floor", "metric", "scale", "request", "request", "cancel", "crash"]):
                     case "floor":
-                        await _set_floor(world, _one_of(chance, [1, 2, 3]), wanted)
+                        await _set_floor(world, one_of(chance, [1, 2, 3]), wanted)
                     case "metric":
-                        metric = _one_of(chance, [10, 30, 50])
+                        metric = one_of(chance, [10, 30, 50])
                         await measured(world, str(metric))
                     case "scale":
-                        change = {"spec": {"replicas": _one_of(chance, [2, 3, 4, 5])}}
+                        change = {"spec": {"replicas": one_of(chance, [2, 3, 4, 5])}}
                         await world.client.patch(DEPLOYMENTS, "web", change, "default")
                     case "request":
-                        await _request_one(world, chance)
+                        await request_any(world, chance)
                     case "cancel":
-                        for one in _open(world)[:1]:
-                            await _cancel(world, one)
+                        for one in open_requests(world)[:1]:
+                            await cancel(world, one)
                     case _:
                         await world.restart(world.evictions, chance.uniform(0.1, 5.0))
-            await completed(world, *_open(world), timeout=20_000.0)
+            await completed(world, *open_requests(world), timeout=20_000.0)
             final = max(wanted[-1], metric // 10)
             await world.until(lambda: is_restored(world) and replicas(world) == final, 3600.0)
             assert floor(world) == wanted[-1]
@@ -148,31 +155,8 @@ def test_autoscaler_user_faults_and_crashes_at_random(number: int) -> None:
     run_sim(main, number, limit=7 * 86400.0)
 
 
-def _one_of(chance: Entropy, choices: Sequence[T]) -> T:
-    return choices[min(int(chance.uniform(0.0, len(choices))), len(choices) - 1)]
-
-
 async def _set_floor(world: World, count: int, wanted: list[int]) -> None:
     """A user sets a floor that is not the present one: setting the same is no change that could be seen."""
     if count != floor(world):
         await patch_autoscaler(world, {"spec": {"minReplicas": count}})
         wanted.append(count)
-
-
-async def _request_one(world: World, chance: Entropy) -> None:
-    free = [one for one in pods(world) if one["metadata"]["uid"] not in _open(world)]
-    registered = [one for one in free if "vacate.dev/registered" in one["metadata"].get("annotations", {})]
-    if registered:
-        target = _one_of(chance, registered)
-        if world.find(EVICTIONREQUESTS, target["metadata"]["uid"], "default") is None:
-            await requested(world, target)
-
-
-def _open(world: World) -> list[str]:
-    found = world.objects(EVICTIONREQUESTS, "default")
-    return [str(one["metadata"]["name"]) for one in found if condition_of(one, "Complete") != "True"]
-
-
-async def _cancel(world: World, request: str) -> None:
-    with contextlib.suppress(NotFound):
-        await world.client.delete(EVICTIONREQUESTS, request, "default")

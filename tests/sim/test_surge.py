@@ -5,19 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from support.cluster_words import condition_of, history, writes
-from support.surge_words import completed, fewest, is_quiet, moving, names, pods, replicas, requested
+from support.surge_words import (
+    cancel,
+    completed,
+    fewest,
+    is_over,
+    is_quiet,
+    moving,
+    names,
+    one_of,
+    open_requests,
+    pods,
+    replicas,
+    request_any,
+    requested,
+)
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
-from vacate.entropy import Entropy
-from vacate.errors import NotFound
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.crashpoints import Tripwire
 from vacate.sim.faults.transport import Chances
@@ -28,7 +39,6 @@ from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
-T = TypeVar("T")
 
 PARTS = 4
 """Into how many tests the long runs are split, so that each is short also on a busy machine."""
@@ -54,7 +64,7 @@ async def cancelled(world: World) -> dict[str, Any]:
     before = names(world)
     (request,) = await requested(world, old[0])
     await world.until(lambda: len(pods(world)) == 3)
-    await _cancel(world, request)
+    await cancel(world, request)
     await world.until(lambda: is_quiet(world) and len(pods(world)) == 2)
     return {"same": names(world) == before, "replicas": replicas(world), "fewest": fewest(world, 2)}
 
@@ -124,9 +134,9 @@ def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
                 await world.settle()
                 (request,) = await requested(world, old[0])
                 began = writes(world)
-                await world.until(lambda: writes(world) >= began + number or _is_over(world, request))
-                over = _is_over(world, request)
-                await _cancel(world, request)
+                await world.until(lambda: writes(world) >= began + number or is_over(world, request))
+                over = is_over(world, request)
+                await cancel(world, request)
                 await world.until(lambda: is_quiet(world) and len(pods(world)) == 2)
                 assert replicas(world) == 2
                 return over, fewest(world, 2)
@@ -155,17 +165,17 @@ def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
             wanted = [3]
             for _ in range(8):
                 await sim.clock.sleep(chance.uniform(0.0, 15.0))
-                match _one_of(chance, ["scale", "request", "request", "cancel", "crash"]):
+                match one_of(chance, ["scale", "request", "request", "cancel", "crash"]):
                     case "scale":
-                        await _scale(world, _one_of(chance, [2, 3, 4, 5, 6]), wanted)
+                        await _scale(world, one_of(chance, [2, 3, 4, 5, 6]), wanted)
                     case "request":
-                        await _request_one(world, chance)
+                        await request_any(world, chance)
                     case "cancel":
-                        for one in _open(world)[:1]:
-                            await _cancel(world, one)
+                        for one in open_requests(world)[:1]:
+                            await cancel(world, one)
                     case _:
                         await world.restart(world.evictions, chance.uniform(0.1, 5.0))
-            await completed(world, *_open(world), timeout=20_000.0)
+            await completed(world, *open_requests(world), timeout=20_000.0)
             await world.until(lambda: is_quiet(world), 3600.0)
             assert replicas(world) == wanted[-1]
             assert fewest(world, 3) >= min(wanted) - _declined(world)
@@ -173,33 +183,11 @@ def test_users_requests_faults_and_crashes_at_random(number: int) -> None:
     run_sim(main, number, limit=7 * 86400.0)
 
 
-def _one_of(chance: Entropy, choices: Sequence[T]) -> T:
-    return choices[min(int(chance.uniform(0.0, len(choices))), len(choices) - 1)]
-
-
 async def _scale(world: World, count: int, wanted: list[int]) -> None:
     """A user sets a count that is not the present one: setting the same is no change that could be seen."""
     if count != replicas(world):
         await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": count}}, "default")
         wanted.append(count)
-
-
-async def _request_one(world: World, chance: Entropy) -> None:
-    free = [one for one in pods(world) if one["metadata"]["uid"] not in _open(world)]
-    registered = [one for one in free if "vacate.dev/registered" in one["metadata"].get("annotations", {})]
-    if registered:
-        target = _one_of(chance, registered)
-        if world.find(EVICTIONREQUESTS, target["metadata"]["uid"], "default") is None:
-            await requested(world, target)
-
-
-def _open(world: World) -> list[str]:
-    found = world.objects(EVICTIONREQUESTS, "default")
-    return [str(one["metadata"]["name"]) for one in found if condition_of(one, "Complete") != "True"]
-
-
-def _is_over(world: World, request: str) -> bool:
-    return request not in _open(world)
 
 
 def _declined(world: World) -> int:
@@ -213,8 +201,3 @@ def _has_declined(request: dict[str, Any]) -> bool:
         condition_of(request, DECLINED) == "True"
         or condition_of(request, "replicaset.apps.k8s.io/Declined") == "True"
     )
-
-
-async def _cancel(world: World, request: str) -> None:
-    with contextlib.suppress(NotFound):
-        await world.client.delete(EVICTIONREQUESTS, request, "default")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from support.cluster_words import condition_of, created, history, rollout_done, running
 from support.eviction_words import ask, found
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
+from vacate.entropy import Entropy
+from vacate.errors import NotFound
 from vacate.eviction.registration import resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, IN_PROGRESS, MARKED, REPLICAS_TO_EVICT, SURGE
 from vacate.sim.cluster import World
 from vacate.sim.history import health
 
+T = TypeVar("T")
 OURS = {*DEPLOYMENT_ANNOTATIONS, MARKED, DELETION_COST}
 REGISTERED = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
 
@@ -59,6 +64,36 @@ async def requested(world: World, *targets: Obj) -> list[str]:
 
 async def completed(world: World, *requests: str, timeout: float = 7200.0) -> None:
     await world.until(lambda: all(_ended(world, one) for one in requests), timeout)
+
+
+def open_requests(world: World) -> list[str]:
+    """The names of the requests that are not over."""
+    found = world.objects(EVICTIONREQUESTS, "default")
+    return [str(one["metadata"]["name"]) for one in found if condition_of(one, "Complete") != "True"]
+
+
+def is_over(world: World, request: str) -> bool:
+    return request not in open_requests(world)
+
+
+async def request_any(world: World, chance: Entropy) -> None:
+    """Request the eviction of some registered pod that has no request yet, if there is one."""
+    free = [one for one in pods(world) if one["metadata"]["uid"] not in open_requests(world)]
+    registered = [one for one in free if "vacate.dev/registered" in one["metadata"].get("annotations", {})]
+    if registered:
+        target = one_of(chance, registered)
+        if world.find(EVICTIONREQUESTS, target["metadata"]["uid"], "default") is None:
+            await requested(world, target)
+
+
+async def cancel(world: World, request: str) -> None:
+    """Delete the request, if it is there."""
+    with contextlib.suppress(NotFound):
+        await world.client.delete(EVICTIONREQUESTS, request, "default")
+
+
+def one_of(chance: Entropy, choices: Sequence[T]) -> T:
+    return choices[min(int(chance.uniform(0.0, len(choices))), len(choices) - 1)]
 
 
 def ending(world: World, name: str) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from vacate.api.selectors.labels import Selector
-from vacate.api.types import ObjectMeta, Pod
+from vacate.api.types import HorizontalPodAutoscaler, ObjectMeta, Pod
 from vacate.cache.reader import Reader
+from vacate.kube.floors import scales
 
 CONTROLLER = "controller"
 NODE = "node"
 LABEL = "label"
+SCALED = "scaled"
 
 
 class _HasMeta(Protocol):
@@ -56,6 +58,20 @@ def selected(pods: Reader[Pod], namespace: str, selector: Selector) -> list[Pod]
     return [pod for pod in found if selector.matches(pod.metadata.labels)]
 
 
+def by_scaled_deployment(autoscaler: HorizontalPodAutoscaler) -> Iterable[str]:
+    """The Deployment that the autoscaler scales."""
+    name = autoscaler.spec.scale_target_ref.name
+    return (f"{autoscaler.metadata.namespace}/{name}",) if scales(autoscaler, name) else ()
+
+
+def autoscalers_of(
+    autoscalers: Reader[HorizontalPodAutoscaler], namespace: str, name: str
+) -> list[HorizontalPodAutoscaler]:
+    """Those that scale the Deployment of that name, which may not be known yet."""
+    return autoscalers.by_index(SCALED, f"{namespace}/{name}")
+
+
 CONTROLLED: Mapping[str, Any] = {CONTROLLER: by_controller}
 PLACED: Mapping[str, Any] = {NODE: by_node}
 LABELLED: Mapping[str, Any] = {LABEL: by_label}
+SCALING: Mapping[str, Any] = {SCALED: by_scaled_deployment}

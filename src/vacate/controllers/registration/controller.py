@@ -35,6 +35,7 @@ from vacate.api.types import (
     ReplicaSet,
     StatefulSet,
 )
+from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of, statefulset_of
 from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import served_dialects
@@ -98,11 +99,13 @@ class RegistrationController:
         self._gates = deps.gates
         self._recorder = deps.recorder
         self._wanted_of_sets = stateful_registration(deps.gates)
-        self._pods = deps.informers.informer(PODS, Pod).reader
-        self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
+        self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
+        self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
-        self._autoscalers = deps.informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler).reader
+        self._autoscalers = deps.informers.informer(
+            HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler, indexes=SCALING
+        ).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
         self._caches = (
             self._pods,
@@ -116,11 +119,8 @@ class RegistrationController:
 
     def pods_of(self, deployment: Deployment) -> Iterable[Key]:
         """The pods of one Deployment."""
-        meta = deployment.metadata
-        for key, pod in self._owned_pods(meta.namespace):
-            found = deployment_of(pod, self._replica_sets, self._deployments)
-            if found is not None and found.metadata.uid == meta.uid:
-                yield key
+        for replica_set in self._replica_sets.by_index(CONTROLLER, deployment.metadata.uid):
+            yield from self._controlled_by(replica_set.metadata)
 
     def pods_of_target(self, autoscaler: HorizontalPodAutoscaler) -> Iterable[Key]:
         """The pods of the Deployment that the autoscaler scales."""
@@ -147,20 +147,16 @@ class RegistrationController:
         return self._controlled_by(replica_set.metadata)
 
     def _controlled_by(self, meta: ObjectMeta) -> Iterable[Key]:
-        for key, pod in self._owned_pods(meta.namespace):
-            if pod.metadata.controller and pod.metadata.controller.uid == meta.uid:
-                yield key
+        return [_key(pod) for pod in self._pods.by_index(CONTROLLER, meta.uid)] if self._synced() else ()
 
     def pods_in(self, namespace: Namespace) -> Iterable[Key]:
         """The pods of one namespace that have a controller."""
-        return [key for key, _ in self._owned_pods(namespace.metadata.name)]
+        found = self._pods.list(namespace.metadata.name) if self._synced() else ()
+        return [_key(pod) for pod in found if pod.metadata.controller]
 
-    def _owned_pods(self, namespace: str) -> list[tuple[Key, Pod]]:
-        """Nothing while caches fill: every pod is looked at when they are full, once."""
-        if not all(one.synced for one in self._caches):
-            return []
-        found = self._pods.list(namespace)
-        return [(Key(namespace, one.metadata.name), one) for one in found if one.metadata.controller]
+    def _synced(self) -> bool:
+        """While caches fill nothing is looked up in them: every pod is looked at when they are full, once."""
+        return all(one.synced for one in self._caches)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Register or unregister, unless a request exists: it has copied the registration already."""
@@ -201,5 +197,9 @@ class RegistrationController:
     def _autoscaler_of(self, deployment: Deployment) -> Mapping[str, str] | None:
         """The annotations of the autoscaler of the Deployment; None where there is none."""
         meta = deployment.metadata
-        found = [one for one in self._autoscalers.list(meta.namespace) if scales(one, meta.name)]
+        found = autoscalers_of(self._autoscalers, meta.namespace, meta.name)
         return found[0].metadata.annotations if found else None
+
+
+def _key(pod: Pod) -> Key:
+    return Key(pod.metadata.namespace, pod.metadata.name)

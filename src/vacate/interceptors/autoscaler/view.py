@@ -10,7 +10,6 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.view import SurgeView, lists_autoscaler, pod_uid, turn_of
-from vacate.kube.floors import scales
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Key
 
@@ -54,9 +53,8 @@ class AutoscalerView:
 
     def _keys(self, deployments: Iterable[Key]) -> Iterable[Key]:
         for key in deployments:
-            for one in self.surge.autoscalers.reader.list(key.namespace):
-                if scales(one, key.name):
-                    yield Key(key.namespace, one.metadata.name)
+            for one in self.surge.autoscalers_of_key(key):
+                yield Key(key.namespace, one.metadata.name)
 
 
 def is_for_autoscaler(request: EvictionRequest) -> bool:

@@ -8,6 +8,7 @@ from vacate.admission.pods.workloads import STATEFULSET_INTERCEPTOR
 from vacate.api.kinds import PODS, STATEFULSETS
 from vacate.api.types import Pod, StatefulSet
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.indexes import CONTROLLED, CONTROLLER
 from vacate.cache.owners import statefulset_of
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.statefulset.decision import Members
@@ -32,7 +33,7 @@ class StatefulSetView:
     def __init__(self, deps: Deps) -> None:
         self._client = deps.client
         self._clock = deps.clock
-        self._pods = deps.informers.informer(PODS, Pod).reader
+        self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
         self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
         self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
         self._reads: dict[str, _Read] = {}
@@ -103,8 +104,7 @@ class StatefulSetView:
         return [one for one in found if one is not None and not one.complete and is_wanted(one)]
 
     def _members(self, stateful_set: StatefulSet) -> list[Pod]:
-        meta = stateful_set.metadata
-        return [pod for pod in self._pods.list(meta.namespace) if _controller(pod) == meta.uid]
+        return self._pods.by_index(CONTROLLER, stateful_set.metadata.uid)
 
     def _forget(self, stateful_set: StatefulSet) -> None:
         here = {pod.metadata.uid for pod in self._members(stateful_set)}

@@ -13,6 +13,7 @@ from vacate.admission.pods.workloads import (
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, PODS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import declined_type
@@ -31,15 +32,17 @@ _MOVING = (DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR)
 
 
 class SurgeView:
-    """Reads; writes nothing."""
+    """Reads; writes nothing. What it finds of one Deployment costs the same however many others there are."""
 
     def __init__(self, deps: Deps) -> None:
         informers = deps.informers
         self._client = deps.client
-        self.pods = informers.informer(PODS, Pod)
-        self.replica_sets = informers.informer(REPLICASETS, ReplicaSet)
+        self.pods = informers.informer(PODS, Pod, indexes=CONTROLLED)
+        self.replica_sets = informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
         self.deployments = informers.informer(DEPLOYMENTS, Deployment)
-        self.autoscalers = informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler)
+        self.autoscalers = informers.informer(
+            HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler, indexes=SCALING
+        )
         self.requests = {one: informers.requests(one) for one in served_dialects(deps.gates)}
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
@@ -75,8 +78,11 @@ class SurgeView:
 
     def autoscalers_of(self, deployment: Deployment) -> list[HorizontalPodAutoscaler]:
         """Those that scale the Deployment: one, unless the user has made a mistake."""
-        meta = deployment.metadata
-        return [one for one in self.autoscalers.reader.list(meta.namespace) if scales(one, meta.name)]
+        return self.autoscalers_of_key(Key(deployment.metadata.namespace, deployment.metadata.name))
+
+    def autoscalers_of_key(self, key: Key) -> list[HorizontalPodAutoscaler]:
+        """The same by the name of the Deployment, which may not be in the cache yet."""
+        return autoscalers_of(self.autoscalers.reader, key.namespace, key.name)
 
     def is_floor_raised(self, deployment: Deployment) -> bool:
         """Whether an autoscaler of the Deployment carries a record: then marks are not to be taken back."""
@@ -105,32 +111,27 @@ class SurgeView:
 
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
-        meta, found = deployment.metadata, []
-        listed = [one for each in self.requests.values() for one in each.reader.list(meta.namespace)]
-        for request in listed:
-            ref = request.spec.target.pod_ref
-            pod = self.pods.reader.get(meta.namespace, ref.name) if ref else None
-            if pod is None or not _is_open(request, pod):
-                continue
-            owner = self.deployment_of(pod)
-            if owner is not None and owner.metadata.uid == meta.uid:
-                found.append(request)
+        found = []
+        for pod in self._cached_pods(deployment):
+            meta = pod.metadata
+            for dialect, informer in self.requests.items():
+                request = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
+                if request is not None and _is_open(request, pod):
+                    found.append(request)
         found.sort(key=_age)
         return found
 
     def owned(self, deployment: Deployment) -> list[ReplicaSet]:
         """The ReplicaSets of the Deployment."""
-        meta = deployment.metadata
-        listed = self.replica_sets.reader.list(meta.namespace)
-        return [one for one in listed if one.metadata.controller and one.metadata.controller.uid == meta.uid]
+        return self.replica_sets.reader.by_index(CONTROLLER, deployment.metadata.uid)
 
     def marked(self, deployment: Deployment) -> bool:
         """Whether pods of the Deployment are marked to go first, as far as the cache knows."""
-        owners = {one.metadata.uid for one in self.owned(deployment)}
-        return any(
-            MARKED in pod.metadata.annotations and _controller(pod) in owners
-            for pod in self.pods.reader.list(deployment.metadata.namespace)
-        )
+        return any(MARKED in pod.metadata.annotations for pod in self._cached_pods(deployment))
+
+    def _cached_pods(self, deployment: Deployment) -> Iterable[Pod]:
+        for replica_set in self.owned(deployment):
+            yield from self.pods.reader.by_index(CONTROLLER, replica_set.metadata.uid)
 
     async def live_pods(self, deployment: Deployment) -> list[Pod]:
         """The pods of the Deployment as the server has them: caches keep less of pods than is needed here."""
