@@ -153,10 +153,10 @@ class ControlPlane:
         end = time.monotonic() + START_SECONDS
         while failure := probe.failure():
             if child.poll() is not None:
-                raise KubeError(f"{name} ended with {child.returncode}:\n{self.last_words(name)}")
+                raise KubeError(f"{name} ended with {child.returncode}:\n{self.log_tail(name)}")
             if time.monotonic() > end:
                 waited = f"{name} is not ready after {START_SECONDS:.0f} s: {failure}"
-                raise KubeError(f"{waited}\n{self.last_words(name)}")
+                raise KubeError(f"{waited}\n{self.log_tail(name)}")
             time.sleep(_POLL_SECONDS)
 
     def ready_nodes(self) -> set[str]:
@@ -164,7 +164,7 @@ class ControlPlane:
         listed = json.loads(self._probe(self.ports.api, "api/v1/nodes").read())["items"]
         return {node["metadata"]["name"] for node in listed if _is_ready(node)}
 
-    def last_words(self, name: str) -> str:
+    def log_tail(self, name: str) -> str:
         """The end of a program's log."""
         lines = self._log(name).read_text(errors="replace").splitlines()
         return "\n".join([f"--- {self._log(name)}", *lines[-_LOG_LINES:]])

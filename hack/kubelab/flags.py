@@ -134,7 +134,7 @@ def api_server(
     written = [f"--audit-policy-file={layout.audit_policy}", f"--audit-log-path={layout.audit_log}"]
     return [
         *(written if audit else ()),
-        *(_for_containers(layout, address) if address else _ON_PAPER),
+        *(_for_containers(layout, address) if address else _WITHOUT_PROCESSES),
         f"--etcd-servers=http://{HOST}:{ports.etcd}",
         f"--secure-port={ports.api}",
         f"--kubelet-client-certificate={layout.kubelet_client}",
@@ -152,7 +152,7 @@ def api_server(
 
 
 # Default admission but for ServiceAccount: no tokens are mounted into pods on paper.
-_ON_PAPER = (
+_WITHOUT_PROCESSES = (
     f"--bind-address={HOST}", f"--advertise-address={HOST}", "--endpoint-reconciler-type=none",
     "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
 )  # fmt: skip

@@ -53,7 +53,7 @@ def _session(command: list[str], controllers: bool, logs: Path | None) -> int:
             with running(programs, Path(folder), controllers=controllers) as plane:
                 code = _run(command, environment(plane, programs))
                 if broken := plane.ended():
-                    raise KubeError(f"{broken} has ended by itself:\n{plane.last_words(broken)}")
+                    raise KubeError(f"{broken} has ended by itself:\n{plane.log_tail(broken)}")
                 return code
         finally:
             if logs is not None:

@@ -24,7 +24,7 @@ from hack.kubelab.obtain import cache_folder, obtain
 from hack.kubelab.release import KubeError
 
 _READY = "ready"
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _STOP_SECONDS = 6 * STOP_SECONDS
 _LOG_LINES = 60
 
@@ -50,7 +50,7 @@ def up(folder: Path, nodes: int) -> Path:
         if supervisor.poll() is not None:
             lines = log.read_text(errors="replace").splitlines()
             raise KubeError("the cluster did not start:\n" + "\n".join(lines[-_LOG_LINES:]))
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     return folder / "kubeconfig"
 
 
@@ -63,7 +63,7 @@ def down(folder: Path) -> bool:
         while lock.holder():
             if time.monotonic() > end:
                 raise KubeError(f"{folder}: process {holder} does not end")
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
     existed = folder.exists()
     shutil.rmtree(folder, ignore_errors=True)
     return existed
@@ -77,7 +77,7 @@ def serve(folder: Path, nodes: int) -> None:
             while not (broken := plane.ended() or ("the nodes" if child.poll() is not None else "")):
                 if not (folder / _READY).exists() and len(plane.ready_nodes()) == nodes:
                     (folder / _READY).touch()
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         finally:
             end_child(child, STOP_SECONDS)
         raise KubeError(f"{broken} ended by itself; see {plane.layout.logs}")

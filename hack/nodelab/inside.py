@@ -32,7 +32,7 @@ AUDIT = "VACATE_NODE_AUDIT"
 BUS = "VACATE_NODE_BUS"
 """Names the folder of the bus on which the node has a logind, and where `off` is when it would go down."""
 _DELAY_SECONDS = 120
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 def be_first() -> None:
@@ -113,12 +113,12 @@ def _attend(
         _explain(environment, len(nodes))
     while child is None or child.poll() is None:
         if broken := plane.ended():
-            raise KubeError(f"{broken} has ended by itself:\n{plane.last_words(broken)}")
+            raise KubeError(f"{broken} has ended by itself:\n{plane.log_tail(broken)}")
         for node in nodes:
             if broken := node.ended():
-                raise KubeError(f"{broken} has ended by itself:\n{node.last_words(broken)}")
+                raise KubeError(f"{broken} has ended by itself:\n{node.log_tail(broken)}")
         login.restart_ended()
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     return child.returncode
 
 

@@ -73,7 +73,7 @@ class Node:
         """The name of a program that has ended by itself, or nothing."""
         return next((name for name, child in self._children.items() if child.poll() is not None), "")
 
-    def last_words(self, name: str) -> str:
+    def log_tail(self, name: str) -> str:
         """The end of a program's log."""
         lines = self._log(name).read_text(errors="replace").splitlines()
         return "\n".join([f"--- {self._of_node(name)}", *lines[-_LOG_LINES:]])
@@ -116,9 +116,9 @@ class Node:
         end = time.monotonic() + _START_SECONDS
         while said := failure():
             if broken := self.ended():
-                raise KubeError(f"{self._of_node(broken)} has ended:\n{self.last_words(broken)}")
+                raise KubeError(f"{self._of_node(broken)} has ended:\n{self.log_tail(broken)}")
             if time.monotonic() > end:
-                raise KubeError(f"{name} is not ready in time: {said}\n{self.last_words(name)}")
+                raise KubeError(f"{name} is not ready in time: {said}\n{self.log_tail(name)}")
             time.sleep(_POLL_SECONDS)
 
     def _containerd_failure(self) -> str:

@@ -30,7 +30,7 @@ _TIMED_OUT = 124
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Result:
     """What became of a rule."""
 
     rule: Rule
@@ -38,19 +38,19 @@ class Verdict:
     said: str = ""
 
 
-def check(rule: Rule) -> Verdict:
+def check(rule: Rule) -> Result:
     """Whether the rule's tests notice that the rule is gone."""
     mutation = rule.mutation
     if mutation is None:
-        return Verdict(rule, killed=False, said="no mutation")
+        return Result(rule, killed=False, said="no mutation")
     if mutation.occurrences(ROOT) != 1:
-        return Verdict(
+        return Result(
             rule, killed=False, said=f"the passage to change does not occur once in {mutation.file}"
         )
     with _copy() as copy:
         mutation.apply(copy)
         code, output = _run(rule, copy)
-    return Verdict(rule, killed=code == _TESTS_FAILED, said=_tail(code, output))
+    return Result(rule, killed=code == _TESTS_FAILED, said=_tail(code, output))
 
 
 @contextmanager
@@ -102,15 +102,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     chosen = [rule for rule in load() if not rule.later and (not options.rules or rule.id in options.rules)]
     with ThreadPoolExecutor(options.workers) as pool:
-        killed = sum(_tell(verdict) for verdict in pool.map(check, chosen))
+        killed = sum(_tell(result) for result in pool.map(check, chosen))
     print(f"{len(chosen)} rules, {killed} killed")
     return 0 if chosen and killed == len(chosen) else 1
 
 
-def _tell(verdict: Verdict) -> bool:
-    if not verdict.killed:
-        print(f"{verdict.rule.id}: {verdict.said}", flush=True)
-    return verdict.killed
+def _tell(result: Result) -> bool:
+    if not result.killed:
+        print(f"{result.rule.id}: {result.said}", flush=True)
+    return result.killed
 
 
 if __name__ == "__main__":

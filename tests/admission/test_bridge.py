@@ -13,8 +13,8 @@ from vacate.admission.pods.bridge import (
     BridgeConfig,
     EvictionReview,
     Gone,
-    Known,
     Lookup,
+    LookupResults,
     Pass,
     Wait,
     decide_review,
@@ -105,99 +105,103 @@ OPEN = a_request(**active())
 RECORDED = a_request(callers=WAITING, **active(FLUSH, completed=True))
 OLD = a_request(callers=WAITING, **done("PodDeleted"))
 
-TABLE: dict[str, tuple[EvictionReview, Known, object]] = {
-    "dry run": (replace(REVIEW, dry_run=True), Known(), Pass()),
-    "our controller": (replace(REVIEW, user=User(INSTALLED_CONTROLLER)), Known(), Pass()),
-    "the pod first": (REVIEW, Known(), Lookup.POD),
-    "absent, by UID": (replace(REVIEW, uid="u1"), Known(None), Pass()),
-    "another UID": (replace(REVIEW, uid="u0"), Known(POD), Pass()),
-    "no interceptors": (REVIEW, Known(a_pod()), Pass()),
-    "malformed interceptors": (REVIEW, Known(a_pod("no_name")), Pass()),
-    "then the request": (REVIEW, Known(POD), Lookup.REQUEST),
-    "no request": (REVIEW, Known(POD, None), Wait()),
-    "by UID, no request": (replace(REVIEW, uid="u1"), Known(POD, None), Wait()),
-    "not assigned": (REVIEW, Known(POD, a_request()), Wait(a_request())),
-    "intercepting": (REVIEW, Known(POD, OPEN), Wait(OPEN)),
+TABLE: dict[str, tuple[EvictionReview, LookupResults, object]] = {
+    "dry run": (replace(REVIEW, dry_run=True), LookupResults(), Pass()),
+    "our controller": (replace(REVIEW, user=User(INSTALLED_CONTROLLER)), LookupResults(), Pass()),
+    "the pod first": (REVIEW, LookupResults(), Lookup.POD),
+    "absent, by UID": (replace(REVIEW, uid="u1"), LookupResults(None), Pass()),
+    "another UID": (replace(REVIEW, uid="u0"), LookupResults(POD), Pass()),
+    "no interceptors": (REVIEW, LookupResults(a_pod()), Pass()),
+    "malformed interceptors": (REVIEW, LookupResults(a_pod("no_name")), Pass()),
+    "then the request": (REVIEW, LookupResults(POD), Lookup.REQUEST),
+    "no request": (REVIEW, LookupResults(POD, None), Wait()),
+    "by UID, no request": (replace(REVIEW, uid="u1"), LookupResults(POD, None), Wait()),
+    "not assigned": (REVIEW, LookupResults(POD, a_request()), Wait(a_request())),
+    "intercepting": (REVIEW, LookupResults(POD, OPEN), Wait(OPEN)),
     "one is done, another comes": (
         REVIEW,
-        Known(POD, a_request(**active(completed=True))),
+        LookupResults(POD, a_request(**active(completed=True))),
         Wait(a_request(**active(completed=True))),
     ),
-    "all are done": (REVIEW, Known(POD, RECORDED), Pass(RECORDED, final=False)),
+    "all are done": (REVIEW, LookupResults(POD, RECORDED), Pass(RECORDED, final=False)),
     "all are done, by another": (
         REVIEW,
-        Known(POD, a_request(**active(FLUSH, completed=True))),
+        LookupResults(POD, a_request(**active(FLUSH, completed=True))),
         Pass(final=False),
     ),
     "the last timed out": (
         REVIEW,
-        Known(POD, a_request(**active(FLUSH, heartbeat=-9999))),
+        LookupResults(POD, a_request(**active(FLUSH, heartbeat=-9999))),
         Pass(final=False),
     ),
     "cancelled": (
         REVIEW,
-        Known(POD, a_request(**done("Cancelled"))),
+        LookupResults(POD, a_request(**done("Cancelled"))),
         Wait(replaced=a_request(**done("Cancelled"))),
     ),
     "terminating": (
         REVIEW,
-        Known(a_pod(FLUSH, metadata={"deletionTimestamp": moment(0)}), OPEN),
+        LookupResults(a_pod(FLUSH, metadata={"deletionTimestamp": moment(0)}), OPEN),
         Pass(),
     ),
     "terminating, for one who waited": (
         REVIEW,
-        Known(a_pod(FLUSH, metadata={"deletionTimestamp": moment(0)}), RECORDED),
+        LookupResults(a_pod(FLUSH, metadata={"deletionTimestamp": moment(0)}), RECORDED),
         Pass(RECORDED),
     ),
-    "ended": (REVIEW, Known(a_pod(FLUSH, status={"phase": "Failed"}), None), Pass()),
-    "the active interceptor itself": (replace(REVIEW, interceptor=BACKUP), Known(POD, OPEN), Pass()),
-    "another interceptor": (replace(REVIEW, interceptor="x.example.com"), Known(POD, OPEN), Wait(OPEN)),
+    "ended": (REVIEW, LookupResults(a_pod(FLUSH, status={"phase": "Failed"}), None), Pass()),
+    "the active interceptor itself": (replace(REVIEW, interceptor=BACKUP), LookupResults(POD, OPEN), Pass()),
+    "another interceptor": (
+        replace(REVIEW, interceptor="x.example.com"),
+        LookupResults(POD, OPEN),
+        Wait(OPEN),
+    ),
     "a bound interceptor from elsewhere": (
         replace(REVIEW, interceptor=FLUSH),
-        Known(POD, a_request(**active(FLUSH))),
+        LookupResults(POD, a_request(**active(FLUSH))),
         Wait(a_request(**active(FLUSH))),
     ),
     "a bound interceptor": (
         replace(REVIEW, interceptor=FLUSH, user=User("system:serviceaccount:db:flush")),
-        Known(POD, a_request(**active(FLUSH))),
+        LookupResults(POD, a_request(**active(FLUSH))),
         Pass(),
     ),
-    "a young pod: whose name was it": (REVIEW, Known(YOUNG), Lookup.NAMESAKES),
-    "a young pod, by UID": (replace(REVIEW, uid="u2"), Known(YOUNG), Lookup.REQUEST),
-    "created again": (REVIEW, Known(YOUNG, namesakes=[OLD]), Gone(OLD)),
+    "a young pod: whose name was it": (REVIEW, LookupResults(YOUNG), Lookup.NAMESAKES),
+    "a young pod, by UID": (replace(REVIEW, uid="u2"), LookupResults(YOUNG), Lookup.REQUEST),
+    "created again": (REVIEW, LookupResults(YOUNG, namesakes=[OLD]), Gone(OLD)),
     "created again without interceptors": (
         REVIEW,
-        Known(a_pod(uid="u2", age=3), namesakes=[OLD]),
+        LookupResults(a_pod(uid="u2", age=3), namesakes=[OLD]),
         Gone(OLD),
     ),
     "created again, asked by another": (
         replace(REVIEW, user=User("bob")),
-        Known(YOUNG, namesakes=[OLD]),
+        LookupResults(YOUNG, namesakes=[OLD]),
         Lookup.REQUEST,
     ),
     "created again, answered before": (
         REVIEW,
-        Known(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW + WAIT, answered=True)})]),
+        LookupResults(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW + WAIT, answered=True)})]),
         Lookup.REQUEST,
     ),
     "created again, asked by UID before": (
         REVIEW,
-        Known(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW + WAIT, by_uid=True)})]),
+        LookupResults(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW + WAIT, by_uid=True)})]),
         Lookup.REQUEST,
     ),
     "created again, asked long ago": (
         REVIEW,
-        Known(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW)})]),
+        LookupResults(YOUNG, namesakes=[a_request(callers={CALLER: Caller(NOW)})]),
         Lookup.REQUEST,
     ),
     "young, and still the same": (
         REVIEW,
-        Known(a_pod(FLUSH, age=3), namesakes=[RECORDED]),
+        LookupResults(a_pod(FLUSH, age=3), namesakes=[RECORDED]),
         Lookup.REQUEST,
     ),
-    "absent: for whom": (REVIEW, Known(None), Lookup.NAMESAKES),
-    "absent, for one who waited": (REVIEW, Known(None, namesakes=[OLD]), Pass(OLD)),
-    "absent": (REVIEW, Known(None, namesakes=[]), Pass()),
+    "absent: for whom": (REVIEW, LookupResults(None), Lookup.NAMESAKES),
+    "absent, for one who waited": (REVIEW, LookupResults(None, namesakes=[OLD]), Pass(OLD)),
+    "absent": (REVIEW, LookupResults(None, namesakes=[]), Pass()),
 }
 
 
@@ -208,7 +212,7 @@ def test_decisions(case: str) -> None:
 
 
 def test_limits_of_an_administrator_let_direct_evictions_pass() -> None:
-    known = Known(POD, a_request(**active(completed=True)))
+    known = LookupResults(POD, a_request(**active(completed=True)))
     for limits in (Limits(interceptors=1), Limits(duration=dt.timedelta(seconds=30))):
         limited = replace(CONFIG, limits=limits)
         assert decide_review(REVIEW, known, limited, NOW) == Pass(final=False)

@@ -22,7 +22,7 @@ from vacate.httpserver.listener import HttpListener
 
 pytestmark = pytest.mark.process
 
-QUICK = Tuning(first_pause=0.02, longest_pause=0.1)
+QUICK = Tuning(first_pause=0.02, max_pause=0.1)
 SHORT = Limits(connect_seconds=5.0, answer_seconds=1.0, silence_seconds=0.4)
 
 Told = list[tuple[str, str]]

@@ -15,18 +15,18 @@ def test_a_whole_course() -> None:
     lines: list[str] = []
     timeline = Timeline(lines.append)
     sim = SimRequest("one.example.com", "two.example.com")
-    timeline.see_request(sim.typed, 0.0)
-    timeline.see_request(sim.after(seconds=1).controller().typed, 1.0)
-    timeline.see_request(sim.responds().typed, 1.5)
-    timeline.see_request(sim.responds(activeInterceptorCompleted=True).controller().typed, 3.0)
-    timeline.see_request(sim.responds(activeInterceptorCompleted=True).refused(SPENT).typed, 4.0)
+    timeline.on_request(sim.typed, 0.0)
+    timeline.on_request(sim.after(seconds=1).controller().typed, 1.0)
+    timeline.on_request(sim.responds().typed, 1.5)
+    timeline.on_request(sim.responds(activeInterceptorCompleted=True).controller().typed, 3.0)
+    timeline.on_request(sim.responds(activeInterceptorCompleted=True).refused(SPENT).typed, 4.0)
     sim.pod_is(metadata={"deletionTimestamp": "2026-03-01T10:00:30Z", "deletionGracePeriodSeconds": 30})
     pod = sim.typed_pod
     assert pod is not None
-    timeline.see_pod(pod, 6.0, gone=False)
-    timeline.see_request(sim.typed, 6.5)
-    timeline.see_pod(pod, 8.0, gone=True)
-    timeline.see_pod(pod, 9.0, gone=True)
+    timeline.on_pod(pod, 6.0, gone=False)
+    timeline.on_request(sim.typed, 6.5)
+    timeline.on_pod(pod, 8.0, gone=True)
+    timeline.on_pod(pod, 9.0, gone=True)
     course = timeline.courses["web-1"]
     assert steps_of(course) == [
         "one.example.com 1.0-3.0 s",
@@ -49,7 +49,7 @@ def test_pods_that_nobody_asked_do_not_count() -> None:
     timeline = Timeline(lambda _line: None)
     pod = SimRequest().typed_pod
     assert pod is not None
-    timeline.see_pod(pod, 1.0, gone=True)
+    timeline.on_pod(pod, 1.0, gone=True)
     assert timeline.courses == {}
     assert timeline.length == 0.0
 

@@ -100,8 +100,8 @@ TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
         (process(FIRST, SECOND), LIVE, Assign(FIRST, Turn.FIRST)),
         (process(FIRST), DAEMON, Assign(FIRST, Turn.FIRST)),
         # None left, or none at all: the eviction.
-        (process(), LIVE, Evict(look_again=False)),
-        (process(LAST, active=LAST, active_completed=True), LIVE, Evict(look_again=True)),
+        (process(), LIVE, Evict(recheck=False)),
+        (process(LAST, active=LAST, active_completed=True), LIVE, Evict(recheck=True)),
         (process(), DAEMON, Hold(Stage.BLOCKED, DAEMON.unevictable)),
     ],
 )
@@ -138,7 +138,7 @@ def test_nobody_wants_it_any_more_unless_cancellation_is_forbidden(
         (process(FIRST), Assign(FIRST, Turn.FIRST)),
         (chain(active_completed=True), Assign(SECOND, Turn.PREVIOUS_COMPLETED, FIRST)),
         (chain(heartbeat=ago(hours=1)), Assign(SECOND, Turn.PREVIOUS_TIMED_OUT, FIRST)),
-        (process(), Evict(look_again=False)),
+        (process(), Evict(recheck=False)),
     ],
 )
 def test_what_may_not_be_cancelled_goes_on_as_if_nobody_had_asked(
@@ -207,7 +207,7 @@ def test_whose_clock_is_behind_goes_along_with_who_has_given_up() -> None:
     last = process(LAST, active=LAST, heartbeat=heartbeat)
     blocked = replace(last, failed_evictions=1)
     assert isinstance(decide(last, LIVE, moment()), Hold)
-    assert decide(blocked, LIVE, moment()) == Evict(look_again=True)
+    assert decide(blocked, LIVE, moment()) == Evict(recheck=True)
     newer = replace(blocked, heartbeat=NOW)
     assert isinstance(decide(newer, LIVE, moment()), Hold)
 
@@ -230,26 +230,26 @@ def test_a_completed_turn_passes_on_however_short_the_watch_was() -> None:
 
 def test_a_late_heartbeat_of_the_last_one_stops_the_eviction_for_one_deadline() -> None:
     overdue = chain(active=LAST, heartbeat=ago(hours=1), failed_evictions=4, stage=Stage.BLOCKED)
-    assert decide(overdue, LIVE, moment()) == Evict(look_again=True)
+    assert decide(overdue, LIVE, moment()) == Evict(recheck=True)
     back = chain(active=LAST, heartbeat=NOW, failed_evictions=4, stage=Stage.BLOCKED)
     assert decide(back, LIVE, moment()) == Hold(Stage.INTERCEPTING, until=NOW + DEADLINE)
 
 
 def test_after_the_last_one_completed_heartbeats_stop_nothing() -> None:
     done = chain(active=LAST, active_completed=True, heartbeat=NOW)
-    assert decide(done, LIVE, moment()) == Evict(look_again=True)
+    assert decide(done, LIVE, moment()) == Evict(recheck=True)
 
 
 def test_a_name_that_is_not_on_the_list_leads_to_the_eviction_once_it_is_silent() -> None:
     stranger = chain(active="stranger.example.com", heartbeat=NOW)
     assert decide(stranger, LIVE, moment()) == Hold(Stage.INTERCEPTING, until=NOW + DEADLINE)
     silent = chain(active="stranger.example.com", heartbeat=ago(hours=1))
-    assert decide(silent, LIVE, moment()) == Evict(look_again=True)
+    assert decide(silent, LIVE, moment()) == Evict(recheck=True)
 
 
 def test_without_interceptors_name_completed_and_heartbeat_mean_nothing() -> None:
     odd = process(active=FIRST, active_completed=False, heartbeat=NOW)
-    assert decide(odd, LIVE, moment()) == Evict(look_again=False)
+    assert decide(odd, LIVE, moment()) == Evict(recheck=False)
 
 
 # The departure
@@ -307,8 +307,8 @@ def test_the_next_attempt_waits_for_its_time(failed: int, stage: Stage) -> None:
 @pytest.mark.parametrize("next_attempt", [None, NOW, ago(seconds=1)])
 def test_an_attempt_whose_time_has_come_is_made(next_attempt: dt.datetime | None) -> None:
     due = moment(next_attempt=next_attempt)
-    assert decide(process(failed_evictions=3), LIVE, due) == Evict(look_again=True)
-    assert decide(process(), LIVE, moment()) == Evict(look_again=False), "the first one costs no read"
+    assert decide(process(failed_evictions=3), LIVE, due) == Evict(recheck=True)
+    assert decide(process(), LIVE, moment()) == Evict(recheck=False), "the first one costs no read"
 
 
 def test_a_pod_that_is_not_for_the_eviction_api_is_blocked_whatever_is_due() -> None:

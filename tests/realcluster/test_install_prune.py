@@ -15,7 +15,7 @@ from vacate.crds.definition import definition
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.install import Monitoring, Settings, objects
-from vacate.install.apply.installer import Installer, Way
+from vacate.install.apply.installer import Installer, InstallOptions
 from vacate.install.apply.inventory import line_of, object_of
 from vacate.install.apply.requests import applied, existing
 from vacate.install.apply.uninstaller import Uninstaller, removable
@@ -71,7 +71,7 @@ async def test_what_is_no_longer_wanted_goes(place: Place) -> None:
 async def test_no_prune_keeps_it_until_a_later_run(place: Place) -> None:
     await place.install(place.changed(monitoring=BOARD))
     (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
-    said = await place.install(way=Way(prune=False))
+    said = await place.install(options=InstallOptions(prune=False))
     assert not [line for line in said if "pruned" in line]
     assert len(await place.there([board])) == 1
     assert f"{shown(board)} pruned" in await place.install()
@@ -121,7 +121,7 @@ async def test_what_somebody_else_has_applied_as_well_stays(place: Place) -> Non
 async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Place) -> None:
     """As version 0.1 left it: a Role for Secrets, and a ClusterRole that may patch the configurations."""
     namespace = place.settings.namespace
-    await place.install(way=Way(prune=False))
+    await place.install(options=InstallOptions(prune=False))
     role, binding = former_roles(namespace)
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
     await applied(place.client, {**role, "rules": [rule]})
@@ -223,8 +223,8 @@ def _ends_after(count: int) -> Callable[[str], None]:
 
 
 async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Place) -> None:
-    dry = Way(dry_run=True)
-    said = await place.install(way=dry)
+    dry = InstallOptions(dry_run=True)
+    said = await place.install(options=dry)
     assert {line.partition(" ")[2] for line in said} == {
         "created (server dry run)",
         "created (not checked: its namespace is not there yet)",
@@ -274,7 +274,7 @@ async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Place
 async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Place) -> None:
     namespace = place.settings.namespace
     made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
-    said = await place.install(way=Way(dry_run=True))
+    said = await place.install(options=InstallOptions(dry_run=True))
     assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate (server dry run)"
     said = await place.install()
     assert said[0] == f"namespace/{namespace} kept: it does not belong to Vacate"

@@ -54,7 +54,7 @@ async def short_lived(plane: Plane, tmp_path: Path) -> AsyncIterator[None]:
     try:
         await until(lambda: asyncio.to_thread((folder / "tls.crt").exists))
         transports.append(HttpTransport(load_cluster([plane.kubeconfig]), clock))
-        settings = WebhookSettings("127.0.0.1", plane.port, folder, look_seconds=0.5)
+        settings = WebhookSettings("127.0.0.1", plane.port, folder, poll_seconds=0.5)
         around = Environment(clock, system_entropy(), Metrics())
         running.append(asyncio.ensure_future(WebhookParts(transports[1], around, settings).run()))
         await until(plane.answered)

@@ -61,7 +61,7 @@ from vacate.fencing import decision as fencing
 from vacate.fencing.report import status_of as fencing_status
 from vacate.fencing.report import status_patch as fencing_patch
 from vacate.maintenance.names import CLAIMS
-from vacate.maintenance.plan import Surroundings, plan_maintenance
+from vacate.maintenance.plan import Environment, plan_maintenance
 from vacate.maintenance.report import status_of as maintenance_status
 from vacate.maintenance.report import status_patch as maintenance_patch
 
@@ -101,14 +101,14 @@ def pods_on(name: str) -> list[Pod]:
 
 
 def maintain(obj: NodeMaintenance) -> Obj | None:
-    around = Surroundings({one.metadata.name: one for one in NODES}, pods_on, lambda _: None, lambda _: [])
+    around = Environment({one.metadata.name: one for one in NODES}, pods_on, lambda _: None, lambda _: [])
     plan = plan_maintenance(obj, ["node-1", "node-2"], around, NOW)
     return maintenance_patch(obj, maintenance_status(obj, plan, NOW))
 
 
 def fence(obj: FencingPolicy) -> Obj | None:
     heard = frozenset({"node-2", "node-3"})
-    made = fencing.decide(obj, fencing.Surroundings(NODES, pods_on, lambda _: False, (), heard), NOW)
+    made = fencing.decide(obj, fencing.Environment(NODES, pods_on, lambda _: False, (), heard), NOW)
     rows = [row for row in obj.status.nodes if row.under_way]
     names = {row.name for row in rows}
     return fencing_patch(

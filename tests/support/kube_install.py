@@ -19,7 +19,7 @@ from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.install import Settings
-from vacate.install.apply.installer import Installer, Way
+from vacate.install.apply.installer import Installer, InstallOptions
 from vacate.install.apply.inventory import Notes
 from vacate.install.apply.requests import existing
 from vacate.install.apply.uninstaller import Uninstaller
@@ -38,13 +38,15 @@ class Place:
         """The settings with some changes."""
         return replace(self.settings, **changes)
 
-    def installer(self, way: Way | None = None) -> Installer:
+    def installer(self, options: InstallOptions | None = None) -> Installer:
         """One that tells what it does to `said`."""
         self.said.clear()
-        return Installer(self.client, SystemClock(), system_entropy(), self.said.append, way)
+        return Installer(self.client, SystemClock(), system_entropy(), self.said.append, options)
 
-    async def install(self, settings: Settings | None = None, way: Way | None = None) -> list[str]:
-        await self.installer(way).install(settings or self.settings)
+    async def install(
+        self, settings: Settings | None = None, options: InstallOptions | None = None
+    ) -> list[str]:
+        await self.installer(options).install(settings or self.settings)
         return list(self.said)
 
     async def apply(self, some: Sequence[Obj]) -> list[str]:
@@ -60,7 +62,7 @@ class Place:
 
     async def there(self, found: Sequence[Obj]) -> list[str]:
         kept = [obj for obj in found if await existing(self.client, obj) is not None]
-        # Without its controller a namespace stays for ever on its way out.
+        # Without its controller a namespace stays for ever terminating.
         return [path_of(obj) for obj in kept if kind_of(obj) != NAMESPACES]
 
     async def noted(self) -> list[str]:

@@ -82,7 +82,7 @@ async def listening(settings: WebhookSettings) -> AsyncIterator[tuple[WebhookPar
 
 def guarded(folder: Path, *names: str) -> WebhookSettings:
     return WebhookSettings(
-        "127.0.0.1", 0, folder, look_seconds=0.01, client_ca=folder / "clients.crt", client_names=names
+        "127.0.0.1", 0, folder, poll_seconds=0.01, client_ca=folder / "clients.crt", client_names=names
     )
 
 

@@ -18,14 +18,19 @@ from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.pki.rotation import CertificateBundle, renewed
 from vacate.sim.run import Sim, run_sim
-from vacate.webhook.certificates.rotator import CONFIGURATIONS, LOOK_SECONDS, CertificateRotator, Place
+from vacate.webhook.certificates.rotator import (
+    CONFIGURATIONS,
+    POLL_SECONDS,
+    CertificateRotator,
+    ServingIdentity,
+)
 from vacate.webhook.certificates.secret import NAME, bundle_from, bundle_to_data
 from vacate.webhook.kinds import MUTATING, SECRETS, VALIDATING
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
 
-PLACE = Place("vacate-system", ("vacate-webhook.vacate-system.svc", "127.0.0.1"))
+PLACE = ServingIdentity("vacate-system", ("vacate-webhook.vacate-system.svc", "127.0.0.1"))
 DAY = dt.timedelta(days=1)
 
 
@@ -86,7 +91,7 @@ class Stage:
     async def later(self, ahead: dt.timedelta = dt.timedelta()) -> None:
         """So much later, and long enough for everyone to have looked."""
         self.clock.ahead += ahead
-        await self.sim.clock.sleep(2 * LOOK_SECONDS)
+        await self.sim.clock.sleep(2 * POLL_SECONDS)
 
 
 def staged(body: Callable[[Stage], Awaitable[None]], replicas: int = 2, seed: int = 0) -> None:

@@ -33,7 +33,7 @@ class Tuning:
     watch_seconds: tuple[float, float] = (300.0, 600.0)  # a watch is asked for anew after this, at random
     overdue_seconds: float = 30.0  # a watch that lives so much longer than asked for has fallen silent
     first_pause: float = 0.8
-    longest_pause: float = 30.0
+    max_pause: float = 30.0
 
 
 class Informer(Generic[T]):
@@ -222,5 +222,5 @@ class Informer(Generic[T]):
     def _pause_seconds(self, pause: machine.Pause) -> float:
         """Doubling from the first pause up to the longest, plus up to as much again by chance."""
         doubled = self._tuning.first_pause * 2.0 ** min(pause.failures - 1, 16)
-        seconds = min(doubled, self._tuning.longest_pause) * self._entropy.uniform(1.0, 2.0)
+        seconds = min(doubled, self._tuning.max_pause) * self._entropy.uniform(1.0, 2.0)
         return max(seconds, pause.at_least)

@@ -31,7 +31,7 @@ from vacate.client.reasons import delete_with_reason
 from vacate.errors import ConfigError, NotFound, VacateError
 
 _TYPES = ("pod", "pods", "po")
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 CONSEQUENCES = (
     "force deletion does not wait for the node to confirm that the processes ended. They may go on running, "
     "and a replacement with the same identity and the same volumes may start beside them and damage data. "
@@ -255,7 +255,7 @@ class _Deleting:
                 return
             if pod["metadata"]["uid"] != self._uids[name]:
                 return
-            await cluster.clock.sleep(_LOOK_SECONDS)
+            await cluster.clock.sleep(_POLL_SECONDS)
 
     async def _send(self, name: str, pod: Obj, grace: int | None) -> None:
         client, namespace, uid = self._cluster.client, self._cluster.namespace, pod["metadata"]["uid"]

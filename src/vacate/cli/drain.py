@@ -42,7 +42,7 @@ _MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DrainOptions:
     """The options of the command."""
 
     nodes: tuple[str, ...]
@@ -140,7 +140,7 @@ def drain(
     spec |= {key: value for key, value in more.items() if value}
     if dialect is not EVICTION_REQUEST:  # the default, which older controllers know alone
         spec["requestKind"] = dialect.kind.kind
-    wish = Wish(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
+    options = DrainOptions(nodes, selector, spec, detach, dry_run != "none", timeout, output or "")
     names: list[str] = []
     codes: list[int] = []
 
@@ -151,9 +151,9 @@ def drain(
                     codes.append(await _cancel(cluster, cancel))
                 elif follow:
                     names.append(follow)
-                    codes.append(await _follow(cluster, follow, wish))
+                    codes.append(await _follow(cluster, follow, options))
                 else:
-                    codes.append(await _drain(cluster, wish, names))
+                    codes.append(await _drain(cluster, options, names))
             except Forbidden as error:
                 raise lacks_role(error, NODE_MAINTAINER) from error
 
@@ -175,19 +175,19 @@ def _ways(name: str) -> str:
     return f"Return: {own} drain --follow {name}. Call it off: {own} drain --cancel {name}"
 
 
-async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
-    nodes = await find_nodes(cluster, wish.nodes, wish.selector)
+async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> int:
+    nodes = await find_nodes(cluster, options.nodes, options.selector)
     found = [node.metadata.name for node in nodes]
     name = maintenance_name(found)
     body: Obj = {
         "apiVersion": NODEMAINTENANCES.api_version,
         "kind": NODEMAINTENANCES.kind,
         "metadata": {"name": name},
-        "spec": {**wish.spec, "nodes": found},
+        "spec": {**options.spec, "nodes": found},
     }
-    if not await _preview(cluster, msgspec.convert(body, NodeMaintenance), wish):
+    if not await _preview(cluster, msgspec.convert(body, NodeMaintenance), options):
         return FAILED
-    if wish.dry_run:
+    if options.dry_run:
         return 0
     try:
         await cluster.client.create(NODEMAINTENANCES, body)
@@ -199,30 +199,30 @@ async def _drain(cluster: Cluster, wish: Wish, names: list[str]) -> int:
             ) from None
         if sorted(existing.spec.nodes) != sorted(found):
             raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
-        _say(wish, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
+        _say(options, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
     else:
-        _say(wish, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
+        _say(options, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
     names.append(name)
-    if wish.detach:
-        _say(wish, _ways(name))
+    if options.detach:
+        _say(options, _ways(name))
         return 0
-    return await _follow(cluster, name, wish)
+    return await _follow(cluster, name, options)
 
 
-async def _preview(cluster: Cluster, maintenance: NodeMaintenance, wish: Wish) -> bool:
+async def _preview(cluster: Cluster, maintenance: NodeMaintenance, options: DrainOptions) -> bool:
     """Say what would happen where that is wanted; False where pods are refused, and nothing must be done."""
     budgets, refused = await read_budgets(cluster), False
     nodes = maintenance.spec.nodes
     plans = {node: await planned_pods(cluster, node, maintenance) for node in nodes}
     crowded: dict[str, str] = {}
-    if wish.dry_run:
+    if options.dry_run:
         crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
     for node, pods in plans.items():
         held = [one for one in pods if one.verdict.treatment is Treatment.HOLD]
-        blockers = foreseen(pods if wish.dry_run else held, budgets, crowded)
-        if wish.dry_run and wish.output == JSON:
+        blockers = foreseen(pods if options.dry_run else held, budgets, crowded)
+        if options.dry_run and options.output == JSON:
             _preview_event(node, pods, blockers)
-        elif wish.dry_run:
+        elif options.dry_run:
             terminal.echo(f"node/{node} would be cordoned and drained (dry run):")
             for number, one in enumerate(pods, 1):
                 terminal.echo(f"  {number}. {_planned_line(one)}")
@@ -233,7 +233,7 @@ async def _preview(cluster: Cluster, maintenance: NodeMaintenance, wish: Wish) -
             for blocker in blockers:
                 terminal.echo_lines(blocker_lines(blocker, 100), err=True)
         refused = refused or bool(held)
-    if refused and not wish.dry_run:
+    if refused and not options.dry_run:
         terminal.echo("Nothing was changed.", err=True)
     return not refused
 
@@ -269,13 +269,13 @@ def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blo
     terminal.echo_document(json_text(made, indent=False))
 
 
-async def _follow(cluster: Cluster, name: str, wish: Wish) -> int:
-    seconds = None if wish.timeout is None else wish.timeout.total_seconds()
+async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
+    seconds = None if options.timeout is None else options.timeout.total_seconds()
     try:
         async with asyncio.timeout(seconds):
-            end = await Follower(cluster, name, wish.output).run()
+            end = await Follower(cluster, name, options.output).run()
     except TimeoutError:
-        late = span(wish.timeout or dt.timedelta())
+        late = span(options.timeout or dt.timedelta())
         terminal.echo(f"Not drained after {late}; the drain goes on. {_ways(name)}", err=True)
         return TIMED_OUT
     except NotFound:
@@ -294,8 +294,8 @@ async def _cancel(cluster: Cluster, name: str) -> int:
     return 0
 
 
-def _say(wish: Wish, text: str) -> None:
-    terminal.echo(text, err=wish.output == JSON)
+def _say(options: DrainOptions, text: str) -> None:
+    terminal.echo(text, err=options.output == JSON)
 
 
 def maintenance_name(nodes: list[str]) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 from vacate.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
 
 FIRST_DELAY = dt.timedelta(seconds=5)
-LONGEST_DELAY = dt.timedelta(minutes=15)
+MAX_DELAY = dt.timedelta(minutes=15)
 _SPREAD = 0.2
 _BUDGET_CAUSE = "DisruptionBudget"
 _NAMESPACE_CAUSE = "NamespaceTerminating"
@@ -49,7 +49,7 @@ def why_refused(error: ApiError) -> str:
 def delay(failed: int) -> dt.timedelta:
     """How long to wait after so many refusals: five seconds, doubled each time, to a quarter of an hour."""
     doublings = min(max(failed, 1) - 1, 16)
-    return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
+    return min(FIRST_DELAY * (1 << doublings), MAX_DELAY)
 
 
 def after_refusal(failed: int, now: dt.datetime, chance: float) -> dt.datetime:

@@ -140,7 +140,7 @@ class Evict:
     """Evict the target through the API now."""
 
     # Whether to read the request itself once more before: a late heartbeat may be on its way to the cache.
-    look_again: bool
+    recheck: bool
     # The administrator's limit that ended the interceptors' turns, in a sentence; empty where none did.
     limit: str = ""
 

@@ -28,12 +28,12 @@ from vacate.fencing.limits import FencingLimits, is_out_of_service, refusal
 from vacate.fencing.marks import BEGUN, REQUESTED, approves
 from vacate.kube.nodes import readiness
 
-LONGEST_PAUSE = 900.0
+MAX_PAUSE = 900.0
 """Most seconds between two attempts to fence a node."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What a decision looks at besides the policy."""
 
     nodes: Sequence[Node]
@@ -57,7 +57,7 @@ class Decision:
         self.until = at if self.until is None else min(self.until, at)
 
 
-def decide(policy: FencingPolicy, around: Surroundings, now: dt.datetime) -> Decision:
+def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Decision:
     """At most one node is started at a time: each start changes what the next may do."""
     made = Decision()
     known = {row.name: row for row in policy.status.nodes}
@@ -130,7 +130,7 @@ def _again(before: NodeFencing, now: dt.datetime, made: Decision) -> bool:
     if before.phase != FAILED:
         return False
     # A time that lies farther ahead than any pause was not written by a controller.
-    if before.retry_time is not None and now < before.retry_time <= after(now, LONGEST_PAUSE):
+    if before.retry_time is not None and now < before.retry_time <= after(now, MAX_PAUSE):
         made.wake(before.retry_time)
         return False
     return True
@@ -141,7 +141,7 @@ def _look_at(
     node: Node,
     before: NodeFencing | None,
     pods: Sequence[Pod],
-    around: Surroundings,
+    around: Environment,
     now: dt.datetime,
     made: Decision,
 ) -> NodeFencing:
@@ -171,7 +171,7 @@ def _look_at(
     return row(HELD, "")
 
 
-def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Surroundings) -> float:
+def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Environment) -> float:
     shorter, usual = policy.spec.budget_spent_seconds, policy.spec.unreachable_seconds
     if shorter is not None and any(map(around.budget_spent, pods)):
         return float(min(shorter, usual))
@@ -179,7 +179,7 @@ def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Surroundin
 
 
 def _choose(
-    policy: FencingPolicy, due: Sequence[tuple[Node, NodeFencing]], around: Surroundings, made: Decision
+    policy: FencingPolicy, due: Sequence[tuple[Node, NodeFencing]], around: Environment, made: Decision
 ) -> None:
     """Start the first that may; the others say what holds them."""
     for node, row in due:
@@ -197,7 +197,7 @@ def _choose(
         made.rows.append(_with_message(row, why or "another node is fenced first"))
 
 
-def _held(policy: FencingPolicy, node: Node, around: Surroundings) -> str:
+def _held(policy: FencingPolicy, node: Node, around: Environment) -> str:
     contradicted = next((one for one in policy.status.nodes if one.phase == CONTRADICTED), None)
     if contradicted is not None:
         return (

@@ -20,12 +20,12 @@ class InFlight:
         self.body_bytes = 0
 
     @contextlib.contextmanager
-    def enter(self) -> Iterator[Place]:
+    def enter(self) -> Iterator[InFlightRequest]:
         """A place for one request until it is answered; TooManyRequests where there is none."""
         if self._most_requests is not None and self.requests >= self._most_requests:
             raise _full(f"{self.requests} requests are under way")
         self.requests += 1
-        place = Place(self)
+        place = InFlightRequest(self)
         try:
             yield place
         finally:
@@ -39,7 +39,7 @@ class InFlight:
         self.body_bytes += size
 
 
-class Place:
+class InFlightRequest:
     """What one request holds."""
 
     def __init__(self, room: InFlight) -> None:

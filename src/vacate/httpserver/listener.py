@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from vacate.errors import ApiError, BadRequest, ConfigError, RequestTooLarge, Timeout
 from vacate.httpserver.connection import Limits, Listener, whole
-from vacate.httpserver.inflight import InFlight, Place
+from vacate.httpserver.inflight import InFlight, InFlightRequest
 from vacate.httpserver.responses import refusal
 from vacate.pki.tls import peer_of
 from vacate.wire.message import Peer, Request, Response
@@ -113,7 +113,7 @@ class HttpListener:
         await out.write_eof()
         return out
 
-    async def _read(self, incoming: web.BaseRequest, place: Place) -> Request:
+    async def _read(self, incoming: web.BaseRequest, place: InFlightRequest) -> Request:
         if incoming.version < HttpVersion10:
             raise BadRequest("the request is not valid HTTP")
         return Request(
@@ -135,7 +135,7 @@ class HttpListener:
         return self._peers[connection]
 
 
-async def _body(incoming: web.BaseRequest, limits: Limits, place: Place) -> bytes:
+async def _body(incoming: web.BaseRequest, limits: Limits, place: InFlightRequest) -> bytes:
     """The body, within a size and within a time: a client that stalls must not hold memory for ever."""
     if (incoming.content_length or 0) > limits.body_bytes:
         raise _too_large(limits)
@@ -153,7 +153,7 @@ async def _body(incoming: web.BaseRequest, limits: Limits, place: Place) -> byte
         raise BadRequest("the body of the request is not valid HTTP") from None
 
 
-async def _read_on(content: StreamReader, limits: Limits, place: Place) -> bytes:
+async def _read_on(content: StreamReader, limits: Limits, place: InFlightRequest) -> bytes:
     body = bytearray()
     async for chunk in content.iter_any():
         place.take(len(chunk))

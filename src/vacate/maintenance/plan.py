@@ -43,7 +43,7 @@ STARTED = (*ACTIVE, DRAINED)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What a maintenance can see."""
 
     nodes: Mapping[str, Node]  # those that it means, as far as they exist
@@ -87,7 +87,7 @@ def meant_nodes(maintenance: NodeMaintenance, nodes: Sequence[Node]) -> list[str
 
 
 def plan_maintenance(
-    maintenance: NodeMaintenance, names: Sequence[str], around: Surroundings, now: dt.datetime
+    maintenance: NodeMaintenance, names: Sequence[str], around: Environment, now: dt.datetime
 ) -> Plan:
     """The next steps of a maintenance that is not being deleted."""
     plan = Plan(now)
@@ -159,9 +159,7 @@ def _deadline_of(row: NodeProgress, seconds: int | None) -> dt.datetime | None:
     return after(row.start_time, seconds)
 
 
-def _starts(
-    maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Surroundings
-) -> list[str]:
+def _starts(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment) -> list[str]:
     spec, meta = maintenance.spec, maintenance.metadata
     there = {name: around.nodes[name] for name in rows if name in around.nodes}
     if spec.cordon == ALL_FIRST and not all(
@@ -186,7 +184,7 @@ def _drain(
     maintenance: NodeMaintenance,
     row: NodeProgress,
     node: Node,
-    around: Surroundings,
+    around: Environment,
     plan: Plan,
     now: dt.datetime,
 ) -> NodeProgress:

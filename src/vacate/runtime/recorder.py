@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 BUFFER = 1000
 ATTEMPTS = 12
 FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 10.0
+MAX_PAUSE = 10.0
 SHUTDOWN_FLUSH_SECONDS = 2.0
 """Seconds that a stop waits for notes to be written."""
 
@@ -135,5 +135,5 @@ class EventRecorder:
             await self._client.create(EVENTS, event.body, event.namespace)
 
     def _pause(self, attempt: int) -> float:
-        longest = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
+        longest = min(FIRST_PAUSE * 2.0**attempt, MAX_PAUSE)
         return self._entropy.uniform(longest / 2, longest)

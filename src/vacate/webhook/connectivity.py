@@ -15,7 +15,7 @@ from vacate.clock import Clock
 from vacate.errors import ApiError, TransportError
 from vacate.wire.message import Request
 
-LOOK_SECONDS = 10.0
+POLL_SECONDS = 10.0
 _TIMEOUT_SECONDS = 5.0
 
 
@@ -31,7 +31,7 @@ class Connectivity:
         """Ask again and again, until cancelled."""
         while True:
             self.trouble = await self._asked()
-            await self._clock.sleep(LOOK_SECONDS if not self.trouble else 1.0)
+            await self._clock.sleep(POLL_SECONDS if not self.trouble else 1.0)
 
     async def _asked(self) -> str:
         try:

@@ -21,8 +21,8 @@ from vacate.admission.pods.bridge import (
     Decision,
     EvictionReview,
     Gone,
-    Known,
     Lookup,
+    LookupResults,
     Pass,
     Wait,
     decide_review,
@@ -147,8 +147,8 @@ class EvictionBridge:
             refusal(f"whether pod/{review.name} has interceptors was not known in time: try again")
         )
 
-    async def _decided(self, review: EvictionReview, config: BridgeConfig) -> tuple[Known, Decision]:
-        known = Known()
+    async def _decided(self, review: EvictionReview, config: BridgeConfig) -> tuple[LookupResults, Decision]:
+        known = LookupResults()
         while True:
             decision = decide_review(review, known, config, self._clock.now())
             if not isinstance(decision, Lookup):
@@ -156,8 +156,8 @@ class EvictionBridge:
             known = await self._more(known, decision, review, config)
 
     async def _more(
-        self, known: Known, lookup: Lookup, review: EvictionReview, config: BridgeConfig
-    ) -> Known:
+        self, known: LookupResults, lookup: Lookup, review: EvictionReview, config: BridgeConfig
+    ) -> LookupResults:
         match lookup:
             case Lookup.POD:
                 return replace(known, pod=await self._pod(review))
@@ -198,7 +198,7 @@ class EvictionBridge:
         return EVACUATION.read(found)
 
     async def _carried_out(
-        self, review: EvictionReview, known: Known, decision: Decision, config: BridgeConfig
+        self, review: EvictionReview, known: LookupResults, decision: Decision, config: BridgeConfig
     ) -> BridgeAnswer:
         now = self._clock.now()
         pod = known.pod if isinstance(known.pod, dict) else None

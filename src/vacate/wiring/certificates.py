@@ -11,7 +11,7 @@ from vacate.client.transport import Transport
 from vacate.errors import ConfigError
 from vacate.pki.rotation import CertificateBundle, Lifetimes
 from vacate.runtime.ratelimit import PacedTransport
-from vacate.webhook.certificates.rotator import CertificateRotator, Place
+from vacate.webhook.certificates.rotator import CertificateRotator, ServingIdentity
 from vacate.wiring.components import Environment
 
 COMPONENT = "certificates"
@@ -44,7 +44,7 @@ class CertificateParts:
         self._folder = settings.cert_dir
         self._rotator = CertificateRotator(
             Client(paced, user_agent=f"vacate/{COMPONENT}"),
-            Place(settings.namespace, settings.all_hosts),
+            ServingIdentity(settings.namespace, settings.all_hosts),
             clock=around.clock,
             entropy=around.entropy,
             lifetimes=settings.lifetimes,

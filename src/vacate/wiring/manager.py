@@ -26,7 +26,7 @@ from vacate.wiring.controllers import enabled
 LEASE = "vacate-manager"
 COMPONENT = "vacate-manager"
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_FIRST_PAUSE, _MAX_PAUSE = 1.0, 30.0
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class ManagerParts:
                 log.warning("waiting: %s", trouble)
             self._missing = trouble
             await self._clock.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
         self._missing = None
 
     async def _try_api(self) -> str | None:

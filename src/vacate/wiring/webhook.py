@@ -22,7 +22,7 @@ from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
 from vacate.runtime.ratelimit import PacedTransport
 from vacate.webhook.certificates.files import (
-    LOOK_SECONDS,
+    POLL_SECONDS,
     CertificateFolder,
     ClientCaFile,
     RulesFile,
@@ -58,7 +58,7 @@ class WebhookSettings:
     # Asked to end, it says that it is not ready and goes on for so long: others learn of it only by and by.
     delay_seconds: float = 0.0
     grace_seconds: float = 10.0  # then, for what is under way
-    look_seconds: float = LOOK_SECONDS  # between two looks at certificate and rules
+    poll_seconds: float = POLL_SECONDS  # between two looks at certificate and rules
     # API servers must show a certificate of this CA, for one of these names; without names, for any.
     client_ca: Path | None = None
     client_names: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class WebhookParts:
         demanded = settings.client_ca is not None
         self._served = ServedCertificate(self._metrics.note_certificate, client_certificates=demanded)
         self._rules = RulesFile(settings.rules, settings.allowed_interceptors)
-        self._pulse = Connectivity(self._client, around.clock)
+        self._connectivity = Connectivity(self._client, around.clock)
         service = Service(
             Reviewer(self._client, around.clock),
             self._config,
@@ -126,7 +126,7 @@ class WebhookParts:
 
     def not_ready(self) -> str:
         """What is in the way, or nothing: a health check."""
-        wrong = [self._served.trouble(self._around.clock.now()), self._pulse.trouble]
+        wrong = [self._served.trouble(self._around.clock.now()), self._connectivity.trouble]
         if not any(wrong) and not self._listening.is_set():
             wrong.append("reviews are not taken")
         return "; ".join(filter(None, wrong))
@@ -145,9 +145,9 @@ class WebhookParts:
         for look in looks:
             look()
         async with asyncio.TaskGroup() as group:
-            seconds = self._settings.look_seconds
+            seconds = self._settings.poll_seconds
             group.create_task(keep_looking(looks, self._around.clock, self._metrics, seconds))
-            group.create_task(self._pulse.run())
+            group.create_task(self._connectivity.run())
             group.create_task(self._serve())
 
     async def _serve(self) -> None:

@@ -115,7 +115,7 @@ def test_whom_a_change_wakes(
     woken: list[str],
 ) -> None:
     setup = Setup(3, [*others, *([new] if new else [])])
-    setup.watcher.see_budget(old, new)
+    setup.watcher.on_budget(old, new)
     assert setup.woken == woken
     left = sorted(one.name for one in setup.attempts.waiting("default"))
     assert left == [name for name in ("r0", "r1", "r2") if name not in woken]
@@ -129,7 +129,7 @@ def test_whom_a_change_wakes(
 def test_a_pod_that_leaves_its_budget_is_tried_at_once(labels: dict[str, str], woken: list[str]) -> None:
     setup = Setup(2, [CLOSED])
     before = msgspec.convert(_pod(0), Pod)
-    setup.watcher.see_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
+    setup.watcher.on_pod(before, replace(before, metadata=replace(before.metadata, labels=labels)))
     assert setup.woken == woken
 
 
@@ -137,7 +137,7 @@ def test_a_request_whose_pod_was_replaced_is_not_woken() -> None:
     setup = Setup(1, [OPEN])
     stranger = _pod(0) | {"metadata": {**_pod(0)["metadata"], "uid": "another"}}
     setup.pods.apply(msgspec.convert(stranger, Pod), deleted=False)
-    setup.watcher.see_budget(CLOSED, OPEN)
+    setup.watcher.on_budget(CLOSED, OPEN)
     assert setup.woken == []
 
 

@@ -64,8 +64,8 @@ def test_a_pod_asks_and_another_leaves_in_order(place: NodePlace) -> None:
         place.shop.until(
             "get pod asker -o jsonpath={.status.phase}", lambda ran: ran.out == "Succeeded", 90.0
         )
-        last_words = following.communicate(timeout=60)[0]
-    assert last_words.splitlines() == ["alive", "asked to end after its hook"]
+        output = following.communicate(timeout=60)[0]
+    assert output.splitlines() == ["alive", "asked to end after its hook"]
     # A kubelet says that a pod has ended before it is gone; who asked may have seen either.
     assert place.shop("logs asker").lines()[-1] in ("pod/db-0 terminated", "pod/db-0 evicted")
     place.gone(place.shop, "pod db-0")

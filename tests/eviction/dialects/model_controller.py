@@ -81,7 +81,7 @@ class ModelController:
             live = self.server.pod
             target = target_of(read(obj), read_pod(live) if live else None, live=True)
             action = decide(process_of(read(obj)), target, self.moment())
-        if isinstance(action, Evict) and action.look_again:
+        if isinstance(action, Evict) and action.recheck:
             obj = self.server.request
             action = decide(process_of(read(obj)), target, self.moment())
         self._do(obj, target, action, fates)

@@ -36,7 +36,7 @@ def evicts_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
     def hasty(*args: Any) -> Any:
         found = evict(*args)
-        return Evict(look_again=False) if isinstance(found, Evict) else found
+        return Evict(recheck=False) if isinstance(found, Evict) else found
 
     patch.setattr(engine, "_evict", hasty)
 

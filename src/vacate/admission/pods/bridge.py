@@ -111,7 +111,7 @@ UNREAD = Unread.UNREAD
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LookupResults:
     """What was read so far; None is what does not exist."""
 
     pod: Obj | Unread | None = UNREAD
@@ -145,7 +145,9 @@ class Wait:
 Decision = Lookup | Pass | Gone | Wait
 
 
-def decide_review(review: EvictionReview, known: Known, config: BridgeConfig, now: dt.datetime) -> Decision:
+def decide_review(
+    review: EvictionReview, known: LookupResults, config: BridgeConfig, now: dt.datetime
+) -> Decision:
     """The decision, or what it needs."""
     if review.dry_run or config.authority.is_controller(review.user):
         return Pass()

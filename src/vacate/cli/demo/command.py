@@ -175,13 +175,13 @@ class Demo:
 
     def _see_request(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
         if new is not None:
-            self._timeline.see_request(new, self._now())
+            self._timeline.on_request(new, self._now())
         self._changes.tell()
 
     def _see_pod(self, old: Pod | None, new: Pod | None) -> None:
         seen = new or old
         if seen is not None:
-            self._timeline.see_pod(seen, self._now(), gone=new is None)
+            self._timeline.on_pod(seen, self._now(), gone=new is None)
         self._changes.tell()
 
     def _now(self) -> float:

@@ -73,7 +73,7 @@ class Timeline:
         """When the last step ended."""
         return max((step.ended for one in self.courses.values() for step in one.steps), default=0.0)
 
-    def see_request(self, request: EvictionRequest, now: float) -> None:
+    def on_request(self, request: EvictionRequest, now: float) -> None:
         """A request is there, or has changed."""
         pod = pod_of(request)
         course = self.courses.setdefault(pod, Course(pod))
@@ -84,7 +84,7 @@ class Timeline:
         if label and course.turn(label, now):
             self._say(_line(pod, label, request))
 
-    def see_pod(self, pod: Pod, now: float, *, gone: bool) -> None:
+    def on_pod(self, pod: Pod, now: float, *, gone: bool) -> None:
         """A pod has changed or is deleted; those without an eviction request do not count."""
         course = self.courses.get(pod.metadata.name)
         if course is None:

@@ -17,7 +17,7 @@ from vacate.cli.common.serveroptions import kubeconfig_options
 from vacate.cli.install.options import install_options, own_namespace, settings_of
 from vacate.entropy import system_entropy
 from vacate.install import objects
-from vacate.install.apply.installer import Installer, Way
+from vacate.install.apply.installer import Installer, InstallOptions
 from vacate.install.apply.rollout import Rollout
 from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.manifest import manifests
@@ -79,8 +79,8 @@ def install(
 
     async def work() -> None:
         async with connected(Connection(kubeconfig, context)) as cluster:
-            way = Way(dry_run, prune, wait is not None)
-            installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, way)
+            options = InstallOptions(dry_run, prune, wait is not None)
+            installer = Installer(cluster.client, cluster.clock, system_entropy(), terminal.echo, options)
             await installer.install(settings)
             if wait is not None:
                 left.extend(await _ready(cluster, settings, wait))

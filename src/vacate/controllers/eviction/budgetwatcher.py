@@ -33,7 +33,7 @@ class BudgetWatcher:
         self._budgets = budgets
         self._enqueue = enqueue
 
-    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod's labels changed: where it has left the budget that held it, its request tries at once."""
         if old is None or new is None or old.metadata.labels == new.metadata.labels:
             return
@@ -49,7 +49,7 @@ class BudgetWatcher:
         if not holding or (len(holding) == 1 and (allowed(holding[0]) or _always_allows(holding[0]))):
             self._wake(key)
 
-    def see_budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+    def on_budget(self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
         """A budget changed: wake whom that lets go."""
         affected = _affected(old, new)
         namespace = (old or new or PodDisruptionBudget()).metadata.namespace

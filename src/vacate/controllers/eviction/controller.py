@@ -68,7 +68,7 @@ class Settings:
     """How the controller works."""
 
     workers: int = 16  # requests that are looked at side by side
-    longest_pause: float = 60.0  # seconds between two attempts when the server does not answer
+    max_pause: float = 60.0  # seconds between two attempts when the server does not answer
 
 
 def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICTION_REQUEST) -> Controller:
@@ -78,20 +78,20 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     pods = deps.informers.informer(PODS, Pod)
     budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
     reconciler = EvictionRequests(deps, dialect)
-    pods.subscribe(reconciler.see_pod)
+    pods.subscribe(reconciler.on_pod)
     controller = Controller(
         dialect.kind.plural,
         reconciler,
         (Source(requests), Source(pods, keys=reconciler.request_of, when=_matters)),
         deps,
         workers=chosen.workers,
-        backoff=Backoff(longest=chosen.longest_pause),
+        backoff=Backoff(longest=chosen.max_pause),
     )
     watcher = BudgetWatcher(
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
-    budgets.subscribe(watcher.see_budget)
-    pods.subscribe(watcher.see_pod)
+    budgets.subscribe(watcher.on_budget)
+    pods.subscribe(watcher.on_pod)
     queue = dialect.kind.plural
     prefix = "vacate" if dialect is EVICTION_REQUEST else f"vacate_{dialect.terms.request}"
     deps.metrics.show(f"{queue} in total", RequestTotals(requests.reader, prefix))
@@ -142,7 +142,7 @@ class EvictionRequests:
         name = self._dialect.request_name(meta.name, meta.uid)
         return () if self._requests.get(meta.namespace, name) is None else (Key(meta.namespace, name),)
 
-    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod is gone: a uid never comes back, so the server need not be asked."""
         if old is not None and new is None:
             for key in self.request_of(old):
@@ -234,7 +234,7 @@ class EvictionRequests:
                 return Done()
             case Hold():
                 return await self._hold(request, action, target, now)
-            case Evict(look_again=True) if not fresh:
+            case Evict(recheck=True) if not fresh:
                 return await self._look_again(request)
             case Evict():
                 if not action.limit and await self._end_last_turn(request, now):

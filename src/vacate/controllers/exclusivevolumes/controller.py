@@ -29,7 +29,7 @@ def build(deps: Deps) -> Controller:
     """The controller, woken by volumes, claims, classes, the pods that use them, and their nodes."""
     view = View(deps)
     volumes = ExclusiveVolumes(deps, view)
-    view.pods.subscribe(volumes.see_pod)
+    view.pods.subscribe(volumes.on_pod)
     return Controller(
         QUEUE,
         volumes,
@@ -56,7 +56,7 @@ class ExclusiveVolumes:
         self._seen_to_end: set[str] = set()  # pods whose end their node reported before they were removed
         self._said: dict[str, tuple[object, ...]] = {}  # by volume: the last waiting state that was told
 
-    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Remember that a pod had ended when it was removed."""
         if old is not None and new is None and old.terminal and old.claims:
             self._seen_to_end.add(old.metadata.uid)

@@ -27,7 +27,7 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.controllers.fencing.events import FENCING_ABANDONED, NODE_FENCED
-from vacate.controllers.fencing.reports import Look, Reports, read_reports
+from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.steps import (
     CONFIRM_WITHIN,
     Step,
@@ -46,7 +46,7 @@ from vacate.fencing.marks import BEGUN, begun_patch, fenced_patch
 from vacate.kube.nodes import readiness
 from vacate.runtime.dependencies import Deps
 
-LOOK_EVERY = 5.0
+POLL_SECONDS = 5.0
 FRESH = dt.timedelta(seconds=60)
 """How old the knowledge may be upon which the agent is called."""
 
@@ -62,7 +62,7 @@ class Attempts:
     agents: Agents
     identity: str
     heard: dict[str, tuple[dt.datetime, frozenset[str]]] = field(default_factory=dict)  # by policy
-    _looks: dict[tuple[str, str], Look] = field(default_factory=dict)  # by policy and node
+    _looks: dict[tuple[str, str], LeaseObservation] = field(default_factory=dict)  # by policy and node
 
     async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         """One step of a row that is Fencing or Confirming."""
@@ -154,13 +154,13 @@ class Attempts:
                 "machine, or the network has healed"
             )
             return self._failed(policy, row, why, now)
-        look = self._looks.setdefault((policy.metadata.uid, row.name), Look(now, reports))
+        look = self._looks.setdefault((policy.metadata.uid, row.name), LeaseObservation(now, reports))
         nodes = (await self.deps.client.list(NODES, into=Node)).items
         silent = silent_nodes(row, nodes, look.heard_by(reports))
         if not silent:
             return await self._release(policy, row, node, now)
         if now - look.at < dt.timedelta(seconds=CONFIRM_WITHIN):
-            return wait(now, LOOK_EVERY)
+            return wait(now, POLL_SECONDS)
         why = (
             f"node {row.name}: the agent says that it is off, but {_listed(silent)} fell silent at the same "
             "time: the agent may have switched off the wrong machine. Find out which machine is off; "

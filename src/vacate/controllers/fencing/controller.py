@@ -17,12 +17,12 @@ from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCING, FencingP
 from vacate.controllers.fencing import events
 from vacate.controllers.fencing.attempt import Attempts
 from vacate.controllers.fencing.recovery import Recovery
-from vacate.controllers.fencing.reports import Look, Reports, read_reports
+from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.steps import Step, seconds_held
 from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
-from vacate.fencing.decision import Decision, Surroundings, decide
+from vacate.fencing.decision import Decision, Environment, decide
 from vacate.fencing.report import LOUD, status_of, status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -30,11 +30,11 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "fencingpolicies"
-LOOK_FOR = dt.timedelta(seconds=15)
+OBSERVE_LEASES_FOR = dt.timedelta(seconds=15)
 """How long it is watched which nodes report, before one of them is fenced; they do so every ten seconds."""
 
-LOOK_AGAIN = dt.timedelta(seconds=30)
-LOOK_IS_OLD = dt.timedelta(seconds=60)
+RECHECK_AFTER = dt.timedelta(seconds=30)
+OBSERVATION_EXPIRES_AFTER = dt.timedelta(seconds=60)
 WORKERS = 4
 
 
@@ -64,7 +64,7 @@ class FencingPolicies:
         self._identity = str(deps.entropy.uid())
         self._attempts = Attempts(deps, agents, self._identity)
         self._recovery = Recovery(deps, agents, self._identity, view.pods_on)
-        self._looks: dict[str, Look] = {}  # by policy: the first of two looks at who reports
+        self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
         self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
         for reason in events.RESULTS:
@@ -118,8 +118,8 @@ class FencingPolicies:
             if heard is not None:
                 made = decide(policy, self._around(heard), now)
                 # Whoever was held then looks again, but not without a pause.
-                self._rest[name] = now + LOOK_AGAIN
-            until = _earlier(until, max(now + LOOK_FOR, self._rest.get(name, now)))
+                self._rest[name] = now + RECHECK_AFTER
+            until = _earlier(until, max(now + OBSERVE_LEASES_FOR, self._rest.get(name, now)))
         else:
             self._looks.pop(name, None)
         if made.start is not None:
@@ -129,9 +129,9 @@ class FencingPolicies:
         until = _earlier(until, made.until)
         return Done() if until is None else Later(until)
 
-    def _around(self, heard: frozenset[str] | None) -> Surroundings:
+    def _around(self, heard: frozenset[str] | None) -> Environment:
         view = self._view
-        return Surroundings(
+        return Environment(
             view.nodes.reader.list(),
             view.pods_on,
             view.budget_spent,
@@ -142,11 +142,11 @@ class FencingPolicies:
     async def _heard(self, policy: str, now: dt.datetime) -> frozenset[str] | None:
         """The nodes that reported between two looks; None after the first."""
         first = self._looks.get(policy)
-        if (first is not None and now - first.at < LOOK_FOR) or now < self._rest.get(policy, now):
+        if (first is not None and now - first.at < OBSERVE_LEASES_FOR) or now < self._rest.get(policy, now):
             return None
         reports = await read_reports(self._deps.client)
-        if first is None or now - first.at > LOOK_IS_OLD:
-            self._looks[policy] = Look(now, reports)
+        if first is None or now - first.at > OBSERVATION_EXPIRES_AFTER:
+            self._looks[policy] = LeaseObservation(now, reports)
             return None
         del self._looks[policy]
         heard = first.heard_by(reports)

@@ -25,7 +25,7 @@ from vacate.controllers.fencing.steps import FIRST_RETRY, Step, held_until, seco
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
-from vacate.fencing.decision import LONGEST_PAUSE
+from vacate.fencing.decision import MAX_PAUSE
 from vacate.fencing.limits import is_out_of_service
 from vacate.fencing.marks import BEGUN, unfenced_patch
 from vacate.fencing.marks import FENCED as FENCED_MARK
@@ -82,7 +82,7 @@ class Recovery:
     def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
         if policy.spec.power_on != AUTOMATIC or row.power == "on":
             return Step()
-        if row.retry_time is not None and now < row.retry_time <= after(now, LONGEST_PAUSE):
+        if row.retry_time is not None and now < row.retry_time <= after(now, MAX_PAUSE):
             return Step(later=row.retry_time)
         if any(pod.terminating for pod in self.pods_on(row.name)):
             return wait(now, ASK_AGAIN)

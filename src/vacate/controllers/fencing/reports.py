@@ -22,7 +22,7 @@ Reports = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LeaseObservation:
     """The reports of one moment."""
 
     at: dt.datetime

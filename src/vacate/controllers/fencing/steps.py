@@ -15,14 +15,14 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicy,
     NodeFencing,
 )
-from vacate.fencing.decision import LONGEST_PAUSE
+from vacate.fencing.decision import MAX_PAUSE
 
 FIRST_RETRY = 30.0
 SLACK = 60.0
 CONFIRM_WITHIN = 90.0
 """Seconds in which all other nodes must have reported once; they do so every ten."""
 MAX_ATTEMPTS = 1_000_000
-LONGEST_HELD = 3.0 * MAX_AGENT_TIMEOUT + SLACK + CONFIRM_WITHIN
+MAX_HELD = 3.0 * MAX_AGENT_TIMEOUT + SLACK + CONFIRM_WITHIN
 """A step that is held for longer than this from now was not held by a controller."""
 NOTHING = "Nothing was released"
 
@@ -56,14 +56,14 @@ def seconds_held(policy: FencingPolicy) -> float:
 def held_until(row: NodeFencing, now: dt.datetime) -> dt.datetime | None:
     """Until when the holder of a row is left alone; None where that is over, or was never so."""
     until = row.hold_time
-    return until if until is not None and now < until <= after(now, LONGEST_HELD) else None
+    return until if until is not None and now < until <= after(now, MAX_HELD) else None
 
 
 def failed(row: NodeFencing, why: str, power: str, now: dt.datetime, *, pause: float | None = None) -> Step:
     """Nothing is released; the fence is tried again after a pause that grows."""
     attempts = min(max(row.attempts, 0) + 1, MAX_ATTEMPTS)  # another client may have written anything
     if pause is None:
-        pause = min(FIRST_RETRY * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE)
+        pause = min(FIRST_RETRY * 2.0 ** min(attempts - 1, 10), MAX_PAUSE)
     message = f"{why}. {NOTHING}"[:MAX_MESSAGE]
     changed = replace(
         row,

@@ -19,7 +19,7 @@ from vacate.controllers.nodemaintenance.writes import Attempts, Writes
 from vacate.errors import NotFound
 from vacate.maintenance.blockers import from_cordon
 from vacate.maintenance.names import FINALIZER
-from vacate.maintenance.plan import Plan, Surroundings, plan_maintenance
+from vacate.maintenance.plan import Environment, Plan, plan_maintenance
 from vacate.maintenance.report import is_news, status_of, status_patch, undoing_status
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -34,7 +34,7 @@ STATUS_EVERY = dt.timedelta(seconds=2)
 """Counts are written no more often than this; phases at once."""
 
 WORKERS = 4
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 
 
 def build(deps: Deps) -> Controller:
@@ -51,7 +51,7 @@ def build(deps: Deps) -> Controller:
         ),
         deps,
         workers=WORKERS,
-        backoff=Backoff(longest=LONGEST_PAUSE),
+        backoff=Backoff(longest=MAX_PAUSE),
     )
 
 
@@ -98,12 +98,12 @@ class NodeMaintenances:
             status = status_of(maintenance, plan, now)
         return await self._report(maintenance, status, plan, now)
 
-    def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Surroundings:
+    def _around(self, names: list[str], attempts: Attempts, now: dt.datetime) -> Environment:
         def request(pod: Pod) -> EvictionRequest | None:
             return self._view.request_for(pod) or attempts.made(pod, now)
 
         nodes = {name: node for name in names if (node := self._view.node(name)) is not None}
-        return Surroundings(
+        return Environment(
             nodes, self._view.pods_on, request, self._view.budgets.reader.list, attempts.refused()
         )
 

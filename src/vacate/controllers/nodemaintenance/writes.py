@@ -47,7 +47,7 @@ SIDE_BY_SIDE = 16
 CACHE_LAG = dt.timedelta(seconds=30)
 """A request that was made is taken as made for so long, though the cache does not show it."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 """Seconds between two requests for one pod, when another client deletes the first or it is refused."""
 
 _PASSING = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
@@ -75,7 +75,7 @@ class Attempts:
         found = self.by_pod.get(pod.metadata.uid)
         if found is None:
             return None
-        pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2.0 ** min(found.count - 1, 10), MAX_PAUSE)
         due = found.at + dt.timedelta(seconds=pause)
         return due if due > now else None
 

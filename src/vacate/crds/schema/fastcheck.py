@@ -15,10 +15,10 @@ from vacate.api.times import is_time
 from vacate.crds.schema.formats import matcher
 from vacate.crds.schema.validation import limits_of_integer
 
-Look = Callable[[Any], bool]
+Check = Callable[[Any], bool]
 
 
-def fits(schema: Obj) -> Look:
+def fits(schema: Obj) -> Check:
     """Whether the walk over errors would find none."""
     look = _FITS[schema.get("type", "")](schema)
     if "enum" not in schema:
@@ -27,7 +27,7 @@ def fits(schema: Obj) -> Look:
     return lambda value: look(value) and value in choices
 
 
-def _object_fits(schema: Obj) -> Look:
+def _object_fits(schema: Obj) -> Check:
     inner = {key: fits(one) for key, one in schema.get("properties", {}).items()}
     needed = frozenset(inner).intersection(schema.get("required", ()))
     if "additionalProperties" in schema:
@@ -45,12 +45,12 @@ def _object_fits(schema: Obj) -> Look:
     return look
 
 
-def _map_fits(schema: Obj) -> Look:
+def _map_fits(schema: Obj) -> Check:
     fit, most = fits(schema["additionalProperties"]), schema.get("maxProperties", float("inf"))
     return lambda value: type(value) is dict and len(value) <= most and all(map(fit, value.values()))
 
 
-def _array_fits(schema: Obj) -> Look:
+def _array_fits(schema: Obj) -> Check:
     fit, most = fits(schema["items"]), schema.get("maxItems")
     keys = schema.get("x-kubernetes-list-map-keys", ())
     key = keys[0] if keys else None
@@ -70,7 +70,7 @@ def _array_fits(schema: Obj) -> Look:
     return look
 
 
-def _string_fits(schema: Obj) -> Look:
+def _string_fits(schema: Obj) -> Check:
     least, most = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
     if schema.get("format") == "date-time":
         return lambda value: type(value) is str and least <= len(value) <= most and is_time(value)
@@ -80,22 +80,22 @@ def _string_fits(schema: Obj) -> Look:
     return lambda value: type(value) is str and least <= len(value) <= most
 
 
-def _integer_fits(schema: Obj) -> Look:
+def _integer_fits(schema: Obj) -> Check:
     least, most = limits_of_integer(schema)
     low, high = float("-inf") if least is None else least, float("inf") if most is None else most
     return lambda value: type(value) is int and low <= value <= high
 
 
-def _number_or_text_fits(schema: Obj) -> Look:
+def _number_or_text_fits(schema: Obj) -> Check:
     number, text = _integer_fits(schema), _string_fits(schema)
     return lambda value: number(value) or text(value)
 
 
-def _boolean_fits(_schema: Obj) -> Look:
+def _boolean_fits(_schema: Obj) -> Check:
     return lambda value: type(value) is bool
 
 
-_FITS: dict[str, Callable[[Obj], Look]] = {
+_FITS: dict[str, Callable[[Obj], Check]] = {
     "object": _object_fits,
     "array": _array_fits,
     "string": _string_fits,
@@ -105,7 +105,7 @@ _FITS: dict[str, Callable[[Obj], Look]] = {
 }
 
 
-def knows(schema: Obj) -> Look | None:
+def knows(schema: Obj) -> Check | None:
     """Whether the schema knows every field of a value; None where it knows every value."""
     if "items" in schema:
         return _items_known(schema)
@@ -127,7 +127,7 @@ def knows(schema: Obj) -> Look | None:
     return look
 
 
-def _items_known(schema: Obj) -> Look | None:
+def _items_known(schema: Obj) -> Check | None:
     look = knows(schema["items"])
     if look is None:
         return None

@@ -14,7 +14,7 @@ from vacate.api.identity import Access, User
 from vacate.api.kinds import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, SUBJECTACCESSREVIEWS, Kind
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
-from vacate.embedded.apiserver.auth.authorization import Authorizer, Verdict
+from vacate.embedded.apiserver.auth.authorization import Authorizer, Decision
 from vacate.embedded.apiserver.auth.rbacmessages import join_errors
 from vacate.errors import BadRequest, Invalid
 
@@ -176,7 +176,7 @@ def _refuse(kind: Kind, field_errors: list[FieldError]) -> None:
         raise Invalid(f'.{kind.group} "" is invalid: {join_errors(map(str, field_errors))}', details=details)
 
 
-def _status(verdict: Verdict) -> Obj:
+def _status(verdict: Decision) -> Obj:
     status: Obj = {"allowed": verdict.allowed}
     if verdict.reason:
         status["reason"] = verdict.reason

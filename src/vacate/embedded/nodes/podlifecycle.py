@@ -16,7 +16,7 @@ from vacate.embedded.nodes.timings import PodTimings, after, earliest
 
 KILLED = 137
 FIRST_BACKOFF = 10.0
-LONGEST_BACKOFF = 300.0
+MAX_BACKOFF = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def backoff_after(failures: int) -> float:
     """The wait before a restart: none at first, then ten seconds, doubling up to five minutes."""
     if failures <= 1:
         return 0.0
-    return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), LONGEST_BACKOFF)
+    return min(FIRST_BACKOFF * 2.0 ** min(failures - 2, 10), MAX_BACKOFF)
 
 
 def _ask_to_stop(life: Life, pod: SimulatedPod, timings: PodTimings, now: dt.datetime) -> Life:
@@ -157,7 +157,7 @@ def end_run(life: Life, pod: SimulatedPod, code: int, due: dt.datetime) -> Life:
     life = replace(life, last=Exit(code, life.began, due), began=None, ready_at=None, exits_at=None)
     if life.stopping or not _restarts(pod.spec.restart_policy, code):
         return replace(life, ended=True)
-    ran_well = life.last is not None and (due - _start_of(life.last)).total_seconds() > 2 * LONGEST_BACKOFF
+    ran_well = life.last is not None and (due - _start_of(life.last)).total_seconds() > 2 * MAX_BACKOFF
     failures = 1 if ran_well else life.failures + 1
     wait = backoff_after(failures)
     return replace(life, failures=failures, backoff=wait, starts=after(due, wait))

@@ -22,7 +22,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 
-_LONGEST_RETRY = 10.0  # a node never gives up on its server for longer
+_MAX_RETRY_DELAY = 10.0  # a node never gives up on its server for longer
 
 
 class NodePool:
@@ -57,7 +57,7 @@ class NodePool:
             [Source(pods)],
             deps,
             workers=settings.workers,
-            backoff=Backoff(longest=_LONGEST_RETRY),
+            backoff=Backoff(longest=_MAX_RETRY_DELAY),
         )
         self._nodes = Controller(
             "simulated-nodes",
@@ -65,7 +65,7 @@ class NodePool:
             [Source(nodes)],
             deps,
             workers=4,
-            backoff=Backoff(longest=_LONGEST_RETRY),
+            backoff=Backoff(longest=_MAX_RETRY_DELAY),
         )
         self._hearts = Heartbeats(deps, settings.heartbeat_seconds, self._look_after)
         for shape in shapes:

@@ -25,13 +25,13 @@ from vacate.install.objectkinds import DEFINITIONS, kind_of, shown
 from vacate.install.objects import objects
 from vacate.install.settings import Settings
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 _DRY = " (server dry run)"
 FOREIGN = "kept: it does not belong to Vacate"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class InstallOptions:
     """How to install: only look, or do it; and what becomes of that which is no longer needed."""
 
     dry_run: bool = False
@@ -43,34 +43,39 @@ class Installer:
     """One run of `vacate install`."""
 
     def __init__(
-        self, client: Client, clock: Clock, entropy: Entropy, tell: Tell, way: Way | None = None
+        self,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        report: Report,
+        options: InstallOptions | None = None,
     ) -> None:
         self._client = client
         self._clock = clock
         self._entropy = entropy
-        self._tell = tell
-        self._way = way or Way()
+        self._report = report
+        self._options = options or InstallOptions()
 
     async def install(self, settings: Settings) -> None:
         """Check that the cluster can take all of it, apply one after the other, and prune."""
         wanted, where = objects(settings), settings.namespace
         await self._check(wanted, where)
         namespace, *rest = wanted
-        if self._way.dry_run:
+        if self._options.dry_run:
             await self._look(namespace, rest, where)
             return
         await self._not_ending(namespace)
         await self._make(namespace)
-        async with alone(self._client, self._clock, self._entropy, where, self._tell) as turn:
+        async with alone(self._client, self._clock, self._entropy, where, self._report) as turn:
             notes = Notes(self._client, where)
             noted = await notes.lines()
             lines = [line_of(obj) for obj in wanted]
             await notes.note([*noted, *lines])
             await self.apply(rest, turn.check)
-            if not self._way.prune:
+            if not self._options.prune:
                 return
             turn.check()
-            await Pruner(self._client, self._tell).prune(wanted, noted, where)
+            await Pruner(self._client, self._report).prune(wanted, noted, where)
             turn.check()
             await notes.note([*(line for line in noted if object_of(line) is None), *lines])
 
@@ -86,14 +91,14 @@ class Installer:
         client = self._client
         await preflight.require_release(client)
         await preflight.require_groups(client, wanted)
-        more = preflight.waiting_rights(namespace) if self._way.wait else []
+        more = preflight.waiting_rights(namespace) if self._options.wait else []
         await preflight.require_rights(client, [*preflight.needed_rights(wanted, namespace), *more])
         await preflight.require_one_place(client, namespace)
 
     async def _apply(self, obj: Obj) -> None:
         before = await existing(self._client, obj)
         after = await applied(self._client, obj)
-        self._tell(f"{shown(obj)} {outcome(before, after)}")
+        self._report(f"{shown(obj)} {outcome(before, after)}")
 
     async def _make(self, namespace: Obj) -> None:
         """One that was created for other things is left as it is: its labels would rule their pods too."""
@@ -101,23 +106,23 @@ class Installer:
         if found is None or made_for_vacate(found):
             await self._apply(namespace)
         else:
-            self._tell(f"{shown(namespace)} {FOREIGN}")
+            self._report(f"{shown(namespace)} {FOREIGN}")
 
     async def _look(self, namespace: Obj, rest: Sequence[Obj], where: str) -> None:
         """What would become of each, by the word of the API server, which changes nothing."""
         home = await existing(self._client, namespace)
         for obj in [namespace, *rest]:
             if obj is namespace and home is not None and not made_for_vacate(home):
-                self._tell(f"{shown(namespace)} {FOREIGN}{_DRY}")
+                self._report(f"{shown(namespace)} {FOREIGN}{_DRY}")
             elif home is not None or not namespace_of(obj):
                 before = await existing(self._client, obj)
                 after = await applied(self._client, obj, dry_run=True)
-                self._tell(f"{shown(obj)} {outcome(before, after)}{_DRY}")
+                self._report(f"{shown(obj)} {outcome(before, after)}{_DRY}")
             else:
-                self._tell(f"{shown(obj)} created (not checked: its namespace is not there yet)")
-        if self._way.prune:
+                self._report(f"{shown(obj)} created (not checked: its namespace is not there yet)")
+        if self._options.prune:
             noted = await Notes(self._client, where).lines()
-            pruner = Pruner(self._client, lambda line: self._tell(f"{line}{_DRY}"), dry_run=True)
+            pruner = Pruner(self._client, lambda line: self._report(f"{line}{_DRY}"), dry_run=True)
             await pruner.prune([namespace, *rest], noted, where)
 
     async def _not_ending(self, namespace: Obj) -> None:

@@ -36,7 +36,7 @@ class Turn:
 
 @contextlib.asynccontextmanager
 async def alone(
-    client: Client, clock: Clock, entropy: Entropy, namespace: str, tell: Callable[[str], None]
+    client: Client, clock: Clock, entropy: Entropy, namespace: str, report: Callable[[str], None]
 ) -> AsyncIterator[Turn]:
     """Wait for the turn, and have it for the length of the block."""
     elector = LeaderElector(
@@ -44,7 +44,7 @@ async def alone(
         name=INSTALL_LEASE, namespace=namespace,
         identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
     )  # fmt: skip
-    await _acquire(elector, clock, tell, lambda: stays(client, namespace))
+    await _acquire(elector, clock, report, lambda: stays(client, namespace))
     holding = asyncio.create_task(elector.hold())
     try:
         yield Turn(elector)
@@ -61,13 +61,13 @@ async def forget_lock(client: Client, namespace: str) -> None:
 
 
 async def _acquire(
-    elector: LeaderElector, clock: Clock, tell: Callable[[str], None], there: Callable[[], Awaitable[bool]]
+    elector: LeaderElector, clock: Clock, report: Callable[[str], None], there: Callable[[], Awaitable[bool]]
 ) -> None:
     """Wait for the turn; but not where there will be none, since the namespace goes."""
 
     async def look() -> None:
         await clock.sleep(_SILENT)
-        tell(f"waiting: {_holder(elector)}")
+        report(f"waiting: {_holder(elector)}")
         while await there():
             await clock.sleep(_SILENT)
 

@@ -79,7 +79,7 @@ class Right:
 
 
 async def require_rights(client: Client, rights: Sequence[Right]) -> None:
-    """ConfigError that names every right that is missing, where the API server can tell."""
+    """ConfigError that names every missing right, where the API server can be asked."""
     room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def lacking(right: Right) -> bool:

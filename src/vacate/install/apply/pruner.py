@@ -24,9 +24,9 @@ _NEVER = (DEFINITIONS, NAMESPACES)
 class Pruner:
     """One look for what is left over, and its removal."""
 
-    def __init__(self, client: Client, tell: Callable[[str], None], *, dry_run: bool = False) -> None:
+    def __init__(self, client: Client, report: Callable[[str], None], *, dry_run: bool = False) -> None:
         self._client = client
-        self._tell = tell
+        self._report = report
         self._dry_run = dry_run
 
     async def prune(self, wanted: Sequence[Obj], noted: Sequence[str], namespace: str) -> None:
@@ -42,10 +42,10 @@ class Pruner:
         else:
             why = "" if found is None else why_kept(found)
         if why and noted:
-            self._tell(f"{shown(obj)} kept: {why}")
+            self._report(f"{shown(obj)} kept: {why}")
         elif found is not None and not why and not found["metadata"].get("deletionTimestamp"):
             await deleted(self._client, obj, uid=found["metadata"]["uid"], dry_run=self._dry_run)
-            self._tell(f"{shown(obj)} pruned")
+            self._report(f"{shown(obj)} pruned")
 
 
 def leftovers(wanted: Sequence[Obj], noted: Sequence[str], namespace: str) -> list[Obj]:

@@ -27,12 +27,17 @@ class Rollout:
     """Deployments and DaemonSets with all their copies, and webhook configurations with their authority."""
 
     def __init__(
-        self, client: Client, clock: Clock, entropy: Entropy, settings: Settings, tell: Callable[[str], None]
+        self,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        settings: Settings,
+        report: Callable[[str], None],
     ) -> None:
         self._client = client
         self._clock = clock
         self._entropy = entropy
-        self._tell = tell
+        self._report = report
         self._namespace = settings.namespace
         self._awaited = awaited(settings)
         self._changed = asyncio.Event()
@@ -72,16 +77,16 @@ class Rollout:
         while not following.done():
             self._changed.clear()
             left = [obj for obj in self._awaited if self._left(obj)]
-            self._tell_of([obj for obj in self._awaited if obj not in left])
+            self._report_on([obj for obj in self._awaited if obj not in left])
             if not left:
                 return
             await self._changed.wait()
 
-    def _tell_of(self, ready: Sequence[Obj]) -> None:
+    def _report_on(self, ready: Sequence[Obj]) -> None:
         for one in map(shown, ready):
             if one not in self._told:
                 self._told.add(one)
-                self._tell(f"{one} ready")
+                self._report(f"{one} ready")
 
     def _left(self, obj: Obj) -> str:
         if kind_of(obj) == DEPLOYMENTS:

@@ -53,12 +53,12 @@ async def release_instigators(client: Client, evacuation: Obj) -> None:
 class Uninstaller:
     """One run of `vacate uninstall`."""
 
-    def __init__(self, client: Client, clock: Clock, entropy: Entropy, tell: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, clock: Clock, entropy: Entropy, report: Callable[[str], None]) -> None:
         self._client = client
         self._clock = clock
         self._entropy = entropy
-        self._say = tell
-        self._said = 0
+        self._print = report
+        self._printed = 0
 
     async def uninstall(self, namespace: str, *, definitions: bool = False) -> None:
         """Remove every object that an installation into this namespace may have made."""
@@ -68,15 +68,15 @@ class Uninstaller:
             # Nobody can install there now, so that nobody has to wait.
             await self._remove(namespace, lambda: None, definitions=definitions)
         else:
-            async with alone(self._client, self._clock, self._entropy, namespace, self._tell) as turn:
+            async with alone(self._client, self._clock, self._entropy, namespace, self._report) as turn:
                 await self._remove(namespace, turn.check, definitions=definitions)
             await forget_lock(self._client, namespace)
-        if not self._said:
-            self._tell(f"nothing of Vacate is in this cluster, or in its namespace {namespace}")
+        if not self._printed:
+            self._report(f"nothing of Vacate is in this cluster, or in its namespace {namespace}")
 
-    def _tell(self, line: str) -> None:
-        self._said += 1
-        self._say(line)
+    def _report(self, line: str) -> None:
+        self._printed += 1
+        self._print(line)
 
     async def _remove(self, namespace: str, check: Callable[[], None], *, definitions: bool) -> None:
         """Remove one after the other; before each, check that nobody can have installed it anew."""
@@ -85,7 +85,7 @@ class Uninstaller:
         noted = await Notes(self._client, namespace).lines()
         # A note is no more than a hint: a user who can write it must not have others' objects deleted by it.
         check()
-        await Pruner(self._client, self._tell).prune(removable(namespace), noted, namespace)
+        await Pruner(self._client, self._report).prune(removable(namespace), noted, namespace)
         for obj in removable(namespace):
             check()
             kind = kind_of(obj)
@@ -102,9 +102,9 @@ class Uninstaller:
         kind = defined_kind(obj)
         count = _counted(await self._objects(kind), kind)
         if not wanted:
-            self._tell(f"{shown(obj)} kept, with {count}; --crds removes them as well")
+            self._report(f"{shown(obj)} kept, with {count}; --crds removes them as well")
             return
-        self._tell(f"{shown(obj)} goes, with {count}")
+        self._report(f"{shown(obj)} goes, with {count}")
         if kind == EVACUATIONS:
             await self._release_evacuations()
         await self._delete(obj)
@@ -129,7 +129,7 @@ class Uninstaller:
         for one in (await self._client.list(kind)).items:
             with contextlib.suppress(NotFound):
                 await self._client.delete(kind, one["metadata"]["name"])
-        self._tell(f"{_counted(count, kind)} cancelled")
+        self._report(f"{_counted(count, kind)} cancelled")
 
         async def gone() -> bool:
             return not (await self._client.list(kind)).items
@@ -146,11 +146,11 @@ class Uninstaller:
         if found is None or found["metadata"].get("deletionTimestamp"):
             return
         if not made_for_vacate(found):
-            self._tell(f"{shown(obj)} kept: it was not made for Vacate")
+            self._report(f"{shown(obj)} kept: it was not made for Vacate")
             return
         for kind in (EVICTIONREQUESTS, EVACUATIONS):
             if count := await self._objects(kind, obj["metadata"]["name"]):
-                self._tell(f"{shown(obj)} kept, with {_counted(count, kind)}")
+                self._report(f"{shown(obj)} kept, with {_counted(count, kind)}")
                 return
         await self._delete(obj)
 
@@ -162,7 +162,7 @@ class Uninstaller:
                 raise
             return  # of a part that is seldom there, and an account that could create it could see it
         if there:
-            self._tell(f"{shown(obj)} deleted")
+            self._report(f"{shown(obj)} deleted")
 
     async def _objects(self, kind: Kind, namespace: str = "") -> int:
         """How many there are; where their kind is not served there are none."""

@@ -29,7 +29,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.runtime.statuspatches import guarded
 
-LOOK_AGAIN = dt.timedelta(seconds=5)
+RECHECK_AFTER = dt.timedelta(seconds=5)
 """While a floor is raised: a pod becomes available by waiting alone, without a change that wakes us."""
 
 
@@ -96,7 +96,7 @@ class FloorController:
             await self._step(autoscaler, deployment)
         except NotFound:
             return Done()  # one of both is gone, and its informer will say so
-        return Later(self._deps.clock.now() + LOOK_AGAIN)
+        return Later(self._deps.clock.now() + RECHECK_AFTER)
 
     async def _step(self, autoscaler: HorizontalPodAutoscaler, deployment: Deployment | None) -> None:
         now, record = self._deps.clock.now(), floor_record_of(autoscaler)

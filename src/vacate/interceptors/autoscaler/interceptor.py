@@ -23,7 +23,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Outcome
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
 
 
@@ -49,7 +49,7 @@ class AutoscalerTurns:
         if why := order_error([one.name for one in context.request.spec.interceptors]):
             return Declined(why)
         turn = _Turn(context.pod, LivePods(self._view))
-        return await decided(context, self._deps.clock, LOOK_EVERY, lambda: self._look(turn))
+        return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()

@@ -24,7 +24,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, Outcome
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
 
 
@@ -50,7 +50,7 @@ class DeploymentTurns:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
         interceptors = [one.name for one in context.request.spec.interceptors]
         turn = _Turn(context.pod, interceptors, LivePods(self._view))
-        return await decided(context, self._deps.clock, LOOK_EVERY, lambda: self._look(turn))
+        return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
@@ -84,7 +84,7 @@ class DeploymentTurns:
             decision = decide_batch(deployment, turn.uid, pods or (), handed, turn.waited, now)
         if isinstance(decision, Finished):
             self._given[turn.uid] = deployment.metadata.uid
-        turn.see_batch(str(decision), now)
+        turn.on_batch(str(decision), now)
         return decision
 
     def _handed_over(self, deployment: Deployment) -> set[str]:
@@ -115,7 +115,7 @@ class _Turn:
         self.held_up = ""
         self.in_surge = False
 
-    def see_batch(self, said: str, now: dt.datetime) -> None:
+    def on_batch(self, said: str, now: dt.datetime) -> None:
         """Note since when the next batch is held up by the same."""
         if said != self.held_up:
             self.held_up, self.waited = said, replace(self.waited, unchanged_since=now)

@@ -27,7 +27,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Outcome
 
-LOOK_EVERY = 2.0
+POLL_SECONDS = 2.0
 IN_SURGE_LIMIT = 600
 """Seconds that a pod waits until its replacement counts as available again."""
 REMOVAL_LIMIT = 120
@@ -95,7 +95,7 @@ class ReplicaSetTurns:
                 scaled = clock.now()
             return decision
 
-        return await decided(context, clock, LOOK_EVERY, look)
+        return await decided(context, clock, POLL_SECONDS, look)
 
     async def _read_at_last(self, pod: Pod) -> tuple[Deployment | None, bool, Pod]:
         """Without an answer of the server there is no progress to speak of."""
@@ -103,7 +103,7 @@ class ReplicaSetTurns:
             try:
                 return await self._read(pod)
             except (ApiError, TransportError):
-                await self._deps.clock.sleep(LOOK_EVERY)
+                await self._deps.clock.sleep(POLL_SECONDS)
 
     async def _read(self, pod: Pod) -> tuple[Deployment | None, bool, Pod]:
         """All as the server has it: a cache that is behind must not make the turn be declined.

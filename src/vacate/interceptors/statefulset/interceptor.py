@@ -26,7 +26,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, Outcome
 
-LOOK_EVERY = 2.0
+POLL_SECONDS = 2.0
 """Seconds between two looks, and before the first: requests of one drain are seen together by then."""
 _NOBODY = Members((), (), None)
 
@@ -52,8 +52,8 @@ class StatefulSetTurns:
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the member may go, or until it is clear that waiting is in vain."""
         turn, clock = _Turn(context.pod), self._deps.clock
-        await clock.sleep(LOOK_EVERY)
-        return await decided(context, clock, LOOK_EVERY, lambda: self._look_alone(turn))
+        await clock.sleep(POLL_SECONDS)
+        return await decided(context, clock, POLL_SECONDS, lambda: self._look_alone(turn))
 
     async def _look_alone(self, turn: _Turn) -> Decision:
         async with self._looking:

@@ -28,7 +28,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.runtime.statuspatches import guarded
 
-LOOK_AGAIN = dt.timedelta(seconds=10)
+RECHECK_AFTER = dt.timedelta(seconds=10)
 """While a Deployment is raised: a pod becomes available by waiting alone, without a change that wakes us."""
 
 
@@ -86,7 +86,7 @@ class SurgeController:
             await self._step(deployment, requested)
         except NotFound:
             return Done()  # the Deployment is gone, and its informer will say so
-        return Later(self._deps.clock.now() + LOOK_AGAIN)
+        return Later(self._deps.clock.now() + RECHECK_AFTER)
 
     async def _step(self, deployment: Deployment, requested: dict[str, Turn]) -> None:
         now, record = self._deps.clock.now(), record_of(deployment)
@@ -144,14 +144,14 @@ class SurgeController:
         """
         if await self._report(deployment) or self.view.is_floor_raised(deployment):
             self._open[key] = None
-            return Later(self._deps.clock.now() + LOOK_AGAIN)
+            return Later(self._deps.clock.now() + RECHECK_AFTER)
         for one in self.view.owned(deployment):
             if _carries_record(None, one):
                 await self._forget_copy(one)
         if self.view.marked(deployment):
             if not is_settled(deployment):
                 self._open[key] = None
-                return Later(self._deps.clock.now() + LOOK_AGAIN)
+                return Later(self._deps.clock.now() + RECHECK_AFTER)
             for pod in await self.view.live_pods(deployment):
                 await self._marks.take_back(pod)
         self._open.pop(key, None)

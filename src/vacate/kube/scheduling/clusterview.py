@@ -86,8 +86,8 @@ class NodeView:
 
     def drop(self, uid: str) -> None:
         """Take a tenant away."""
-        if (leaver := self.tenants.pop(uid, None)) is not None:
-            self._count(leaver, -1)
+        if (removed := self.tenants.pop(uid, None)) is not None:
+            self._count(removed, -1)
 
     def _count(self, one: Tenant, sign: int) -> None:
         for total, part in ((self.requested, one.requests), (self.assumed, one.assumed)):

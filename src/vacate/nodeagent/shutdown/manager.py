@@ -31,7 +31,7 @@ from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
 log = logging.getLogger(__name__)
 
 FIRST_RETRY, MAX_RETRY = 1.0, 30.0
-LOOK_AGAIN = 30.0
+RECHECK_AFTER = 30.0
 """How often logind is asked although it said nothing: a connection can be dead without being closed."""
 RELEASE_RETRY = 0.5
 FLUSH_SECONDS = 2.0
@@ -149,7 +149,7 @@ class ShutdownManager:
             if not preparing and (self._stale or not self.state.locked):
                 await self._take(session)
                 continue  # it may have begun meanwhile
-            await session.changed(LOOK_AGAIN)
+            await session.changed(RECHECK_AFTER)
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:

@@ -79,7 +79,7 @@ class EvictionContext:
         """
         said = checked_report(message, expected_finish, conditions, cancellation, self.clock.now())
         if said.conditions or said.cancellation:
-            await self._turn.persist(lambda: self._turn.status_writer.say_now(said))
+            await self._turn.persist(lambda: self._turn.status_writer.report_now(said))
         else:
             self._turn.status_writer.say(said)
         self._turn.progress(said.expected_finish)

@@ -22,7 +22,7 @@ from vacate.sdk.turnstate import is_newer, is_terminating, is_turn_of
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 1.0
+RECHECK_AFTER = 1.0
 """Seconds after a turn that was ended from outside until its request is looked at once more."""
 
 
@@ -38,7 +38,7 @@ class TurnPool:
         ] = {}  # begun or waiting, and not yet over
         # Turns that are over, each with the request as it was when that was seen: caches may be behind.
         self._known: dict[Key, EvictionRequest] = {}
-        self.look_again: Callable[[Key], None] = lambda key: None
+        self.requeue: Callable[[Key], None] = lambda key: None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -84,7 +84,7 @@ class TurnPool:
             log.error("%s: %s: internal error", self._interceptor.name, key, exc_info=error)
         if work.status_writer.ended is not None:
             self._known[key] = work.status_writer.request
-            self.look_again(key)  # a new request of the same name may have come meanwhile
+            self.requeue(key)  # a new request of the same name may have come meanwhile
 
 
 class TurnReconciler:
@@ -123,7 +123,7 @@ class InterceptorController(Controller):
     ) -> None:
         super().__init__(name, reconciler, [source], deps)
         self.pool = pool
-        pool.look_again = lambda key: self.queue.add_after(key, LOOK_AGAIN)
+        pool.requeue = lambda key: self.queue.add_after(key, RECHECK_AFTER)
 
     async def run(self) -> None:
         """Work until cancelled; handlers are cancelled too, and their turns kept."""

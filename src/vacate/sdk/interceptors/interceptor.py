@@ -32,7 +32,7 @@ Handler = Callable[[EvictionContext], Awaitable[Outcome | None]]
 """Called when it is the interceptor's turn. Returning None means finished."""
 
 DEFAULT_PROGRESS_WITHIN = dt.timedelta(hours=1)
-LONGEST_HEARTBEAT = dt.timedelta(minutes=3)
+MAX_HEARTBEAT_INTERVAL = dt.timedelta(minutes=3)
 _BEATS_IN_A_DEADLINE = 10
 
 
@@ -115,7 +115,7 @@ class Interceptor:
         """How often to write a heartbeat to a request with that deadline; never less than twice in it."""
         if self.heartbeat is not None:
             return min(self.heartbeat, deadline / 2)
-        return min(deadline / _BEATS_IN_A_DEADLINE, LONGEST_HEARTBEAT)
+        return min(deadline / _BEATS_IN_A_DEADLINE, MAX_HEARTBEAT_INTERVAL)
 
 
 def interceptor(name: str, **options: Any) -> Callable[[Handler], Interceptor]:

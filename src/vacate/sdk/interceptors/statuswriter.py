@@ -89,7 +89,7 @@ class StatusWriter:
         if not self.silent:
             self._waiting = report.over(self._waiting)
 
-    async def say_now(self, report: Report) -> None:
+    async def report_now(self, report: Report) -> None:
         """Write what programs act upon. What is refused is not said again."""
         self.say(report)
         try:

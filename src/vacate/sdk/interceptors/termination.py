@@ -14,7 +14,7 @@ from vacate.sdk.errors import EvictionRefused
 from vacate.sdk.interceptors.turn import Turn
 from vacate.sdk.values import Report
 
-LONGEST_PAUSE = dt.timedelta(minutes=1)
+MAX_PAUSE = dt.timedelta(minutes=1)
 _SPREAD = 0.2
 
 
@@ -47,7 +47,7 @@ async def evict(
             refused += 1
             _tell(turn, error)
             _give_up(turn, error, began, give_up_after)
-        pause = min(delay(refused), LONGEST_PAUSE).total_seconds()
+        pause = min(delay(refused), MAX_PAUSE).total_seconds()
         await turn.clock.sleep(pause * turn.entropy.uniform(1 - _SPREAD, 1))
     turn.status_writer.pod_ended = True
     turn.event("PodEvicted", f"{turn.name} has evicted pod {meta.name}.")

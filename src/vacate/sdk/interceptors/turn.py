@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 # What the same request would be answered with again, however often it is sent.
 _FINAL = (BadRequest, Invalid, MethodNotAllowed, NotFound, RequestTooLarge, UnsupportedMedia)
 
@@ -104,7 +104,7 @@ class Turn:
             except (ApiError, TransportError) as error:
                 log.warning("%s: again in %.0f s: %s", self.where, seconds, error)
             await self.pause(seconds * self.entropy.uniform(0.8, 1.0))
-            seconds = min(seconds * 2, LONGEST_PAUSE)
+            seconds = min(seconds * 2, MAX_PAUSE)
 
     async def pause(self, seconds: float) -> None:
         """Wait; TurnLost as soon as the turn is over."""

@@ -34,7 +34,7 @@ from vacate.views.phrases import counted
 
 log = logging.getLogger(__name__)
 
-FIRST_RETRY, LONGEST_RETRY = 10.0, 300.0
+FIRST_RETRY, MAX_RETRY_DELAY = 10.0, 300.0
 AFTER_REFUSAL = 60.0
 
 
@@ -125,7 +125,7 @@ class TurnRunner:
             message = "The interceptor was restarted and tries again."
             again = (self._failure(FailureReason.RETRYING, message),)
         policy = checked_policy(self._interceptor.cancellation)
-        await self.status_writer.say_now(Report(conditions=again, cancellation=policy))
+        await self.status_writer.report_now(Report(conditions=again, cancellation=policy))
         self._heartbeats.progress()
 
     async def _work(self, pod: Pod) -> None:
@@ -208,7 +208,7 @@ class TurnRunner:
 
 def retry_pause(attempt: int) -> float:
     """Seconds after a failed attempt; authors may allow any number of them."""
-    return min(FIRST_RETRY * 2.0 ** min(attempt - 1, 10), LONGEST_RETRY)
+    return min(FIRST_RETRY * 2.0 ** min(attempt - 1, 10), MAX_RETRY_DELAY)
 
 
 def described(error: Exception) -> str:

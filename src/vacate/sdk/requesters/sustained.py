@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 CALM = 300.0
 """Seconds after which a removal counts as the first one again."""
 
@@ -98,7 +98,7 @@ class SustainedRequest:
                 if result is not None:
                     return result
                 failures = 0 if clock.monotonic() - asked_at > CALM else failures
-                await clock.sleep(min(FIRST_PAUSE * 2.0**failures, LONGEST_PAUSE))
+                await clock.sleep(min(FIRST_PAUSE * 2.0**failures, MAX_PAUSE))
                 failures, asked_at = failures + 1, clock.monotonic()
                 if await self._again():
                     return result_without(one.last or self._request, clock.now(), pod_is_there=False)

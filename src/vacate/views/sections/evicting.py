@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from vacate.eviction.attempts import LONGEST_DELAY, after_refusal, delay
+from vacate.eviction.attempts import MAX_DELAY, after_refusal, delay
 from vacate.eviction.dialects.evictionrequest.history import TurnResult
 from vacate.eviction.dialects.evictionrequest.reader import is_mirror
 from vacate.eviction.dialects.turn_conditions import result_of_turn
@@ -174,7 +174,7 @@ def _next_attempt(
     if begins > inputs.now:
         when = f"between {span(begins - inputs.now)} and {span(ends - inputs.now)} from now"
     first = f"The next attempt comes {when}, or as soon as a budget allows it or is deleted."
-    return first, f"The delay doubles after each refusal, up to {span(LONGEST_DELAY)}."
+    return first, f"The delay doubles after each refusal, up to {span(MAX_DELAY)}."
 
 
 def _unprepared(inputs: ExplanationInput) -> str:

@@ -16,7 +16,7 @@ from vacate.errors import ConfigError
 from vacate.httpserver.certificate import ServedCertificate
 from vacate.webhook.metrics import WebhookMetrics
 
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ class RulesFile:
 
 
 async def keep_looking(
-    looks: Sequence[Callable[[], None]], clock: Clock, metrics: WebhookMetrics, seconds: float = LOOK_SECONDS
+    looks: Sequence[Callable[[], None]], clock: Clock, metrics: WebhookMetrics, seconds: float = POLL_SECONDS
 ) -> None:
     """Look at all of them again and again, until cancelled."""
     reported: dict[int, str] = {}

@@ -30,14 +30,14 @@ CONFIGURATIONS: Sequence[tuple[Kind, str]] = (
     (MUTATING, "vacate-mutating"),
     (VALIDATING, "vacate-validating"),
 )
-LOOK_SECONDS = 600.0
+POLL_SECONDS = 600.0
 RETRY_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServingIdentity:
     """Where the Secret is, and for which names and addresses the certificate must be."""
 
     namespace: str
@@ -50,7 +50,7 @@ class CertificateRotator:
     def __init__(
         self,
         client: Client,
-        place: Place,
+        place: ServingIdentity,
         *,
         clock: Clock,
         entropy: Entropy,
@@ -86,7 +86,7 @@ class CertificateRotator:
     @property
     def _rest_seconds(self) -> float:
         """A look now and then: the clock of a machine may be set, and nobody tells it."""
-        return min(LOOK_SECONDS, self._lifetimes.settling.total_seconds() / 6)
+        return min(POLL_SECONDS, self._lifetimes.settling.total_seconds() / 6)
 
     async def _in_order(self) -> bool:
         """Whether all is as it should be; what is not is tried again soon."""

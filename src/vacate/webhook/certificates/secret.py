@@ -43,12 +43,12 @@ def bundle_from(secret: Obj) -> CertificateBundle | None:
             "one of its own, or install with --certificates=cert-manager"
         )
     try:
-        return _papers({key: base64.b64decode(value or "") for key, value in data.items()})
+        return _bundle({key: base64.b64decode(value or "") for key, value in data.items()})
     except (KeyError, ValueError, TypeError, binascii.Error):
         return None
 
 
-def _papers(parts: dict[str, bytes]) -> CertificateBundle:
+def _bundle(parts: dict[str, bytes]) -> CertificateBundle:
     authorities = tuple(x509.load_pem_x509_certificates(parts[_AUTHORITIES]))
     key = _key(parts[_AUTHORITY_KEY], authorities[-1])
     leaf = x509.load_pem_x509_certificate(parts[_LEAF])

@@ -20,9 +20,9 @@ from vacate.embedded.controllers.garbagecollector.actions import (
     RemoveFinalizer,
     finalizer_patch,
     garbage_action,
-    leaving_action,
     owner_state,
     references_patch,
+    terminating_action,
     unblock_patch,
 )
 from vacate.embedded.controllers.garbagecollector.graph import Item, OwnerGraph
@@ -129,7 +129,7 @@ LEAVING: list[tuple[str, ObjectMeta, list[ObjectMeta], Action]] = [
 @pytest.mark.parametrize("row", LEAVING, ids=[row[0] for row in LEAVING])
 def test_an_object_on_its_way_out_minds_its_dependents(row: Any) -> None:
     _, item, dependents, expected = row
-    assert leaving_action(item, dependents) == expected
+    assert terminating_action(item, dependents) == expected
 
 
 @pytest.mark.parametrize(

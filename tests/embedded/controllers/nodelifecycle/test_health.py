@@ -12,7 +12,7 @@ from support.workload_objects import NOW, ago, make_node, make_pod
 from vacate.api.types import Condition, Node, Taint
 from vacate.embedded.controllers.disruption.stalecondition import stale_at
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
-from vacate.embedded.controllers.tainteviction.deadline import leave_at
+from vacate.embedded.controllers.tainteviction.deadline import evict_at
 
 pytestmark = pytest.mark.unit
 
@@ -136,7 +136,7 @@ def test_when_a_pod_must_leave(row: Any) -> None:
     _, taints, tolerations, expected = row
     pod = make_pod("p", node="n1", creationTimestamp=ago(seconds=200), spec={"tolerations": tolerations})
     since = {key: NOW - dt.timedelta(seconds=age) for key, _, age in taints}
-    found = leave_at(
+    found = evict_at(
         pod, [Taint(key=key, effect=effect) for key, effect, _ in taints], lambda one: since[one.key]
     )
     assert (found and (found - NOW).total_seconds()) == expected

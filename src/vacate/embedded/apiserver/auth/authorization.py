@@ -33,15 +33,15 @@ class RbacSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """Yes or no, and why."""
 
     allowed: bool
     reason: str = ""
 
 
-_Choices = tuple[tuple[frozenset[str] | None, Verdict], ...]
-_MASTER = Verdict(allowed=True)
+_Choices = tuple[tuple[frozenset[str] | None, Decision], ...]
+_MASTER = Decision(allowed=True)
 _REMEMBERED_CHARACTERS = (
     1024  # anybody may ask anything, and what is longer than this is never asked in earnest
 )
@@ -59,7 +59,7 @@ class Authorizer:
         self._policy = Policy()
         self._users: dict[tuple[str, tuple[str, ...]], _UserAnswers] = {}
 
-    def authorize(self, access: Access) -> Verdict:
+    def authorize(self, access: Access) -> Decision:
         """Whether the access is allowed, and by which binding, or what went wrong while looking."""
         if MASTERS in access.user.groups:  # before the policy is read: it has nothing to say
             return _MASTER
@@ -122,7 +122,7 @@ class _UserAnswers:
         self._limit = limit
         self._answers: dict[_Question, _Choices] = {}
 
-    def answer(self, access: Access) -> Verdict:
+    def answer(self, access: Access) -> Decision:
         question = (
             access.verb,
             access.group,
@@ -148,14 +148,14 @@ class _UserAnswers:
             self._answers[question] = choices
         return choices
 
-    def _choices(self, access: Access) -> Iterator[tuple[frozenset[str] | None, Verdict]]:
+    def _choices(self, access: Access) -> Iterator[tuple[frozenset[str] | None, Decision]]:
         """Ways to be allowed by name where rules name objects, and last what holds for every other name."""
         missing: list[str] = []
         for grant in self._grants(access):
             if grant.rules is None:
                 missing.append(_not_found(grant.ref))
                 continue
-            allowed = Verdict(allowed=True, reason=f"RBAC: allowed by {grant.source}")
+            allowed = Decision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
             for rule in grant.rules:
                 if not _may_allow(rule, access):
                     continue
@@ -163,7 +163,7 @@ class _UserAnswers:
                     yield None, allowed
                     return
                 yield frozenset(rule.names), allowed
-        yield None, Verdict(allowed=False, reason=f"RBAC: {join_errors(missing)}" if missing else "")
+        yield None, Decision(allowed=False, reason=f"RBAC: {join_errors(missing)}" if missing else "")
 
     def _grants(self, access: Access) -> Iterator[Grant]:
         yield from self._cluster

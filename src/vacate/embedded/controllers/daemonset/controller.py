@@ -15,7 +15,7 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.controllerrevisions.history import Collision, Recorded, RevisionHistory
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH, hash_of
-from vacate.embedded.controllers.daemonset.plan import counts, places, plan_pods
+from vacate.embedded.controllers.daemonset.plan import counts, plan_pods, pods_by_node
 from vacate.embedded.controllers.daemonset.pods import PodWriter
 from vacate.embedded.controllers.status import write_status
 from vacate.kube.availability import next_check
@@ -100,7 +100,7 @@ class DaemonSetController:
         now = self._deps.clock.now()
         meta, spec = daemon_set.metadata, daemon_set.spec
         update = hash_of(recorded.update)
-        where = places(daemon_set, self._nodes.list(), pods)
+        where = pods_by_node(daemon_set, self._nodes.list(), pods)
         plan = plan_pods(daemon_set, where, update, now)
         error = await self._writer.carry_out(daemon_set, plan, recorded.update)
         status = DaemonSetStatus(

@@ -27,7 +27,7 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePods:
     """A node and the daemon set's pods for it."""
 
     name: str
@@ -35,7 +35,7 @@ class Place:
     pods: Sequence[Pod]
 
     @property
-    def standing(self) -> list[Pod]:
+    def active(self) -> list[Pod]:
         """The pods that neither ended nor terminate, the oldest first."""
         alive = [pod for pod in self.pods if not pod.terminal and not pod.terminating]
         return sorted(alive, key=lambda pod: (_born(pod), pod.metadata.name))
@@ -49,20 +49,20 @@ class Plan:
     delete: list[Deletion] = field(default_factory=list)
 
 
-def places(daemon_set: DaemonSet, nodes: Iterable[Node], pods: Iterable[Pod]) -> list[Place]:
+def pods_by_node(daemon_set: DaemonSet, nodes: Iterable[Node], pods: Iterable[Pod]) -> list[NodePods]:
     """Every node with the pods for it; pods for nodes that do not exist have a place where none stays."""
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
         by_node.setdefault(target_node(pod), []).append(pod)
     expected = expected_pod(daemon_set)
     found = [
-        Place(node.metadata.name, eligibility(expected, node), by_node.pop(node.metadata.name, []))
+        NodePods(node.metadata.name, eligibility(expected, node), by_node.pop(node.metadata.name, []))
         for node in nodes
     ]
-    return found + [Place(name, Eligibility(False, False), rest) for name, rest in by_node.items()]
+    return found + [NodePods(name, Eligibility(False, False), rest) for name, rest in by_node.items()]
 
 
-def plan_pods(daemon_set: DaemonSet, where: Sequence[Place], update: str, now: dt.datetime) -> Plan:
+def plan_pods(daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime) -> Plan:
     """The next step; `update` is the hash of the present template."""
     plan = Plan()
     if daemon_set.metadata.deletion_timestamp is not None:
@@ -84,23 +84,25 @@ def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
         return 1
 
 
-def _fill(plan: Plan, place: Place) -> None:
+def _fill(plan: Plan, place: NodePods) -> None:
     if not place.eligible.stays:
         plan.delete += [Deletion(pod, DECOMMISSIONED) for pod in place.pods if not pod.terminating]
         return
     plan.delete += [Deletion(pod) for pod in place.pods if pod.terminal and not pod.terminating]
-    plan.delete += [Deletion(pod, DECOMMISSIONED) for pod in place.standing[1:]]
+    plan.delete += [Deletion(pod, DECOMMISSIONED) for pod in place.active[1:]]
     if not place.pods and place.eligible.starts:
         plan.create.append(place.name)
 
 
-def _update(plan: Plan, daemon_set: DaemonSet, where: Sequence[Place], update: str, now: dt.datetime) -> None:
+def _update(
+    plan: Plan, daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime
+) -> None:
     wanted = [place for place in where if place.eligible.starts]
     unavailable = 0
     broken: list[Pod] = []
     candidates: list[Pod] = []
     for place in wanted:
-        pod = next(iter(place.standing), None)
+        pod = next(iter(place.active), None)
         available = pod is not None and is_available(pod, daemon_set.spec.min_ready_seconds, now)
         unavailable += not available
         if pod is not None and pod.metadata.labels.get(REVISION_HASH) != update:
@@ -110,10 +112,10 @@ def _update(plan: Plan, daemon_set: DaemonSet, where: Sequence[Place], update: s
     plan.delete += [Deletion(pod, UPDATE) for pod in (*broken, *candidates[:room])]
 
 
-def counts(place_list: Sequence[Place], update: str, wait: int, now: dt.datetime) -> Mapping[str, int]:
+def counts(place_list: Sequence[NodePods], update: str, wait: int, now: dt.datetime) -> Mapping[str, int]:
     """The numbers of the status."""
     wanted = [place for place in place_list if place.eligible.starts]
-    oldest = [one for place in wanted if (one := next(iter(place.standing), None)) is not None]
+    oldest = [one for place in wanted if (one := next(iter(place.active), None)) is not None]
     available = sum(is_available(pod, wait, now) for pod in oldest)
     return {
         "desired_number_scheduled": len(wanted),

@@ -14,7 +14,7 @@ from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 from vacate.runtime.statuspatches import guarded
 
-_NAMESPACE_LEAVES = "NamespaceTerminating"
+_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 class ReplicaSetHands:
@@ -35,7 +35,7 @@ class ReplicaSetHands:
         except AlreadyExists:
             return await self._is_ours(deployment, name)
         except ApiError as error:
-            if not error.has_cause(_NAMESPACE_LEAVES):
+            if not error.has_cause(_NAMESPACE_TERMINATING):
                 self._deps.recorder.record(events.create_failed(deployment, failure_message(name, error)))
             raise
         self._wrote(deployment, made)

@@ -29,7 +29,7 @@ def build(deps: Deps) -> Controller:
     deployments = deps.informers.informer(DEPLOYMENTS, Deployment)
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet)
     controller = DisruptionController(deps)
-    pods.subscribe(controller.see_pod)
+    pods.subscribe(controller.on_pod)
     sources = (
         Source(budgets),
         Source(pods, keys=controller.budgets_of, when=_counts_otherwise),
@@ -82,7 +82,7 @@ class DisruptionController:
         found = self._budgets.list(obj.metadata.namespace)
         return [Key(one.metadata.namespace, one.metadata.name) for one in found]
 
-    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Warn once for each pod that several budgets claim."""
         if old is None and new is not None:
             budgets = self.budgets_of(new)

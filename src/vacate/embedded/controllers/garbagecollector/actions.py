@@ -80,7 +80,7 @@ def owner_state(ref: OwnerReference, owner: ObjectMeta | None) -> OwnerState:
     return OwnerState.WAITING if blocks else OwnerState.PRESENT
 
 
-def leaving_action(meta: ObjectMeta, dependents: Sequence[ObjectMeta]) -> Action:
+def terminating_action(meta: ObjectMeta, dependents: Sequence[ObjectMeta]) -> Action:
     """What an object that is being deleted needs done for its dependents."""
     if is_orphaning(meta):
         return Release(tuple(one.uid for one in dependents if _refers(one, meta.uid)))

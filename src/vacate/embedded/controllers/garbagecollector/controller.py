@@ -20,8 +20,8 @@ from vacate.embedded.controllers.garbagecollector.actions import (
     RemoveFinalizer,
     finalizer_patch,
     garbage_action,
-    leaving_action,
     references_patch,
+    terminating_action,
     unblock_patch,
 )
 from vacate.embedded.controllers.garbagecollector.graph import Item, OwnerGraph
@@ -93,7 +93,7 @@ class GarbageCollector:
         if item is None:
             return Done()
         dependents = self._graph.dependents_of(key.name)
-        action = leaving_action(item.meta, dependents)
+        action = terminating_action(item.meta, dependents)
         if action is None:
             action = garbage_action(item.meta, await self._owners.states(item), dependents)
         await self._act(item, action)

@@ -27,7 +27,7 @@ def build(deps: Deps) -> Controller:
     controller = NamespaceController(deps)
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     content = [informer_of(deps.informers, kind) for kind in followed(deps.gates) if kind.namespaced]
-    gone = [Source(one, keys=controller.leaving_namespace, when=_is_gone) for one in content]
+    gone = [Source(one, keys=controller.namespace_of_removed, when=_is_gone) for one in content]
     return Controller(
         "namespace", controller, [Source(namespaces), *gone], deps, workers=2, backoff=retry_backoff()
     )
@@ -47,7 +47,7 @@ class NamespaceController:
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
 
-    def leaving_namespace(self, obj: Any) -> Iterable[Key]:
+    def namespace_of_removed(self, obj: Any) -> Iterable[Key]:
         """The namespace of an object, if it waits to be emptied."""
         name: str = obj.metadata.namespace
         namespace = self._namespaces.get("", name)

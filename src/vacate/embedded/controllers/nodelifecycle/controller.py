@@ -30,8 +30,8 @@ def build(deps: Deps) -> Controller:
     leases = deps.informers.informer(LEASES, Lease)
     deps.informers.informer(PODS, Pod, indexes=PLACED)
     heartbeats = HeartbeatTimes(deps.clock)
-    nodes.subscribe(heartbeats.see_node)
-    leases.subscribe(heartbeats.see_lease)
+    nodes.subscribe(heartbeats.on_node)
+    leases.subscribe(heartbeats.on_lease)
     controller = NodeLifecycleController(deps, heartbeats)
     nodes.subscribe(controller.count_ready)
     sources = (

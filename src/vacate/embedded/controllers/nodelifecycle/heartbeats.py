@@ -27,7 +27,7 @@ class HeartbeatTimes:
         self._clock = clock
         self._heard: dict[str, _Heard] = {}
 
-    def see_lease(self, _: Lease | None, new: Lease | None) -> None:
+    def on_lease(self, _: Lease | None, new: Lease | None) -> None:
         """A renewal is a sign of life."""
         if new is not None and new.metadata.namespace == LEASES_NAMESPACE:
             self.renewed(new)
@@ -41,7 +41,7 @@ class HeartbeatTimes:
         heard.renewed, heard.at = lease.spec.renew_time, self._clock.now()
         return True
 
-    def see_node(self, old: Node | None, new: Node | None) -> None:
+    def on_node(self, old: Node | None, new: Node | None) -> None:
         """A status that the node wrote itself is a sign of life as well."""
         if new is None:
             if old is not None:

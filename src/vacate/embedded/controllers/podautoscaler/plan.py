@@ -11,21 +11,25 @@ from vacate.api.types import Condition, HorizontalPodAutoscaler, condition
 from vacate.api.types.autoscaling import HorizontalPodAutoscalerStatus
 from vacate.embedded.controllers.podautoscaler.metrics import Wanted, wanted_by
 
-Said = tuple[str, str, str]
+ConditionText = tuple[str, str, str]
 """Status, reason and message of a condition."""
-_WITHIN: Said = ("False", "DesiredWithinRange", "the desired count is within the acceptable range")
-_TOO_FEW: Said = (
+_WITHIN: ConditionText = ("False", "DesiredWithinRange", "the desired count is within the acceptable range")
+_TOO_FEW: ConditionText = (
     "True",
     "TooFewReplicas",
     "the desired replica count is less than the minimum replica count",
 )
-_TOO_MANY: Said = (
+_TOO_MANY: ConditionText = (
     "True", "TooManyReplicas", "the desired replica count is more than the maximum replica count",
 )  # fmt: skip
-_DISABLED: Said = (
+_DISABLED: ConditionText = (
     "False", "ScalingDisabled", "scaling is disabled since the replica count of the target is zero",
 )  # fmt: skip
-_NO_METRIC: Said = ("False", "FailedGetExternalMetric", "the HPA was unable to compute the replica count")
+_NO_METRIC: ConditionText = (
+    "False",
+    "FailedGetExternalMetric",
+    "the HPA was unable to compute the replica count",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Plan:
 
     replicas: int
     reason: str = ""
-    conditions: dict[str, Said] = field(default_factory=dict)
+    conditions: dict[str, ConditionText] = field(default_factory=dict)
     metrics: list[Obj] = field(default_factory=list)
 
 
@@ -101,7 +105,7 @@ def status_after(
 
 
 def conditions_after(
-    autoscaler: HorizontalPodAutoscaler, said: dict[str, Said], now: dt.datetime
+    autoscaler: HorizontalPodAutoscaler, said: dict[str, ConditionText], now: dt.datetime
 ) -> list[Condition]:
     """The conditions with these in place; what was said of others stays."""
     found = {one.type: one for one in autoscaler.status.conditions}

@@ -41,7 +41,7 @@ def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
     pods = deps.informers.informer(PODS, Pod, indexes={**PLACED, ENDED: _by_end})
     nodes = deps.informers.informer(NODES, Node)
     controller = PodGarbageCollector(deps, threshold)
-    nodes.subscribe(controller.see_node)
+    nodes.subscribe(controller.on_node)
     sources = (
         Source(pods, when=_matters),
         Source(pods, keys=lambda _: (_ENDED_PODS,), when=_ended),
@@ -80,7 +80,7 @@ class PodGarbageCollector:
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._missing: dict[str, dt.datetime] = {}  # nodes that pods name and nobody has, since when
 
-    def see_node(self, _old: Node | None, new: Node | None) -> None:
+    def on_node(self, _old: Node | None, new: Node | None) -> None:
         """A node that is back was never away."""
         if new is not None:
             self._missing.pop(new.metadata.name, None)

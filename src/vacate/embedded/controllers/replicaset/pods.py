@@ -14,7 +14,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 
-_NAMESPACE_LEAVES = "NamespaceTerminating"
+_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 class PodHands:
@@ -67,4 +67,4 @@ class PodHands:
 
 def _hopeless(error: VacateError) -> bool:
     """A terminating namespace takes no new pods; nothing is to be done or reported about it."""
-    return isinstance(error, ApiError) and error.has_cause(_NAMESPACE_LEAVES)
+    return isinstance(error, ApiError) and error.has_cause(_NAMESPACE_TERMINATING)

@@ -24,7 +24,7 @@ from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.runtime.statuspatches import STRATEGIC
 
 _BINDINGS_AT_ONCE = 8
-_NAMESPACE_LEAVES = "NamespaceTerminating"
+_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 def build(deps: Deps) -> Controller:
@@ -36,11 +36,11 @@ def build(deps: Deps) -> Controller:
     claims = deps.informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
     volumes = deps.informers.informer(PERSISTENTVOLUMES, PersistentVolume)
     # The view must know of a change before any key that it causes is worked on.
-    pods.subscribe(scheduler.see_pod)
-    nodes.subscribe(scheduler.see_node)
-    namespaces.subscribe(scheduler.see_namespace)
-    claims.subscribe(scheduler.see_claim)
-    volumes.subscribe(scheduler.see_volume)
+    pods.subscribe(scheduler.on_pod)
+    nodes.subscribe(scheduler.on_node)
+    namespaces.subscribe(scheduler.on_namespace)
+    claims.subscribe(scheduler.on_claim)
+    volumes.subscribe(scheduler.on_volume)
     sources = (
         Source(pods, when=lambda old, new: new is not None and changes.worth_trying(old, new)),
         Source(pods, keys=scheduler.wake, when=changes.pod_frees_resources),
@@ -65,7 +65,7 @@ class Scheduler:
         self._pending = PendingPods()
         self._promised: dict[str, str] = {}
 
-    def see_pod(self, old: Pod | None, new: Pod | None) -> None:
+    def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """Keep the view and the pending pods up to date."""
         pod = new or old
         assert pod is not None
@@ -89,28 +89,28 @@ class Scheduler:
         self._promised.pop(uid, None)
         self._view.remove_pod(uid)
 
-    def see_node(self, old: Node | None, new: Node | None) -> None:
+    def on_node(self, old: Node | None, new: Node | None) -> None:
         """Keep the view of nodes up to date."""
         if new is not None:
             self._view.set_node(new)
         elif old is not None:
             self._view.remove_node(old.metadata.name)
 
-    def see_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
+    def on_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
         """Affinity terms may select namespaces by their labels."""
         if old is not None:
             self._view.namespaces.pop(old.metadata.name, None)
         if new is not None:
             self._view.namespaces[new.metadata.name] = new.metadata.labels
 
-    def see_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+    def on_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
         """Keep the view of claims up to date."""
         if old is not None:
             self._claims.pop((old.metadata.namespace, old.metadata.name), None)
         if new is not None:
             self._claims[new.metadata.namespace, new.metadata.name] = new
 
-    def see_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+    def on_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
         """Keep the view of volumes up to date."""
         if old is not None:
             self._view.volumes.pop(old.metadata.name, None)
@@ -157,7 +157,7 @@ class Scheduler:
             self._take_back(pod)
         except Exception as error:
             self._take_back(pod)
-            if isinstance(error, Forbidden) and error.has_cause(_NAMESPACE_LEAVES):
+            if isinstance(error, Forbidden) and error.has_cause(_NAMESPACE_TERMINATING):
                 return  # and takes the pod along
             self._pending.admit(key, pod)
             raise

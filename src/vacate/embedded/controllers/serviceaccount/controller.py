@@ -13,7 +13,7 @@ from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 DEFAULT = "default"
-_NAMESPACE_LEAVES = "NamespaceTerminating"
+_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 def build(deps: Deps) -> Controller:
@@ -55,6 +55,6 @@ class ServiceAccountController:
         except (AlreadyExists, NotFound):
             return Done()
         except Forbidden as error:
-            if not error.has_cause(_NAMESPACE_LEAVES):
+            if not error.has_cause(_NAMESPACE_TERMINATING):
                 raise
         return Done()

@@ -19,7 +19,7 @@ from vacate.embedded.controllers.nodelifecycle import events
 from vacate.embedded.controllers.tainteviction.deadline import (
     DELETION_MESSAGE,
     DELETION_REASON,
-    leave_at,
+    evict_at,
     no_execute,
 )
 from vacate.errors import Conflict, NotFound
@@ -34,7 +34,7 @@ def build(deps: Deps) -> Controller:
     pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
     nodes = deps.informers.informer(NODES, Node)
     controller = TaintEviction(deps)
-    nodes.subscribe(controller.see_node)
+    nodes.subscribe(controller.on_node)
     sources = (
         Source(pods, when=_came),
         Source(nodes, keys=controller.pods_on, when=_drives_out),
@@ -64,7 +64,7 @@ class TaintEviction:
         # Taints need not say since when they are there; then the moment counts at which they were seen.
         self._seen: dict[str, dict[tuple[str, str], dt.datetime]] = {}
 
-    def see_node(self, old: Node | None, new: Node | None) -> None:
+    def on_node(self, old: Node | None, new: Node | None) -> None:
         """Remember when each taint was first seen."""
         if new is None:
             if old is not None:
@@ -86,7 +86,7 @@ class TaintEviction:
         node = self._nodes.get("", pod.spec.node_name) if pod is not None and pod.spec.node_name else None
         if pod is None or node is None or pod.terminating:
             return Done()
-        at = leave_at(pod, node.spec.taints, lambda taint: self._since(node, taint))
+        at = evict_at(pod, node.spec.taints, lambda taint: self._since(node, taint))
         if at is None:
             return Done()
         if self._deps.clock.now() < at:

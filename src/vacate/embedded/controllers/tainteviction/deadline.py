@@ -18,7 +18,7 @@ def no_execute(taints: Sequence[Taint]) -> list[Taint]:
     return [one for one in taints if one.effect == "NoExecute"]
 
 
-def leave_at(pod: Pod, taints: Sequence[Taint], since: Callable[[Taint], dt.datetime]) -> dt.datetime | None:
+def evict_at(pod: Pod, taints: Sequence[Taint], since: Callable[[Taint], dt.datetime]) -> dt.datetime | None:
     """When the pod must go, None for never.
 
     A taint that nothing tolerates means at once. Otherwise the shortest of the toleration times that apply

@@ -73,7 +73,7 @@ class Supervisor:
         self.execs: dict[int, Exec] = {}
         self.descriptors = Descriptors()
         self.next_look = time.monotonic() + _LOOK
-        self.leave_at = time.monotonic() + _FIRST_CLIENT
+        self.exit_at = time.monotonic() + _FIRST_CLIENT
 
     def run(self, listener: socket.socket) -> None:
         """Serve until there is nothing left to do."""
@@ -101,15 +101,15 @@ class Supervisor:
     def _idle(self) -> bool:
         if self.clients or any(not one.ended for one in self.containers.values()):
             return False
-        return time.monotonic() >= self.leave_at
+        return time.monotonic() >= self.exit_at
 
     def _wait_seconds(self) -> float | None:
         now = time.monotonic()
         if any((one.main_gone or one.dying) and not one.ended for one in self.containers.values()):
             return _POLL
         moments = [one.deadline for one in self.execs.values() if not one.timed_out]
-        if not self.clients and now < self.leave_at:
-            moments.append(self.leave_at)
+        if not self.clients and now < self.exit_at:
+            moments.append(self.exit_at)
         if any(not one.ended for one in self.containers.values()):
             moments.append(self.next_look)
         if (left_alone := self.descriptors.next_look()) is not None:
@@ -125,7 +125,7 @@ class Supervisor:
         sock.settimeout(5.0)
         client = Client(sock)
         self.clients.append(client)
-        self.leave_at = 0.0
+        self.exit_at = 0.0
         self.selector.register(sock, selectors.EVENT_READ, lambda: self._read(client))
 
     def _read(self, client: Client) -> None:
