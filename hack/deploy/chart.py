@@ -119,6 +119,7 @@ SWITCHES = (
     ),
     Switch(".Values.terminationReasons", lambda given: replace(given, termination_reasons=True)),
     Switch(".Values.preStopWrapper", lambda given: replace(given, prestop_wrapper=True)),
+    Switch(".Values.fencingJobs", lambda given: replace(given, fencing_jobs=True)),
     Switch(".Values.podRules", lambda given: replace(given, pod_rules=f"{_RULES}\n")),
     Switch(
         'ne (toString .Values.limits.interceptors) ""',
@@ -417,6 +418,10 @@ terminationReasons: false
 # Wrap the preStop hooks of new pods in namespaces that are labelled vacate.dev/wrap-prestop-hooks: "true", so
 # that they are given the reason. Such pods then need to pull Vacate's image.
 preStopWrapper: false
+
+# Let the manager create Jobs in its namespace, as agents of FencingPolicies. With that right it can use all
+# Secrets and accounts of the namespace.
+fencingJobs: false
 
 # A pod on each node that ends its pods in order when the machine goes down.
 shutdownAgent:

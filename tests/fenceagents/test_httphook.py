@@ -11,6 +11,8 @@ from aiohttp import web
 
 from vacate.api.types import Node, ObjectMeta
 from vacate.api.types.fencingpolicy import AgentSpec, CommandAgent, HttpAgent, SecretReference
+from vacate.clock import SystemClock
+from vacate.entropy import seeded_entropy
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fenceagents.configured import ConfiguredAgents
 from vacate.fenceagents.httphook import HttpHook
@@ -123,10 +125,12 @@ def node() -> Node:
 
 
 async def test_credentials_come_from_the_secret_of_the_node() -> None:
-    agents = ConfiguredAgents(Secrets())  # type: ignore[arg-type]
+    agents = ConfiguredAgents(Secrets(), SystemClock(), seeded_entropy(1))  # type: ignore[arg-type]
     ref = SecretReference(namespace="bmc", name="of-$(NODE)")
     made = await agents.for_node(
-        AgentSpec(http=HttpAgent(url="https://pdu/$(NODE)", secret_ref=ref), timeout_seconds=7), node()
+        AgentSpec(http=HttpAgent(url="https://pdu/$(NODE)", secret_ref=ref), timeout_seconds=7),
+        node(),
+        "step",
     )
     assert isinstance(made, HttpHook)
     assert (made.url, made.node, made.uid, made.timeout, made.token) == (
@@ -134,12 +138,14 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
     )  # fmt: skip
     missing = SecretReference(namespace="bmc", name="of-nobody")
     with pytest.raises(FencingFailed, match="Secret bmc/of-nobody cannot be read"):
-        await agents.for_node(AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=missing)), node())
+        await agents.for_node(
+            AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=missing)), node(), "step"
+        )
 
 
 async def test_an_agent_that_is_not_installed_or_not_named_is_no_agent() -> None:
-    agents = ConfiguredAgents(Secrets())  # type: ignore[arg-type]
+    agents = ConfiguredAgents(Secrets(), SystemClock(), seeded_entropy(1))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"spec.agent.command.program: fence_none is not installed"):
-        await agents.for_node(AgentSpec(command=CommandAgent(program="fence_none")), node())
-    with pytest.raises(ConfigError, match=r"name an agent, either command or http"):
-        await agents.for_node(AgentSpec(), node())
+        await agents.for_node(AgentSpec(command=CommandAgent(program="fence_none")), node(), "step")
+    with pytest.raises(ConfigError, match=r"name an agent: command, http or job"):
+        await agents.for_node(AgentSpec(), node(), "step")

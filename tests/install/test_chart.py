@@ -96,6 +96,7 @@ CASES: dict[str, tuple[Values, Settings]] = {
     ),
     "reasons": ({"terminationReasons": True}, Settings(termination_reasons=True)),
     "wrapper": ({"preStopWrapper": True}, Settings(prestop_wrapper=True)),
+    "fencing jobs": ({"fencingJobs": True}, Settings(fencing_jobs=True)),
     "bridge and rules": (
         {"evictionBridge": {"enabled": True}, "podRules": RULES},
         Settings(eviction_bridge=True, pod_rules=RULES),

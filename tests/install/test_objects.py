@@ -60,6 +60,7 @@ VARIANTS = {
     ),
     "reasons": replace(EVERYTHING, termination_reasons=True),
     "wrapper": replace(EVERYTHING, prestop_wrapper=True),
+    "fencing jobs": replace(EVERYTHING, fencing_jobs=True),
     "outside": Settings(webhook_url="https://10.0.0.1:9443", ca_bundle=b"PEM", deploy_manager=False),
 }
 METRICS_PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()

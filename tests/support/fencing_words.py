@@ -16,6 +16,7 @@ from vacate.controllers.fencing.controller import build
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.errors import AlreadyExists
+from vacate.fencing.agents import Agents
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import Chances
@@ -146,6 +147,7 @@ def fenced(
     chances: Chances | None = None,
     skews: dict[str, float] | None = None,
     around: Callable[[Transport], Transport] | None = None,
+    wrap: Callable[[SimulatedAgents], Agents] = lambda agents: agents,
 ) -> Fenced:
     """Run the body in a world with so many fencing controllers at once; no identity may ever run twice."""
     found: list[Fenced] = []
@@ -154,8 +156,9 @@ def fenced(
         settings = WorldSettings(nodes=nodes, evictions=(), chances=chances or Chances(), skews=skews or {})
         async with World(sim, settings) as world:
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))
+            wrapped = wrap(agents)
             managers = [
-                await world.start(f"fencing-{number}", builder(agents, around), EVICTION_CONTROLLER)
+                await world.start(f"fencing-{number}", builder(wrapped, around), EVICTION_CONTROLLER)
                 for number in range(controllers)
             ]
             made = Fenced(world, agents, managers)
@@ -168,7 +171,7 @@ def fenced(
     return found[0]
 
 
-def builder(agents: SimulatedAgents, around: Callable[[Transport], Transport] | None = None) -> Any:
+def builder(agents: Agents, around: Callable[[Transport], Transport] | None = None) -> Any:
     """What one life of a fencing controller is made by."""
     row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
     mine = replace(row, build=partial(build, agents=agents))

@@ -84,6 +84,12 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
 )
 @limit_options
 @click.option(
+    "--fencing-job-namespace",
+    type=namespace_name,
+    metavar="NAME",
+    help="Run the Jobs of FencingPolicies in this namespace. By default such policies fence nothing.",
+)
+@click.option(
     "--metrics-per-request",
     "per_request",
     is_flag=True,
@@ -103,6 +109,7 @@ def manager(
     burst: int,
     max_interceptors: int | None,
     max_request_duration: dt.timedelta | None,
+    fencing_job_namespace: str | None,
     per_request: bool,
     verbose: bool,
 ) -> None:
@@ -114,7 +121,13 @@ def manager(
     log_to_stderr(verbose=verbose)
     limits = Limits(max_interceptors, max_request_duration)
     settings = ManagerSettings(
-        gates, leader_elect, lease_namespace, lease_timings, pace=Pace(qps, burst), limits=limits
+        gates,
+        leader_elect,
+        lease_namespace,
+        lease_timings,
+        pace=Pace(qps, burst),
+        limits=limits,
+        fencing_job_namespace=fencing_job_namespace or "",
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     metrics = Metrics(per_request=per_request)

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from vacate.api.kinds import Kind
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec, CommandAgent, HttpAgent, SecretReference
+from vacate.api.types.fencingpolicy import JobAgent as JobAgentSpec
 from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
 from vacate.errors import ApiError, ConfigError, FencingFailed
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.httphook import HttpHook
+from vacate.fenceagents.jobagent import PODTEMPLATES, JobAgent
 from vacate.fencing.agentprotocol import check_options
 from vacate.fencing.agents import MachineAgent
 
@@ -25,14 +29,19 @@ class ConfiguredAgents:
     """Makes agents as policies describe them. Secrets are read for each fence, and kept nowhere."""
 
     client: Client
+    clock: Clock
+    entropy: Entropy
+    job_namespace: str = ""  # where Jobs of policies may run; nowhere where it is empty
 
-    async def for_node(self, spec: AgentSpec, node: Node) -> MachineAgent:
+    async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
         """The agent of one node; FencingFailed or ConfigError says what is missing."""
         if spec.command is not None:
             return await self._command(spec.command, spec.timeout_seconds, node.metadata.name)
         if spec.http is not None:
             return await self._http(spec.http, spec.timeout_seconds, node)
-        raise ConfigError("spec.agent: name an agent, either command or http")
+        if spec.job is not None:
+            return await self._job(spec.job, spec.timeout_seconds, node, step)
+        raise ConfigError("spec.agent: name an agent: command, http or job")
 
     async def _command(self, spec: CommandAgent, seconds: int, node: str) -> MachineAgent:
         options = {key: value.replace(_NODE, node) for key, value in spec.options.items()}
@@ -51,6 +60,21 @@ class ConfiguredAgents:
             seconds,
             secret.get("token", ""),
             secret.get("ca.crt", ""),
+        )
+
+    async def _job(self, spec: JobAgentSpec, seconds: int, node: Node, step: str) -> MachineAgent:
+        where, meta = self.job_namespace, node.metadata
+        if not where:
+            raise ConfigError(
+                "spec.agent.job: this manager runs no Jobs; install Vacate with --fencing-jobs, or start "
+                "vacate manager with --fencing-job-namespace"
+            )
+        try:
+            template = await self.client.get(PODTEMPLATES, spec.pod_template, where)
+        except ApiError as error:
+            raise FencingFailed(f"PodTemplate {where}/{spec.pod_template} cannot be read: {error}") from None
+        return JobAgent(
+            self.client, self.clock, self.entropy, where, template, meta.name, meta.uid, step, seconds
         )
 
     async def _secret(self, ref: SecretReference, node: str) -> dict[str, str]:

@@ -12,21 +12,11 @@ import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from vacate.fencing.agentprotocol import OFF, ON, STATUS, PowerState
-from vacate.fencing.agents import Answer
-from vacate.wire.json import decode_json
+from vacate.fencing.agentprotocol import OFF, ON, STATUS
+from vacate.fencing.agents import Answer, read_answer, unclear
 
 _LONGEST_ANSWER = 65_536
 _SHOWN = 200
-
-
-class _Body(msgspec.Struct, frozen=True):
-    node: str
-    uid: str
-    state: str
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +59,14 @@ class HttpHook:
                 text = await answer.content.read(_LONGEST_ANSWER)
                 return self._read(answer.status, text)
         except TimeoutError:
-            return _unknown(f"no answer within {self.timeout:g} s")
+            return unclear(f"no answer within {self.timeout:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _unknown(f"{type(error).__name__}: {error}"[:_SHOWN])
+            return unclear(f"{type(error).__name__}: {error}"[:_SHOWN])
 
     def _tls(self) -> Any:
         return ssl.create_default_context(cadata=self.authorities) if self.authorities else True
 
     def _read(self, status: int, text: bytes) -> Answer:
         if status != 200:
-            return _unknown(f"HTTP status {status}: {text[:_SHOWN].decode(errors='replace')}")
-        try:
-            body = decode_json(text, _Body)
-        except ValueError as error:
-            return _unknown(f"not the answer of a fence agent: {error}"[:_SHOWN])
-        if (body.node, body.uid) != (self.node, self.uid):
-            return _unknown(f"the answer is about node {body.node[:63]!r}, and {self.node!r} was asked about")
-        state = PowerState(body.state) if body.state in ("on", "off") else PowerState.UNKNOWN
-        said = " ".join(body.message.split())[:_SHOWN] or f"the machine is {state}"
-        return Answer(state is not PowerState.UNKNOWN, state, said)
-
-
-def _unknown(said: str) -> Answer:
-    return Answer(False, PowerState.UNKNOWN, " ".join(said.split()))
+            return unclear(f"HTTP status {status}: {text[:_SHOWN].decode(errors='replace')}")
+        return read_answer(text, self.node, self.uid)

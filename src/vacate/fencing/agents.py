@@ -1,4 +1,4 @@
-"""The one small protocol behind which fence agents stand, whatever they are: a program or a service."""
+"""The one small protocol behind which fence agents stand: programs, services and Jobs alike."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
 from vacate.fencing.agentprotocol import PowerState
+from vacate.wire.json import decode_json
+
+_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,31 @@ class Answer:
     ok: bool  # the call itself succeeded
     state: PowerState
     said: str = ""  # for people: on one line, without secrets
+
+
+class _Body(msgspec.Struct, frozen=True):
+    node: str
+    uid: str
+    state: str
+    message: str = ""
+
+
+def unclear(said: str) -> Answer:
+    """An answer that proves nothing, and why."""
+    return Answer(False, PowerState.UNKNOWN, " ".join(said.split())[:_SHOWN])
+
+
+def read_answer(text: bytes, node: str, uid: str) -> Answer:
+    """The answer of a service or a Job, in JSON. It must name the node that was asked about."""
+    try:
+        body = decode_json(text, _Body)
+    except ValueError as error:
+        return unclear(f"not the answer of a fence agent: {error}")
+    if (body.node, body.uid) != (node, uid):
+        return unclear(f"the answer is about node {body.node[:63]!r}, and {node!r} was asked about")
+    state = PowerState(body.state) if body.state in ("on", "off") else PowerState.UNKNOWN
+    said = " ".join(body.message.split())[:_SHOWN] or f"the machine is {state}"
+    return Answer(state is not PowerState.UNKNOWN, state, said)
 
 
 class MachineAgent(Protocol):
@@ -39,6 +69,10 @@ class MachineAgent(Protocol):
 class Agents(Protocol):
     """Makes the agent of a node."""
 
-    def for_node(self, spec: AgentSpec, node: Node) -> Awaitable[MachineAgent]:
-        """The agent with its credentials; FencingFailed or ConfigError where there can be none."""
+    def for_node(self, spec: AgentSpec, node: Node, step: str) -> Awaitable[MachineAgent]:
+        """The agent with its credentials; FencingFailed or ConfigError where there can be none.
+
+        The step is the record of what was decided: an agent that can be asked the same thing twice by it, as
+        after a lost connection, does it once.
+        """
         ...

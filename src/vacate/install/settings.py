@@ -121,6 +121,8 @@ class Settings:
     termination_reasons: bool = False
     # Whether preStop hooks are wrapped, in namespaces that are labelled for it, to be given the reason.
     prestop_wrapper: bool = False
+    # Whether the manager may run Jobs in its namespace, as agents of FencingPolicies.
+    fencing_jobs: bool = False
     # A manager that runs elsewhere, from a kubeconfig, needs no Deployment.
     deploy_manager: bool = True
     network_policy: bool = True

@@ -175,3 +175,4 @@ class Deps:
     informers: InformerFactory
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+    fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty

@@ -39,7 +39,7 @@ class SimulatedAgents:
     others: dict[str, str] = field(default_factory=dict)  # whose machine a wrong one is
     during: Callable[[str, str], None] = lambda action, node: None  # something that happens meanwhile
 
-    async def for_node(self, spec: AgentSpec, node: Node) -> MachineAgent:
+    async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
         """The agent of one node."""
         return _Agent(self, node.metadata.name, float(spec.timeout_seconds))
 

@@ -47,6 +47,7 @@ class Environment:
     metrics: Metrics
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
+    fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
 
 
 def component_dependencies(
@@ -75,6 +76,7 @@ def component_dependencies(
         informers,
         around.gates,
         around.limits,
+        around.fencing_job_namespace,
     )
     return deps, recorder
 

@@ -10,4 +10,5 @@ from vacate.runtime.dependencies import Deps
 
 def build(deps: Deps) -> Controller:
     """The controller: agents run beside it, with credentials that are read from Secrets."""
-    return build_controller(deps, ConfiguredAgents(deps.client))
+    agents = ConfiguredAgents(deps.client, deps.clock, deps.entropy, deps.fencing_job_namespace)
+    return build_controller(deps, agents)

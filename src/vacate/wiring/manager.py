@@ -42,6 +42,7 @@ class ManagerSettings:
     identity: str = ""  # of this process among the candidates; made up where it is empty
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
+    fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
 
 
 class ManagerParts:
@@ -61,7 +62,12 @@ class ManagerParts:
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
         paced = PacedTransport(fenced, around.clock, settings.pace, around.metrics)
-        around = replace(around, clock=server_clock, limits=settings.limits)
+        around = replace(
+            around,
+            clock=server_clock,
+            limits=settings.limits,
+            fencing_job_namespace=settings.fencing_job_namespace,
+        )
         self._deps, _ = component_dependencies(paced, COMPONENT, around, PROJECTIONS)
         controllers, recorders = component_controllers(self._deps, self._rows, around)
         self._manager = Manager(self._deps.informers, controllers, runnables=recorders, elector=self._elector)

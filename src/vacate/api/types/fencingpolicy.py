@@ -99,11 +99,28 @@ class HttpAgent(Projection, frozen=True):
     ] = None
 
 
+class JobAgent(Projection, frozen=True):
+    """A Job for each call, from a PodTemplate in Vacate's own namespace."""
+
+    pod_template: Annotated[
+        str,
+        described(
+            "The name of a PodTemplate in Vacate's own namespace. Each call is a Job of it, which says in "
+            "its termination message what the machine's state is.",
+            required=True,
+            minLength=1,
+            maxLength=253,
+            pattern=_SUBDOMAIN,
+        ),
+    ] = ""
+
+
 class AgentSpec(Projection, frozen=True):
     """What switches machines off and on. Exactly one must be given."""
 
     command: Annotated[CommandAgent | None, described("A fence agent of the ClusterLabs protocol.")] = None
     http: Annotated[HttpAgent | None, described("A service that is asked by HTTP.")] = None
+    job: Annotated[JobAgent | None, described("A Job for each call.")] = None
     timeout_seconds: Annotated[
         Int32,
         described(

@@ -34,6 +34,7 @@ from vacate.controllers.fencing.steps import (
     failed,
     held_until,
     seconds_held,
+    step_identity,
     wait,
 )
 from vacate.controllers.fencing.view import fencing_now
@@ -102,7 +103,7 @@ class Attempts:
             # Another's mark cannot be there: it would have been a reason to refuse, or the write conflicts.
             await self.deps.client.patch(NODES, row.name, begun_patch(node, _user(policy), now))
         try:
-            agent = await self.agents.for_node(policy.spec.agent, node)
+            agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
             return failed(row, f"node {row.name} cannot be fenced: {error}", row.power, now)
         return await self._switch_off(policy, row, agent)
@@ -174,7 +175,7 @@ class Attempts:
         if whole["metadata"]["resourceVersion"] != node.metadata.resource_version:
             return wait(now, 1.0)
         try:
-            agent = await self.agents.for_node(policy.spec.agent, node)
+            agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
             return self._failed(policy, row, f"node {row.name} cannot be confirmed to be off: {error}", now)
         status = await agent.status()

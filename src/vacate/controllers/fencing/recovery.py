@@ -21,7 +21,7 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.controllers.fencing.events import CONTRADICTION, FENCING_ABANDONED, NODE_UNFENCED
-from vacate.controllers.fencing.steps import FIRST_RETRY, Step, held_until, seconds_held, wait
+from vacate.controllers.fencing.steps import FIRST_RETRY, Step, held_until, seconds_held, step_identity, wait
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
@@ -93,8 +93,8 @@ class Recovery:
     async def _switch_on(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
         if row.holder != self.identity and (until := held_until(row, now)) is not None:
             return Step(later=until)
-        on = await self._ask(policy, node, switch_on=True)
-        status = await self._ask(policy, node)
+        on = await self._ask(policy, row, node, switch_on=True)
+        status = await self._ask(policy, row, node)
         free = replace(row, phase=FENCED, holder="", hold_time=None, power=str(status.state))
         if status.state is PowerState.ON:
             return Step(replace(free, message=f"node {row.name} is on, and has not reported yet"))
@@ -104,7 +104,7 @@ class Recovery:
 
     async def _back(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
         """The node reports. If its machine is said to be off all the same, the agent was never right."""
-        status = await self._ask(policy, node)
+        status = await self._ask(policy, row, node)
         if status.state is PowerState.OFF:
             message = (
                 f"node {row.name} reports although the agent says that its machine is off: the agent speaks "
@@ -119,9 +119,11 @@ class Recovery:
         message = f"Node {row.name} is on and reports; the taint is removed and it takes pods again."
         return Step(gone=True, reason=NODE_UNFENCED, message=message)
 
-    async def _ask(self, policy: FencingPolicy, node: Node, *, switch_on: bool = False) -> Answer:
+    async def _ask(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, *, switch_on: bool = False
+    ) -> Answer:
         try:
-            agent = await self.agents.for_node(policy.spec.agent, node)
+            agent = await self.agents.for_node(policy.spec.agent, node, step_identity(policy, row))
         except (FencingFailed, ConfigError) as error:
             return Answer(False, PowerState.UNKNOWN, str(error))
         return await (agent.on() if switch_on else agent.status())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from vacate.api.times import after
+from vacate.api.times import after, format_time
 from vacate.api.types.fencingpolicy import (
     FAILED,
     MAX_AGENT_TIMEOUT,
@@ -51,6 +51,12 @@ def wait(now: dt.datetime, seconds: float) -> Step:
 def seconds_held(policy: FencingPolicy) -> float:
     """For how long others leave a step alone: the calls of its agent are bounded, and the rest is quick."""
     return 3.0 * policy.spec.agent.timeout_seconds + SLACK
+
+
+def step_identity(policy: FencingPolicy, row: NodeFencing) -> str:
+    """The step that was recorded, in one line: the same after a lost answer, another at each new attempt."""
+    held = "" if row.hold_time is None else format_time(row.hold_time)
+    return f"{policy.metadata.uid} {row.uid} {row.phase} {row.attempts} {held}"
 
 
 def held_until(row: NodeFencing, now: dt.datetime) -> dt.datetime | None:

@@ -12,7 +12,7 @@ _OPTION = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
 def _names_one_agent(agent: Obj) -> bool:
-    return ("command" in agent) != ("http" in agent)
+    return sum(kind in agent for kind in ("command", "http", "job")) == 1
 
 
 def _are_options(options: dict[str, Any]) -> bool:
@@ -41,8 +41,8 @@ def _are_no_secrets(options: dict[str, Any]) -> bool:
 RULES = (
     CelRule(
         "spec.agent",
-        "has(self.command) != has(self.http)",
-        "name one agent: either command or http",
+        "(has(self.command) ? 1 : 0) + (has(self.http) ? 1 : 0) + (has(self.job) ? 1 : 0) == 1",
+        "name one agent: command, http or job",
         _names_one_agent,
         field="command",
     ),

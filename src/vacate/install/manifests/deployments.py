@@ -45,6 +45,7 @@ def manager(settings: Settings) -> list[Obj]:
         "--metrics-address=0.0.0.0",
         f"--metrics-port={METRICS_PORT}",
         *_limits(settings),
+        *([f"--fencing-job-namespace={settings.namespace}"] if settings.fencing_jobs else []),
         *(["--metrics-per-request"] if settings.monitoring.per_request else []),
         *_gates(settings),
     ]

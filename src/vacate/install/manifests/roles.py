@@ -129,6 +129,12 @@ def _manager(settings: Settings) -> list[Obj]:
         _rule("coordination.k8s.io", ["leases"], ["create"]),
         _rule("coordination.k8s.io", ["leases"], ["get", "patch"], only=[MANAGER]),
     ]
+    if settings.fencing_jobs:
+        # Fence agents of policies. Who creates Jobs gets whatever the accounts and Secrets here can do.
+        at_home += [
+            _rule("", ["podtemplates"], ["get"]),
+            _rule("batch", ["jobs"], ["get", "list", "create", "delete"]),
+        ]
     return _part(MANAGER, everywhere, at_home, settings)
 
 

@@ -1,0 +1,156 @@
+"""A fence agent that is a Job: one for each call, made from the administrator's PodTemplate.
+
+A Job that switches has a name that follows from the record of the fence, so that the same step never makes
+two, whatever was lost between request and answer. One that only reads is made anew for each call: an old
+answer is no answer. What hangs is deleted, or it could switch a machine off when the node is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vacate.api.kinds import PODS, Kind
+from vacate.api.objects import Obj, dig
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.errors import AlreadyExists, ApiError, ConfigError, Forbidden, NotFound, TransportError
+from vacate.fencing.agentprotocol import OFF, ON, STATUS
+from vacate.fencing.agents import Answer, unclear
+from vacate.fencing.jobs import (
+    CONTROLLER_UID,
+    NODE_LABEL,
+    JobCall,
+    is_finished,
+    is_of_call,
+    make_job,
+    read_end,
+    waiting_for,
+)
+
+JOBS = Kind("batch", "v1", "Job", "jobs", "job", namespaced=True)
+PODTEMPLATES = Kind("", "v1", "PodTemplate", "podtemplates", "podtemplate", namespaced=True)
+
+_LOOK_EVERY = 1.0
+_DELETE_WITHIN = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobAgent:
+    """The Jobs of one node, in one step of its fence."""
+
+    client: Client
+    clock: Clock
+    entropy: Entropy
+    namespace: str
+    template: Obj
+    node: str
+    uid: str
+    step: str
+    timeout: int = 60
+
+    async def off(self) -> Answer:
+        """Run the Job that switches the machine off."""
+        return await self._switch(OFF)
+
+    async def on(self) -> Answer:
+        """Run the Job that switches the machine on."""
+        return await self._switch(ON)
+
+    async def status(self) -> Answer:
+        """Run a new Job that reads the state of the machine."""
+        return await self._call(JobCall(STATUS, self.node, self.uid, self.entropy.uid()))
+
+    async def _switch(self, action: str) -> Answer:
+        return await self._call(JobCall(action, self.node, self.uid, self.step))
+
+    async def _call(self, call: JobCall) -> Answer:
+        seen: list[str] = []  # why it has not ended
+        try:
+            async with asyncio.timeout(self.timeout):
+                if call.action != STATUS:
+                    await self._end_others(call)
+                return await self._wait(await self._create(call), call, seen)
+        except TimeoutError:
+            return await self._give_up(call, seen[-1] if seen else "it was not created")
+        except (ApiError, TransportError, ConfigError) as error:
+            return unclear(self._described(error))
+
+    async def _create(self, call: JobCall) -> str:
+        """The UID of the Job; it may be there already, from a request whose answer was lost."""
+        job = make_job(self.template, call, self.timeout)
+        try:
+            made = await self.client.create(JOBS, job, self.namespace)
+        except AlreadyExists:
+            made = await self.client.get(JOBS, call.name, self.namespace)
+            if not is_of_call(made, call):
+                raise ConfigError(
+                    f"Job {self.namespace}/{call.name} exists and is not one of this fence; delete it"
+                ) from None
+        return str(dig(made, "metadata", "uid"))
+
+    async def _wait(self, uid: str, call: JobCall, seen: list[str]) -> Answer:
+        while True:
+            try:
+                job = await self.client.get(JOBS, call.name, self.namespace)
+            except NotFound:
+                return unclear(f"Job {call.name} was deleted before it ended")
+            if dig(job, "metadata", "uid") != uid:
+                return unclear(f"Job {call.name} was replaced by another of its name")
+            pods = await self._pods(uid)
+            if (answer := read_end(job, pods, call)) is not None:
+                return answer
+            seen.append(waiting_for(job, pods))
+            await self.clock.sleep(_LOOK_EVERY)
+
+    async def _pods(self, uid: str) -> Sequence[Obj]:
+        found = await self.client.list(PODS, self.namespace, label_selector=f"{CONTROLLER_UID}={uid}")
+        return found.items
+
+    async def _end_others(self, call: JobCall) -> None:
+        """Earlier Jobs that switch this machine end first: two at once could switch it back."""
+        while unfinished := await self._others(call):
+            for job in unfinished:
+                await self._delete(job)
+            await self.clock.sleep(_LOOK_EVERY)
+
+    async def _others(self, call: JobCall) -> list[Obj]:
+        selector = f"{NODE_LABEL}={call.label}"
+        found = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
+        return [
+            job
+            for job in found
+            if str(dig(job, "metadata", "name")).startswith((f"fence-{OFF}-", f"fence-{ON}-"))
+            and dig(job, "metadata", "name") != call.name
+            and not is_finished(job)
+        ]
+
+    async def _give_up(self, call: JobCall, why: str) -> Answer:
+        """A Job that hangs must not act later; its deadline ends it too, where this does not reach it."""
+        said = f"no answer of Job {call.name} within {self.timeout} s: {why}"
+        try:
+            async with asyncio.timeout(_DELETE_WITHIN):
+                job = await self.client.get(JOBS, call.name, self.namespace)
+                if is_of_call(job, call):
+                    await self._delete(job)
+        except (TimeoutError, ApiError, TransportError):
+            pass  # it has ended, or its deadline ends it
+        return unclear(said)
+
+    async def _delete(self, job: Obj) -> None:
+        meta = job["metadata"]
+        if meta.get("deletionTimestamp"):
+            return
+        with contextlib.suppress(NotFound):
+            # In the foreground: the Job is gone when its pods are.
+            await self.client.delete(
+                JOBS, meta["name"], self.namespace, uid=meta["uid"], propagation_policy="Foreground"
+            )
+
+    def _described(self, error: Exception) -> str:
+        if isinstance(error, Forbidden):
+            return f"install Vacate with --fencing-jobs: {error}"
+        return str(error)
