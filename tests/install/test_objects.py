@@ -273,6 +273,15 @@ def test_secrets_and_leases_are_only_those_at_home() -> None:
         assert all(rule["resourceNames"] for rule in named)
 
 
+def test_the_manager_may_create_jobs_at_home_and_only_when_asked() -> None:
+    def jobs(settings: Settings) -> list[str]:
+        roles = [one for one in objects(settings) if one["kind"] in ("Role", "ClusterRole")]
+        return [one["kind"] for one in roles if any("jobs" in rule["resources"] for rule in one["rules"])]
+
+    assert jobs(EVERYTHING) == []
+    assert jobs(replace(EVERYTHING, fencing_jobs=True)) == ["Role"]
+
+
 def test_an_interceptor_may_delete_no_pods_unless_it_is_given_that_role_too() -> None:
     found = {role["metadata"]["name"]: role["rules"] for role in of_kind("ClusterRole")}
     assert "delete" not in {verb for rule in found[INTERCEPTOR] for verb in rule["verbs"]}

@@ -111,6 +111,16 @@ def test_a_pod_that_has_ended(code: int, phase: str, reason: str) -> None:
     assert [one.get("reason") for one in status["conditions"][2:4]] == [reason, reason]
 
 
+def test_a_pod_that_has_ended_says_what_its_annotation_says() -> None:
+    body = pod("web", node="node-1", stored=True, spec={"restartPolicy": "Never"})
+    body["metadata"]["annotations"] = {"sim.vacate.dev/termination-message": "done " * 1000}
+    view, timings = simulated_pod(body), PodTimings(start=1, run=4)
+    running = told(advance(arrive(view, timings, T0), view, timings, at(2)), view, 2)
+    assert "done" not in str(running["containerStatuses"])
+    status = told(advance(arrive(view, timings, T0), view, timings, at(9)), view, 9)
+    assert len(status["containerStatuses"][0]["state"]["terminated"]["message"]) == 4096
+
+
 def test_readiness_gates_hold_a_pod_back() -> None:
     gates = {"readinessGates": [{"conditionType": "example.com/lb"}]}
     view = simulated_pod(spec=gates)

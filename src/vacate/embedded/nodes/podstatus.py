@@ -10,6 +10,7 @@ from vacate.api.times import format_time
 from vacate.embedded.nodes.podconditions import conditions_of
 from vacate.embedded.nodes.podlifecycle import Exit, Life
 from vacate.embedded.nodes.projections import SimulatedContainer, SimulatedPod
+from vacate.embedded.nodes.timings import MAX_MESSAGE, MESSAGE
 
 _LOST = "The container could not be located when the pod was terminated"
 
@@ -61,7 +62,7 @@ def _container(spec: SimulatedContainer, life: Life, pod: SimulatedPod, now: dt.
     status: Obj = {
         "name": spec.name,
         "state": _state(spec, life, pod, identity),
-        "lastState": _last_state(spec, life),
+        "lastState": _last_state(spec, life, pod),
         "ready": life.ready(now),
         "restartCount": life.restarts,
         "image": spec.image,
@@ -77,7 +78,7 @@ def _state(spec: SimulatedContainer, life: Life, pod: SimulatedPod, identity: st
     if life.began is not None and life.running:
         return {"running": {"startedAt": format_time(life.began)}}
     if life.ended:
-        return {"terminated": _terminated(life.last, identity)}
+        return {"terminated": _terminated(life.last, identity, _message(pod))}
     if life.last is None:
         return {"waiting": {"reason": "PodInitializing" if pod.spec.init_containers else "ContainerCreating"}}
     wait = f"back-off {_go_duration(life.backoff)} restarting failed container={spec.name}"
@@ -85,14 +86,19 @@ def _state(spec: SimulatedContainer, life: Life, pod: SimulatedPod, identity: st
     return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
 
 
-def _last_state(spec: SimulatedContainer, life: Life) -> Obj:
+def _last_state(spec: SimulatedContainer, life: Life, pod: SimulatedPod) -> Obj:
     if life.ended or life.last is None:
         return {}
     before = life.restarts - 1 if life.running else life.restarts
-    return {"terminated": _terminated(life.last, f"sim://{life.uid}/{spec.name}/{before}")}
+    identity = f"sim://{life.uid}/{spec.name}/{before}"
+    return {"terminated": _terminated(life.last, identity, _message(pod))}
 
 
-def _terminated(run: Exit | None, identity: str) -> Obj:
+def _message(pod: SimulatedPod) -> str:
+    return pod.metadata.annotations.get(MESSAGE, "")[:MAX_MESSAGE]
+
+
+def _terminated(run: Exit | None, identity: str, message: str = "") -> Obj:
     if run is None or run.started is None:
         return {"exitCode": run.code if run else 0, "reason": "ContainerStatusUnknown", "message": _LOST}
     return {
@@ -101,6 +107,7 @@ def _terminated(run: Exit | None, identity: str) -> Obj:
         "startedAt": format_time(run.started),
         "finishedAt": format_time(run.finished),
         "containerID": identity,
+        **({"message": message} if message else {}),
     }
 
 

@@ -7,6 +7,7 @@
 | `sim.vacate.dev/stop-seconds` | how long they take to end when asked; the grace period bounds it | 1 |
 | `sim.vacate.dev/run-seconds` | after how long they end by themselves; `never` | never |
 | `sim.vacate.dev/exit-code` | with which code they end, by themselves or asked; 137 when killed | 0 |
+| `sim.vacate.dev/termination-message` | what their termination message says, up to 4096 characters | none |
 
 Seconds are numbers of at least zero, with a fraction if need be, or `never`. A value that cannot be read is
 as good as none. All containers of a pod keep the same times. A change counts from the next step on: the stop
@@ -28,6 +29,8 @@ READY = PREFIX + "ready-seconds"
 STOP = PREFIX + "stop-seconds"
 RUN = PREFIX + "run-seconds"
 EXIT_CODE = PREFIX + "exit-code"
+MESSAGE = PREFIX + "termination-message"
+MAX_MESSAGE = 4096
 
 NEVER = math.inf
 _AS_GOOD_AS_NEVER = 100 * 365 * 86400.0
