@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from support.arms import MERGE_PATCH, Obj
 from support.arms_kube import KUBECONFIG, KubeArm
 from support.crd_steps import request
-from support.definitions import until
+from support.definitions import remove
 from support.helm import CHART, Helm, Values, helm_or_reason
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES
@@ -64,14 +63,7 @@ class Release:
 
     async def clean(self) -> None:
         self._helm.ran("uninstall", "vacate", "-n", self.namespace)
-        for obj in objects(Settings(namespace=self.namespace)):
-            await self.arm.call("DELETE", path_of(obj))
-        await until(self._definitions_are_gone)
-
-    async def _definitions_are_gone(self) -> bool:
-        """All of them: the server removes their objects first, which takes a moment."""
-        left = await self.there(Settings(namespace=self.namespace))
-        return definitions(left) == []
+        await remove(self.arm, objects(Settings(namespace=self.namespace)))
 
 
 @pytest.fixture
@@ -85,8 +77,7 @@ async def release(tmp_path: Path) -> AsyncIterator[Release]:
     try:
         yield made
     finally:
-        with contextlib.suppress(AssertionError):
-            await made.clean()
+        await made.clean()
         await arm.aclose()
 
 

@@ -13,7 +13,7 @@ import pytest
 from crds.samples import LONG_NAME, REFUSED, VALID
 from support.arms import Obj
 from support.arms_kube import KUBECONFIG, KubeArm
-from support.definitions import DEFINITIONS, until
+from support.definitions import DEFINITIONS, remove, until
 from vacate.api.kinds import NODEMAINTENANCES as KIND
 from vacate.crds.definition import definition_for
 
@@ -25,21 +25,17 @@ _NOT_CHECKED = "<nil>"
 @contextlib.asynccontextmanager
 async def served() -> AsyncIterator[KubeArm]:
     arm = KubeArm(Path(os.environ[KUBECONFIG]))
-    here = f"{DEFINITIONS}/{KIND.resource}"
+    definition = definition_for(KIND)
 
     async def ready() -> bool:
         return (await arm.call("GET", KIND.collection_path())).code == 200
 
-    async def away() -> bool:
-        return (await arm.call("GET", here)).code == 404
-
     try:
-        (await arm.call("POST", DEFINITIONS, body=definition_for(KIND))).ok(201)
+        (await arm.call("POST", DEFINITIONS, body=definition)).ok(201)
         await until(ready)
         yield arm
     finally:
-        await arm.call("DELETE", here)
-        await until(away)
+        await remove(arm, [definition])
         await arm.aclose()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from support import arms_objects as make
@@ -28,10 +29,33 @@ async def installed(arm: KubeArm, definition: Obj, others: Sequence[Obj] = ()) -
             (await arm.call("POST", path_of(obj, collection=True), body=obj)).ok(201)
         yield
     finally:
-        for obj in reversed(others):
-            await arm.call("DELETE", path_of(obj))
-        await arm.call("DELETE", path_of(definition))
-        await until(lambda: _gone(arm, definition))
+        await remove(arm, [*reversed(others), definition])
+
+
+async def remove(arm: KubeArm, objects: Sequence[Obj]) -> None:
+    """Delete them where they are, and wait for definitions, whose objects the server removes first.
+
+    The objects are listed before: kube-apiserver opens their storage on first use. Where that is the removal
+    itself, its first attempt fails ("storage is (re)initializing"), the second, 5 ms later, may meet the
+    status that the first wrote, and then nothing happens until a resync, minutes later.
+    """
+    for obj in objects:
+        if path_of(obj, collection=True) == DEFINITIONS:
+            await until(functools.partial(_listed_or_absent, arm, obj))
+        answer = await arm.call("DELETE", path_of(obj))
+        assert not answer.failed or answer.code == 404, answer
+    left = [obj for obj in objects if path_of(obj, collection=True) == DEFINITIONS]
+
+    async def gone() -> bool:
+        left[:] = [obj for obj in left if (await arm.call("GET", path_of(obj))).code != 404]
+        return not left
+
+    try:
+        await until(gone)
+    except TimeoutError:
+        found = [(await arm.call("GET", path_of(obj))).obj for obj in left]
+        states = {one["metadata"]["name"]: [one["metadata"], one["status"]] for one in found}
+        raise AssertionError(f"still there: {states}") from None
 
 
 def asking(user: str) -> list[Obj]:
@@ -49,8 +73,9 @@ async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> 
             await asyncio.sleep(0.05)
 
 
-async def _gone(arm: KubeArm, definition: Obj) -> bool:
-    return (await arm.call("GET", path_of(definition))).code == 404
+async def _listed_or_absent(arm: KubeArm, definition: Obj) -> bool:
+    listed = await arm.call("GET", defined_kind(definition).collection_path())
+    return not listed.failed or (await arm.call("GET", path_of(definition))).code == 404
 
 
 async def _served(arm: KubeArm, kind: Kind) -> bool:

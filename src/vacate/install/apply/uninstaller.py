@@ -100,6 +100,8 @@ class Uninstaller:
         if await existing(self._client, obj) is None:
             return
         kind = defined_kind(obj)
+        # Counting also opens the kind's storage: where the removal is its first use, kube-apiserver's first
+        # attempt fails, and the second can be minutes away.
         count = _counted(await self._objects(kind), kind)
         if not wanted:
             self._report(f"{shown(obj)} kept, with {count}; --crds removes them as well")
