@@ -29,8 +29,7 @@ from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import lacks_role
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
-from vacate.cli.drain_follow import CANCELLED_END, Follower
-from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, planned_pods, read_budgets, read_room
+from vacate.cli.drain_plan import PlannedPod, find_nodes, foreseen, read_budgets, read_plans, read_room
 from vacate.errors import AlreadyExists, ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -211,9 +210,9 @@ async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> i
 
 async def _preview(cluster: Cluster, maintenance: NodeMaintenance, options: DrainOptions) -> bool:
     """Say what would happen where that is wanted; False where pods are refused, and nothing must be done."""
-    budgets, refused = await read_budgets(cluster), False
-    nodes = maintenance.spec.nodes
-    plans = {node: await planned_pods(cluster, node, maintenance) for node in nodes}
+    nodes, refused = maintenance.spec.nodes, False
+    budgets = await read_budgets(cluster) if options.dry_run else []
+    plans = await read_plans(cluster, maintenance)
     crowded: dict[str, str] = {}
     if options.dry_run:
         crowded = await read_room(cluster, nodes, [one for pods in plans.values() for one in pods])
@@ -270,6 +269,9 @@ def _preview_event(node: str, pods: Sequence[PlannedPod], blockers: Sequence[Blo
 
 
 async def _follow(cluster: Cluster, name: str, options: DrainOptions) -> int:
+    # Loaded here, while the controller begins already: it takes as long as the rest of the command.
+    from vacate.cli.drain_follow import CANCELLED_END, Follower  # noqa: PLC0415
+
     seconds = None if options.timeout is None else options.timeout.total_seconds()
     try:
         async with asyncio.timeout(seconds):

@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import datetime as dt
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import msgspec
-from rich.live import Live
-from rich.text import Text
 
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.text import plain
@@ -27,6 +26,9 @@ from vacate.eviction.model import Stage
 from vacate.maintenance.names import requester_of
 from vacate.sdk.watch import Watched, watched
 from vacate.views.maintenance import blocker_lines, node_line, overview, summary
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 DRAINED_END, CANCELLED_END = "drained", "cancelled"
 _TICK_SECONDS = 1.0
@@ -68,6 +70,8 @@ class Follower:
     # On a terminal
 
     async def _draw(self, one: Watched[NodeMaintenance]) -> str:
+        from rich.live import Live  # noqa: PLC0415  only where there is a terminal
+
         console = terminal.console()
         with (
             Live(
@@ -83,6 +87,8 @@ class Follower:
         return end
 
     def _screen(self, one: Watched[NodeMaintenance], width: int, height: int) -> Text:
+        from rich.text import Text  # noqa: PLC0415
+
         current, now = one.current or one.last, self._cluster.clock.now()
         if current is None or not current.status.nodes:
             return Text("Waiting for the controller…")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -11,15 +14,15 @@ from vacate.api.kinds import NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, Pod, PodDisruptionBudget
 from vacate.api.types.nodemaintenance import PRIORITY, Blocker, NodeMaintenance
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.queries import list_pods
 from vacate.errors import ConfigError, Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.maintenance.blockers import blocker, budget_remedy, from_verdict
 from vacate.maintenance.names import dialect_for
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, order_of, selector_from
-from vacate.maintenance.relocation import without_room
 from vacate.views.budgets import covering, would_refuse
 
+T = TypeVar("T")
+_READS_AT_ONCE = 8
 _GOING = (Treatment.EVICT, Treatment.EVICT_LAST)
 
 
@@ -39,15 +42,32 @@ async def find_nodes(cluster: Cluster, names: Sequence[str], selector: str) -> l
         if not found.items:
             raise ConfigError(f"no node matches {selector!r}; see: kubectl get nodes --show-labels")
         return list(found.items)
-    nodes, missing = [], []
-    for name in dict.fromkeys(names):
-        try:
-            nodes.append(await cluster.client.get(NODES, name, into=Node))
-        except NotFound:
-            missing.append(name)
-    if missing:
+
+    async def read(name: str) -> Node | None:
+        with contextlib.suppress(NotFound):
+            return await cluster.client.get(NODES, name, into=Node)
+        return None
+
+    nodes = await _each(list(dict.fromkeys(names)), read)
+    if missing := [name for name, node in nodes.items() if node is None]:
         raise ConfigError(f"there is no node {', '.join(missing)}; see: kubectl get nodes")
-    return nodes
+    return [node for node in nodes.values() if node is not None]
+
+
+async def read_plans(cluster: Cluster, maintenance: NodeMaintenance) -> dict[str, list[PlannedPod]]:
+    """By node: what would happen to its pods."""
+    return await _each(maintenance.spec.nodes, lambda node: planned_pods(cluster, node, maintenance))
+
+
+async def _each(nodes: Sequence[str], read: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+    """What is read for each node, some side by side."""
+    room = asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def one(node: str) -> T:
+        async with room:
+            return await read(node)
+
+    return dict(zip(nodes, await asyncio.gather(*map(one, nodes)), strict=True))
 
 
 async def planned_pods(cluster: Cluster, node: str, maintenance: NodeMaintenance) -> list[PlannedPod]:
@@ -86,6 +106,10 @@ async def read_room(
     cluster: Cluster, drained: Sequence[str], planned: Sequence[PlannedPod]
 ) -> dict[str, str]:
     """By UID: the pods that find no room on other nodes, and why; none for those who may not read nodes."""
+    # A drain, which should begin soon, needs neither.
+    from vacate.cli.common.queries import list_pods  # noqa: PLC0415
+    from vacate.maintenance.relocation import without_room  # noqa: PLC0415
+
     try:
         nodes = (await cluster.client.list(NODES, into=Node)).items
         pods = await list_pods(cluster, "")

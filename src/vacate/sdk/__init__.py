@@ -14,36 +14,76 @@
 
 from __future__ import annotations
 
-from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
-from vacate.eviction.model import Ending
-from vacate.sdk.errors import (
-    CancellationForbidden,
-    ContractError,
-    EvictionRefused,
-    HeldByFinalizers,
-    TurnLost,
-)
-from vacate.sdk.interceptors.context import EvictionContext
-from vacate.sdk.interceptors.controller import interceptor_controllers
-from vacate.sdk.interceptors.interceptor import Handler, Interceptor, interceptor
-from vacate.sdk.interceptors.program import run_interceptors, serve_interceptors
-from vacate.sdk.requesters.requester import Requester, open_requester
-from vacate.sdk.requesters.sustained import SustainedRequest
-from vacate.sdk.results import Result
-from vacate.sdk.values import (
-    NO_ESTIMATE,
-    Cancellation,
-    Condition,
-    Declined,
-    Finished,
-    OnFailure,
-    Outcome,
-    TurnEndReason,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vacate.api.types.core import Pod
+    from vacate.api.types.evictionrequest import EvictionRequest
+    from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+    from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+    from vacate.eviction.dialects.evictionrequest.history import PastTurn, TurnResult
+    from vacate.eviction.model import Ending
+    from vacate.sdk.errors import (
+        CancellationForbidden,
+        ContractError,
+        EvictionRefused,
+        HeldByFinalizers,
+        TurnLost,
+    )
+    from vacate.sdk.interceptors.context import EvictionContext
+    from vacate.sdk.interceptors.controller import interceptor_controllers
+    from vacate.sdk.interceptors.interceptor import Handler, Interceptor, interceptor
+    from vacate.sdk.interceptors.program import run_interceptors, serve_interceptors
+    from vacate.sdk.requesters.requester import Requester, open_requester
+    from vacate.sdk.requesters.sustained import SustainedRequest
+    from vacate.sdk.results import Result
+    from vacate.sdk.values import (
+        NO_ESTIMATE,
+        Cancellation,
+        Condition,
+        Declined,
+        Finished,
+        OnFailure,
+        Outcome,
+        TurnEndReason,
+    )
+
+# Where each name is found. It is imported when it is used first: a requester needs neither controllers nor
+# metrics, and a command that waits for one object should not wait for all of them to load.
+_MODULES = {
+    "EVACUATION": "vacate.eviction.dialects.evacuation.dialect",
+    "EVICTION_REQUEST": "vacate.eviction.dialects.evictionrequest.dialect",
+    "NO_ESTIMATE": "vacate.sdk.values",
+    "Cancellation": "vacate.sdk.values",
+    "CancellationForbidden": "vacate.sdk.errors",
+    "Condition": "vacate.sdk.values",
+    "ContractError": "vacate.sdk.errors",
+    "Declined": "vacate.sdk.values",
+    "Ending": "vacate.eviction.model",
+    "EvictionContext": "vacate.sdk.interceptors.context",
+    "EvictionRefused": "vacate.sdk.errors",
+    "EvictionRequest": "vacate.api.types.evictionrequest",
+    "Finished": "vacate.sdk.values",
+    "Handler": "vacate.sdk.interceptors.interceptor",
+    "HeldByFinalizers": "vacate.sdk.errors",
+    "Interceptor": "vacate.sdk.interceptors.interceptor",
+    "OnFailure": "vacate.sdk.values",
+    "Outcome": "vacate.sdk.values",
+    "PastTurn": "vacate.eviction.dialects.evictionrequest.history",
+    "Pod": "vacate.api.types.core",
+    "Requester": "vacate.sdk.requesters.requester",
+    "Result": "vacate.sdk.results",
+    "SustainedRequest": "vacate.sdk.requesters.sustained",
+    "TurnEndReason": "vacate.sdk.values",
+    "TurnLost": "vacate.sdk.errors",
+    "TurnResult": "vacate.eviction.dialects.evictionrequest.history",
+    "interceptor": "vacate.sdk.interceptors.interceptor",
+    "interceptor_controllers": "vacate.sdk.interceptors.controller",
+    "open_requester": "vacate.sdk.requesters.requester",
+    "run_interceptors": "vacate.sdk.interceptors.program",
+    "serve_interceptors": "vacate.sdk.interceptors.program",
+}
 
 __all__ = [
     "EVACUATION",
@@ -78,3 +118,14 @@ __all__ = [
     "run_interceptors",
     "serve_interceptors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_MODULES]

@@ -1,14 +1,15 @@
-"""Looks up what a review needs to know, from the API server itself: none of its answers is kept."""
+"""Looks up what a review needs to know, from the API server itself: what is said of objects is not kept."""
 
 from __future__ import annotations
 
 from vacate.admission.pods.bridge import BridgeConfig, read_eviction
-from vacate.api.identity import Access, User
-from vacate.api.kinds import EVACUATIONS, SUBJECTACCESSREVIEWS
-from vacate.api.objects import Obj, dig
+from vacate.api.identity import User
+from vacate.api.kinds import EVACUATIONS
+from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ConfigError, NotFound
+from vacate.webhook.accessreviews import AccessReviews
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
 from vacate.webhook.evictionbridge import EvictionBridge
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
@@ -34,6 +35,7 @@ class Reviewer:
         self._client = client
         self._clock = clock
         self._cache = ReviewCache(clock)
+        self._access = AccessReviews(client, clock)
         self._bridge = EvictionBridge(client, clock)
         self._reasons = ReasonAnnotator(client)
 
@@ -84,15 +86,8 @@ class Reviewer:
         self, known: LookupResults, question: AccessCheck | ObjectLookup, user: User
     ) -> LookupResults:
         if isinstance(question, AccessCheck):
-            return known.with_right(question, await self._may(question.access(user)))
+            return known.with_right(question, await self._access.allowed(question.access(user)))
         return known.with_object(question, await self._what_is(question))
-
-    async def _may(self, access: Access) -> bool:
-        if not access.user.name and not access.user.groups:
-            return False  # nobody has rights, and none can be asked about
-        review = {"metadata": {}, "spec": _review_spec(access)}
-        answer = await self._client.create(SUBJECTACCESSREVIEWS, review)
-        return dig(answer, "status", "allowed") is True
 
     async def _what_is(self, question: ObjectLookup) -> Obj | None:
         try:
@@ -101,23 +96,3 @@ class Reviewer:
             return None
         except ConfigError:
             return None  # no object can have such a name
-
-
-def _review_spec(access: Access) -> Obj:
-    user = access.user
-    attributes = {
-        "verb": access.verb,
-        "group": access.group,
-        "version": access.version,
-        "resource": access.resource,
-        "subresource": access.subresource,
-        "namespace": access.namespace,
-        "name": access.name,
-    }
-    return {
-        "user": user.name,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": {key: list(values) for key, values in user.extra.items()},
-        "resourceAttributes": {key: value for key, value in attributes.items() if value},
-    }
