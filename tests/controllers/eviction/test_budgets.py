@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -28,8 +31,14 @@ from support.eviction_words import (
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import dig
 from vacate.client.requests import STRATEGIC_PATCH
+from vacate.client.transport import Transport
+from vacate.controllers.projections import PROJECTIONS
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
 from vacate.testing import pdb
+from vacate.wire.message import Request, Response
+from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
@@ -182,6 +191,62 @@ def test_a_budget_elsewhere_wakes_nobody() -> None:
         assert not ended(world, name)
 
     leaving(body)
+
+
+def test_a_budget_that_opened_while_no_controller_ran_wakes_the_oldest_at_its_start() -> None:
+    async def body(world: World) -> None:
+        names = await blocked(world, 3)
+        await world.evictions.crash()
+        await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": {"minAvailable": 2}}, "default")
+        await world.until(lambda: allowed(world) == 1)
+        await world.evictions.start()
+        await world.until(lambda: ended(world, names[0]), timeout=3)
+        assert not any(ended(world, one) for one in names[1:])
+
+    leaving(body)
+
+
+@dataclass
+class HeldAnswers:
+    """A transport on which refusals of evictions are on their way until they are let through."""
+
+    transport: Transport
+    through: asyncio.Event
+
+    async def send(self, request: Request) -> Response:
+        response = await self.transport.send(request)
+        if request.path.endswith("/eviction") and response.status == 429:
+            await self.through.wait()
+        return response
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+
+
+@pytest.mark.parametrize("change", ["opens", "goes"])
+def test_a_budget_that_opens_while_the_refusal_is_on_its_way_wakes_too(change: str) -> None:
+    async def body(world: World) -> None:
+        through = asyncio.Event()
+
+        def build(link: Transport, around: Environment) -> Any:
+            held = HeldAnswers(link, through)
+            return component_manager(held, "manager", enabled(around.gates), around, PROJECTIONS)
+
+        await world.start("manager", build, EVICTION_CONTROLLER)
+        await guard(world, min_available=1)
+        name = await requested(world, labels=WEB)
+        await world.until(lambda: evictions_heard(world) == 1)
+        if change == "goes":
+            await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
+        else:
+            await world.client.patch(PODDISRUPTIONBUDGETS, "web", {"spec": {"minAvailable": 0}}, "default")
+            await world.until(lambda: allowed(world) == 1)
+        await world.sim.clock.sleep(1)  # the controller sees that before it knows of the refusal
+        through.set()
+        await world.until(lambda: ended(world, name), timeout=3)
+        assert evictions_heard(world) == 2
+
+    leaving(body, evictions=())
 
 
 def test_a_deployment_drains_through_its_budget_one_by_one() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections import deque
 from collections.abc import Callable
 
 from vacate.api.selectors.labels import Selector, selector_of
 from vacate.api.types import LabelSelector, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
-from vacate.controllers.eviction.attempts import Attempts
+from vacate.controllers.eviction.attempts import Attempts, failures
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.retryorder import Waiting, first_in_line
 from vacate.runtime.reconcile import Key
+
+_RECENT = 256  # changes of budgets that are remembered, for evictions that are under way meanwhile
 
 
 class BudgetWatcher:
@@ -32,6 +36,9 @@ class BudgetWatcher:
         self._pods = pods
         self._budgets = budgets
         self._enqueue = enqueue
+        self.changes = 0  # of budgets that let somebody go, so far
+        self._recent: deque[tuple[int, str, list[Selector]]] = deque(maxlen=_RECENT)
+        self._begun: set[str] = set()  # namespaces that were looked at since the start
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """A pod's labels changed: where it has left the budget that held it, its request tries at once."""
@@ -53,9 +60,45 @@ class BudgetWatcher:
         """A budget changed: wake whom that lets go."""
         affected = _affected(old, new)
         namespace = (old or new or PodDisruptionBudget()).metadata.namespace
-        if not affected or not self._attempts.waiting(namespace):
+        if not affected:
             return
-        for one in self._let_go(namespace, affected):
+        self.changes += 1
+        self._recent.append((self.changes, namespace, affected))
+        self._wake_all(self._let_go(namespace, affected))
+
+    def on_refusal(self, namespace: str, since: int) -> None:
+        """An eviction was refused that was sent after so many changes.
+
+        A budget may have opened after the server refused and before its answer was here. That change found
+        nobody in line, and there may be no other for long.
+        """
+        affected = [
+            selector
+            for number, where, selectors in self._recent
+            if number > since and where == namespace
+            for selector in selectors
+        ]
+        if affected:
+            self._wake_all(self._let_go(namespace, affected))
+
+    def begin(self, namespace: str, now: dt.datetime) -> None:
+        """Once for a namespace after the start: a budget that allows evictions by now has opened meanwhile.
+
+        Whom no budget holds is not meant: all who are refused for other reasons would try at once.
+        """
+        if namespace in self._begun:
+            return
+        self._begun.add(namespace)
+        for request in self._requests.list(namespace):
+            if failures(request) and not self._dialect.settled(request):
+                self._attempts.next_of(request, now)  # which puts it in line
+        opened = [selector_of(one.spec.selector) for one in self._budgets.list(namespace) if allowed(one)]
+        _, lines = self._divided(namespace, opened)
+        for budget, line in lines:
+            self._wake_all(first_in_line(line, allowed(budget)))
+
+    def _wake_all(self, chosen: list[Waiting]) -> None:
+        for one in chosen:
             self._wake(Key(one.namespace, one.name))
 
     def _wake(self, key: Key) -> None:
@@ -64,26 +107,38 @@ class BudgetWatcher:
 
     def _let_go(self, namespace: str, affected: list[Selector]) -> list[Waiting]:
         """Those whom no budget holds any more, and of those whom one budget holds as many as it allows."""
+        free, lines = self._divided(namespace, affected)
+        found = sorted(free)
+        for budget, line in lines:
+            # Which pods are unhealthy only the server knows: all that wait may try once.
+            number = len(line) if _always_allows(budget) else allowed(budget)
+            found += first_in_line(line, number)
+        return found
+
+    def _divided(
+        self, namespace: str, affected: list[Selector]
+    ) -> tuple[list[Waiting], list[tuple[PodDisruptionBudget, list[Waiting]]]]:
+        """Of those who wait: whom no budget holds, and by budget whom one holds.
+
+        Where several hold a pod, its eviction is refused in any case.
+        """
         candidates = [
             (one, labels)
             for one in self._attempts.waiting(namespace)
             if (labels := self._labels(one)) is not None and any(each.matches(labels) for each in affected)
         ]
         if not candidates:
-            return []
+            return [], []
         budgets = [(one, selector_of(one.spec.selector)) for one in self._budgets.list(namespace)]
         free: list[Waiting] = []
-        lines: dict[str, tuple[int, list[Waiting]]] = {}
+        lines: dict[str, tuple[PodDisruptionBudget, list[Waiting]]] = {}
         for one, labels in candidates:
             holding = [budget for budget, selector in budgets if selector.matches(labels)]
             if not holding:
                 free.append(one)
-            elif len(holding) == 1:  # where several hold a pod, its eviction is refused in any case
-                # Which pods are unhealthy only the server knows: all that wait may try once.
-                name, most = holding[0].metadata.name, allowed(holding[0])
-                most = len(candidates) if _always_allows(holding[0]) else most
-                lines.setdefault(name, (most, []))[1].append(one)
-        return sorted(free) + [one for number, line in lines.values() for one in first_in_line(line, number)]
+            elif len(holding) == 1:
+                lines.setdefault(holding[0].metadata.name, (holding[0], []))[1].append(one)
+        return free, list(lines.values())
 
     def _labels(self, one: Waiting) -> dict[str, str] | None:
         request = self._requests.get(one.namespace, one.name)

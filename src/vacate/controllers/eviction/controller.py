@@ -16,7 +16,7 @@ from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, PROGRESSING, EvictionRequest
-from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, key_of
+from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
@@ -90,6 +90,7 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     watcher = BudgetWatcher(
         dialect, reconciler.attempts, requests.reader, pods.reader, budgets.reader, controller.queue.add
     )
+    reconciler.budgets = watcher
     budgets.subscribe(watcher.on_budget)
     pods.subscribe(watcher.on_pod)
     queue = dialect.kind.plural
@@ -135,6 +136,7 @@ class EvictionRequests:
         # By request: the version that its end was written upon, and when.
         self._ended: dict[Key, tuple[str, dt.datetime]] = {}
         self._listening = WatchHealth(self._informer, deps.clock)
+        self.budgets: BudgetWatcher | None = None
 
     def request_of(self, pod: Pod) -> Iterable[Key]:
         """The pod's request, if it has one: its name follows from the pod's."""
@@ -204,6 +206,8 @@ class EvictionRequests:
         return self._dialect.target(request, pod, live=True)
 
     def _moment(self, request: EvictionRequest, now: dt.datetime) -> DecisionContext:
+        if self.budgets is not None and failures(request):
+            self.budgets.begin(request.metadata.namespace, now)
         attempt = self.attempts.next_of(request, now)
         return DecisionContext(now, self._listening.since(now), attempt, self._deps.limits)
 
@@ -326,13 +330,21 @@ class EvictionRequests:
         pod, ref = self._cached_pod(request), request.spec.target.pod_ref
         if pod is None or ref is None or pod.metadata.uid != ref.uid:
             return Done()  # it is there, but the cache does not know yet, and will
-        outcome = await self._evictor.evict(request, pod)
+        outcome = await self._ask_to_evict(request, pod)
         if not isinstance(outcome, TargetUnclear):
             return outcome
         target = await self._live_target(request)
         if target.presence is not Presence.GONE:
             raise Conflict(f"the pod is just being changed: {outcome.error}")
         return await self._advance(request, target)
+
+    async def _ask_to_evict(self, request: EvictionRequest, pod: Pod) -> Outcome | TargetUnclear:
+        changes = self.budgets.changes if self.budgets is not None else 0
+        try:
+            return await self._evictor.evict(request, pod)
+        finally:
+            if self.budgets is not None and self.attempts.waits(key_of(request)):
+                self.budgets.on_refusal(request.metadata.namespace, changes)
 
     async def _write(self, request: EvictionRequest, patch: Obj) -> None:
         meta = request.metadata
