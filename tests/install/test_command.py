@@ -103,6 +103,15 @@ BAD = {
     "a selector that is none": (["--eviction-bridge", "--bridge-namespaces", "a in b"], "no label selector"),
     "a selector of numbers": (["--eviction-bridge", "--bridge-namespaces", "a>1"], "selected by =, !="),
     "a selector without a bridge": (["--bridge-namespaces", "a=b"], "no meaning without --eviction-bridge"),
+    "buckets without the agent": (["--shutdown-api", "evacuation"], "give --shutdown-agent as well"),
+    "buckets behind a closed gate": (
+        ["--shutdown-agent", "--feature-gates", "GracefulNodeShutdownBasedOnPodPriority=false"],
+        "shutdownGracePeriodByPodPriority: needs feature gate",
+    ),
+    "an agent that is switched off": (
+        ["--shutdown-agent", "--feature-gates", "GracefulNodeShutdown=false"],
+        "ends no pods in order, since feature gate GracefulNodeShutdown is off",
+    ),
     "a file that is not there": (["--ca-file", "/no/such/file"], "does not exist"),
 }
 

@@ -118,10 +118,11 @@ class AgentPlace:
     kubelet: Kubelet = field(default_factory=Kubelet)
     holder: LockHolder = field(default_factory=LockHolder)
     pod_uid: str = ""
+    reload: Callable[[], ShutdownConfig] | None = None
 
     def start(self) -> AgentRun:
         around = Environment(SystemClock(), system_entropy(), Metrics())
-        settings = ShutdownAgentSettings(NODE, self.config, self.pod_uid, "boot")
+        settings = ShutdownAgentSettings(NODE, self.config, self.pod_uid, "boot", reload=self.reload)
         transport = InProcessTransport(self.place.server, ADMIN)
         self.place.folder.mkdir(exist_ok=True)
         agent = build_shutdown_agent(

@@ -15,6 +15,7 @@ from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import usable
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
+from vacate.nodeagent.shutdown.protocol import Arrange
 from vacate.sim.run import Sim
 
 SLACK = 0.2  # for calls to logind, which take a few virtual milliseconds
@@ -34,6 +35,7 @@ class Machine:
     storage: SimStorage = field(default_factory=SimStorage)
     states: list[ManagerState] = field(default_factory=list)
     boot: str = "boot"
+    arrange: Arrange | None = None
     manager: ShutdownManager | None = None
     task: asyncio.Task[None] | None = None
 
@@ -45,7 +47,7 @@ class Machine:
     def start(self) -> None:
         self.manager = ShutdownManager(
             self.config, self.logind, self.pods, self.holder, self.storage,
-            self.sim.clock, self.boot, self.states.append,
+            self.sim.clock, self.boot, self.states.append, self.arrange,
         )  # fmt: skip
         self.task = asyncio.get_running_loop().create_task(self.manager.run())
 

@@ -13,11 +13,12 @@ import click
 
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
+from vacate.cli.common.kubeletconfig import read_kubelet_config
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, kubeconfig_options, log_to_stderr
 from vacate.cli.node_reboot import reboot
-from vacate.cli.node_shutdown import read_kubelet_config, shutdown
+from vacate.cli.node_shutdown import shutdown
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock

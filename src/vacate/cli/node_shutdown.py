@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
-import yaml
 
 from vacate.api.kinds import NODES, PODS
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_options, connected
+from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
-from vacate.errors import ConfigError
 from vacate.features import FeatureGates
-from vacate.nodeagent.pressure.thresholds import PressureConfig, read_thresholds
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
-from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.view import AgentPod
-
-MAX_CONFIG_BYTES = 1 << 20
-"""A KubeletConfiguration has some kilobytes."""
-
-
-def read_config_file(path: Path | None, gates: FeatureGates) -> ShutdownConfig:
-    """What the file says about shutdown; without one the feature is off."""
-    return read_kubelet_config(path, gates)[0]
-
-
-def read_kubelet_config(path: Path | None, gates: FeatureGates) -> tuple[ShutdownConfig, PressureConfig]:
-    """What the file says about shutdown and about eviction; without one both are off."""
-    if path is None:
-        return ShutdownConfig(), PressureConfig()
-    document = load_kubelet_config(path, "--config")
-    source = f"--config: {path}"
-    return read_config(document, gates, source), read_thresholds(document, source)
-
-
-def load_kubelet_config(path: Path, option: str) -> Any:
-    """The file as it is written; ConfigError where it cannot be read, is too long, or is no YAML."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_CONFIG_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{option}: {path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_CONFIG_BYTES:
-        raise ConfigError(f"{option}: {path} is longer than {MAX_CONFIG_BYTES} bytes")
-    try:
-        return yaml.safe_load(content.decode("utf-8"))
-    except RecursionError:
-        raise ConfigError(f"{option}: {path} is nested too deeply") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{option}: {path} is neither YAML nor JSON: {error}") from error
 
 
 @click.command()

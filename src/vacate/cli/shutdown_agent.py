@@ -14,10 +14,10 @@ import click
 
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
+from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
-from vacate.cli.node_shutdown import read_config_file
 from vacate.client.config import ClusterConfig
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
@@ -111,15 +111,18 @@ def shutdown_agent(
     """
     config = read_config_file(config_file, gates)
     cluster = load_config(kubeconfig, context)
+    # Before the parent is there, which would start an agent that cannot work again and again.
+    kubelet = _kubelet(cluster, kubelet_url, insecure=kubelet_insecure_tls)
+    _make(folder)
     if parent.SOCKET not in os.environ:
         # The process that people start becomes the parent, which holds the lock; the agent is its child.
         command = [sys.executable, "-m", "vacate", *sys.argv[1:]]
         os.execv(sys.executable, [sys.executable, "-m", parent.__name__, *command])  # noqa: S606
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
-    settings = ShutdownAgentSettings(node_name, config, pod_uid, boot_id(), dialect)
-    kubelet = _kubelet(cluster, kubelet_url, insecure=kubelet_insecure_tls)
-    _make(folder)
+    settings = ShutdownAgentSettings(
+        node_name, config, pod_uid, boot_id(), dialect, lambda: read_config_file(config_file, gates)
+    )
 
     async def work() -> None:
         clock = SystemClock()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vacate.cli.node_shutdown import read_config_file
+from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.nodeagent.shutdown.buckets import Bucket
@@ -61,8 +62,13 @@ def test_buckets(fields: dict[str, Any], buckets: list[tuple[int, float]]) -> No
     [
         ({"kind": "KubeProxyConfiguration"}, "kind: must be KubeletConfiguration"),
         ({"apiVersion": "v1"}, "apiVersion: must be kubelet.config.k8s.io/v1beta1"),
-        ({TOTAL: "10s", CRITICAL: "11s"}, CRITICAL + ": must not be longer"),
-        ({CRITICAL: "11s"}, CRITICAL + ": must not be longer"),
+        (
+            {TOTAL: "10s", CRITICAL: "11s"},
+            CRITICAL + ": must not be longer than shutdownGracePeriod, which is 10s",
+        ),
+        ({CRITICAL: "11s"}, f"{CRITICAL}: must not be longer than {TOTAL}, which is 0s"),
+        ({"shutdownGraceperiod": "10s"}, "shutdownGraceperiod: is no field; write shutdownGracePeriod"),
+        ({BY + "s": []}, BY + f"s: is no field; write {BY}"),
         ({TOTAL: "10s", BY: [entry(0, 1)]}, BY + ": cannot be combined with shutdownGracePeriod;"),
         ({TOTAL: "999ms"}, TOTAL + ": must be 0, or from 1s"),
         ({TOTAL: "-5s"}, TOTAL + ": must be 0, or from 1s"),
@@ -119,8 +125,26 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
         (_HEAD + "#" * (1 << 20), "is longer than 1048576 bytes"),
         ("a\0b", "neither YAML nor JSON"),
         ("", "not a KubeletConfiguration"),
+        (_HEAD + f"{TOTAL}: 30s\nx: 1\n{TOTAL}: 60s\n", f"line 5: {TOTAL} is there twice; keep one"),
+        (_HEAD + f"{BY}:\n- {{priority: 1, priority: 2}}\n", "line 4: priority is there twice; keep one"),
+        (_HEAD + "x: [\n", "is neither YAML nor JSON: line 4: "),
+        ("{" + f'"{TOTAL}": "1s", "{TOTAL}": "2s"' + "}", f"{TOTAL} is there twice; keep one"),
     ],
-    ids=["deep", "bomb", "huge number", "big number", "date", "tag", "long", "nul", "empty"],
+    ids=[
+        "deep",
+        "bomb",
+        "huge number",
+        "big number",
+        "date",
+        "tag",
+        "long",
+        "nul",
+        "empty",
+        "twice",
+        "entry twice",
+        "unclosed",
+        "twice in JSON",
+    ],
 )
 def test_a_file_of_hostile_content_is_one_short_error(tmp_path: Path, content: str, said: str) -> None:
     file = tmp_path / "kubelet.yaml"
@@ -128,6 +152,22 @@ def test_a_file_of_hostile_content_is_one_short_error(tmp_path: Path, content: s
     with pytest.raises(ConfigError, match=re.escape(said)) as caught:
         read_config_file(file, FeatureGates())
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeff" + _HEAD.replace("\n", "\r\n") + f"{TOTAL}: 1h30m\r\n",
+        json.dumps(BASE | {TOTAL: "1h30m"}, indent="\t"),
+        _HEAD + f"evictionHard: {{memory.available: much}}\nserializeImagePulls: no\n{TOTAL}: 1h30m\n",
+        _HEAD + f"kubeReserved: {{cpu: 1, cpu: 2}}\n{TOTAL}: 1h30m\n---\n",
+    ],
+    ids=["of Windows", "JSON with tabs", "other fields", "two documents, the second empty"],
+)
+def test_files_as_administrators_have_them(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(content, newline="")
+    assert read_config_file(file, FeatureGates()).total_seconds == 5400
 
 
 def test_a_gate_of_the_command_line_wins_over_the_file() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from support.shutdown_scenario import SLACK, machine, pod
 from vacate.nodeagent.shutdown.buckets import Bucket
+from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdownagent.nodemarks import marks_of
 from vacate.sim.run import Sim, run_sim
 
@@ -107,6 +108,60 @@ def test_a_logind_that_delays_nothing_makes_the_feature_unavailable() -> None:
         await sim.clock.sleep(100.0)
         assert not place.pods.ended  # to be killed at once would be worse than what systemd does
         assert not place.state.active
+        await place.stop()
+
+    simulate(main)
+
+
+def test_a_limit_that_another_lowers_is_raised_again() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, [Bucket(0, 60.0)], [pod("a")])
+        place.start()
+        await place.until(lambda: place.state.locked)
+        first = place.logind.taken
+        place.logind.limit = 20.0
+        await place.until(lambda: place.logind.limit > 60.0)
+        await place.until(lambda: place.logind.taken == first + 1)
+        await sim.clock.sleep(100.0)
+        assert place.logind.taken == first + 1  # once is enough
+        assert len(place.logind.locks) == 1
+        await place.stop()
+
+    simulate(main)
+
+
+def test_a_limit_that_is_lowered_just_before_a_shutdown_shortens_every_bucket() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, [Bucket(0, 60.0), Bucket(10, 60.0)], [pod("a"), pod("b", 10)], a=100.0, b=100.0)
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.limit = 20.0
+        place.logind.power_off()
+        began = sim.clock.monotonic()
+        await place.until(lambda: place.logind.off_at is not None)
+        assert place.pods.ended["b"].asked - began == pytest.approx(9.5, abs=0.2)
+        await place.stop()
+
+    simulate(main)
+
+
+def test_a_configuration_that_changes_takes_a_lock_for_its_own_time() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, [Bucket(0, 10.0)], [pod("a", grace=100.0)], a=100.0)
+        chosen = [place.config]
+
+        async def arrange(_session: object, _preparing: bool) -> ShutdownConfig:
+            return chosen[0]
+
+        place.arrange = arrange
+        place.start()
+        await place.until(lambda: place.state.locked)
+        chosen[0] = ShutdownConfig((Bucket(0, 50.0),), "")
+        await place.until(lambda: place.logind.limit > 50.0)
+        place.logind.power_off()
+        began = sim.clock.monotonic()
+        await place.until(lambda: place.logind.off_at is not None)
+        assert place.logind.off_at == pytest.approx(began + 50.0, abs=0.5)
         await place.stop()
 
     simulate(main)

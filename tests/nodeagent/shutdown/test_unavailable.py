@@ -18,7 +18,9 @@ pytestmark = pytest.mark.process
 
 
 async def test_without_a_bus_it_names_the_socket(tmp_path: Path) -> None:
-    with pytest.raises(LogindUnavailable, match=r"no system bus \(.*No such file"):
+    with pytest.raises(
+        LogindUnavailable, match=rf"no system bus at unix:path={tmp_path}/bus \(.*No such file"
+    ):
         await DBusLogind(f"unix:path={tmp_path}/bus").connect()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import controller, node
+from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.testing import pod
@@ -245,3 +247,32 @@ async def test_an_agent_whose_pod_ends_without_a_shutdown_ends_at_once(here: Age
     run.stop.set()
     await eventually(run.task.done)
     assert here.logind.held() == [False]
+
+
+async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
+    here: AgentPlace, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "vacate.nodeagent")
+    found: list[ShutdownConfig | ConfigError] = [here.config]
+
+    def reload() -> ShutdownConfig:
+        if isinstance(found[0], ConfigError):
+            raise found[0]
+        return found[0]
+
+    here.reload = reload
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        found[0] = ConfigError("--config: shutdownGracePeriod: 'soon' is no duration")
+        here.logind.signal()
+        await eventually(lambda: "'soon' is no duration; the configuration before this one" in caplog.text)
+        assert here.logind.held() == [True]
+        found[0] = ShutdownConfig((Bucket(0, 300.0),), "")
+        here.logind.signal()
+        await eventually(lambda: here.logind.held() == [False, True])
+        assert here.logind.limit == 301.0
+        found[0] = ShutdownConfig((), "neither is set")
+        here.logind.signal()
+        said = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="Off")
+        assert said["message"] == "graceful node shutdown is off: neither is set"
+        assert here.logind.held() == [False, False]

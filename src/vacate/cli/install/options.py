@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import GREATER, LESS
+from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.cli.common.serveroptions import interceptor_accounts_option
-from vacate.cli.node_shutdown import load_kubelet_config
 from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
-from vacate.features import parse_feature_gates
+from vacate.features import FeatureGates, parse_feature_gates
 from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
 from vacate.install.settings import (
     DEFAULT_IMAGE,
@@ -234,7 +235,7 @@ def settings_of(
     """The settings that were asked for; a ConfigError says which option cannot be used."""
     if bridge_namespaces and not eviction_bridge:
         raise click.UsageError("--bridge-namespaces: has no meaning without --eviction-bridge; give it too")
-    parse_feature_gates(feature_gates)
+    gates = parse_feature_gates(feature_gates)
     if webhook_url and certificates == Certificates.CERT_MANAGER:
         raise click.UsageError("--certificates=cert-manager is for a webhook in the cluster")
     if webhook_url and prestop_wrapper:
@@ -285,14 +286,14 @@ def settings_of(
         client_names=client_names,
         definitions=definitions,
         shutdown_agent=_shutdown_agent(
-            shutdown_agent, shutdown_config, shutdown_api, insecure=kubelet_insecure_tls
+            shutdown_agent, shutdown_config, shutdown_api, gates, insecure=kubelet_insecure_tls
         ),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
 
 
 def _shutdown_agent(
-    mode: str | None, file: Path | None, api: str | None, *, insecure: bool
+    mode: str | None, file: Path | None, api: str | None, gates: FeatureGates, *, insecure: bool
 ) -> ShutdownAgent | None:
     if mode is None:
         if file is not None or insecure or api is not None:
@@ -305,12 +306,14 @@ def _shutdown_agent(
     if api is not None:
         made = replace(made, api=api)
     if file is None:
-        return made
-    found = read_config(load_kubelet_config(file, "--shutdown-config"), source=f"--shutdown-config: {file}")
-    text = _bytes(file).decode()
+        document, source = yaml.safe_load(made.config), "--shutdown-agent: the default configuration"
+    else:
+        document, source = load_kubelet_config(file, "--shutdown-config"), f"--shutdown-config: {file}"
+        made = replace(made, config=_bytes(file).decode("utf-8-sig"))
+    found = read_config(document, gates, source)
     if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
-        raise ConfigError(f"--shutdown-config: {file} ends no pods in order, since {found.disabled_because}")
-    return replace(made, config=text)
+        raise ConfigError(f"{source} ends no pods in order, since {found.disabled_because}")
+    return made
 
 
 def _authority(file: Path | None, option: str) -> bytes:

@@ -6,6 +6,7 @@ feature gates of the kubelet that nothing here knows.
 
 from __future__ import annotations
 
+import difflib
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,17 +16,18 @@ from vacate.api.integers import MAX_INT32, MIN_INT32
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import SYSTEM_CRITICAL_PRIORITY, Bucket, total_seconds
-from vacate.nodeagent.shutdown.durations import parse_duration
+from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
 
 GATE = "GracefulNodeShutdown"
 PRIORITY_GATE = "GracefulNodeShutdownBasedOnPodPriority"
 TOTAL, CRITICAL = "shutdownGracePeriod", "shutdownGracePeriodCriticalPods"
 BY_PRIORITY = "shutdownGracePeriodByPodPriority"
+FIELDS = (TOTAL, CRITICAL, BY_PRIORITY)
+ENTRY_FIELDS = ("priority", "shutdownGracePeriodSeconds")
 KIND, API_VERSION = "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"
 
 _MAX_SECONDS = MAX_INT32
 _MAX_DURATION = 100
-_ENTRY = {"priority", "shutdownGracePeriodSeconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ def read_config(document: Any, gates: FeatureGates | None = None, source: str = 
     for name, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
         if document.get(name) != wanted:
             problems.add(name, f"must be {wanted}, not {shown(document.get(name))}")
+    for name in document:
+        if meant := _misspelt(name):
+            problems.add(name, f"is no field; write {meant}")
     enabled = _gates(document.get("featureGates"), gates or FeatureGates(), problems)
     total, critical = _period(document, TOTAL, problems), _period(document, CRITICAL, problems)
     entries = _entries(document.get(BY_PRIORITY), problems)
@@ -111,7 +116,11 @@ def _check_together(
     problems: _Problems,
 ) -> None:
     if critical > total:
-        problems.add(CRITICAL, f"must not be longer than {TOTAL}: it is the last part of that time")
+        problems.add(
+            CRITICAL,
+            f"must not be longer than {TOTAL}, which is {format_duration(total)}: it is the last part of it; "
+            "raise that or lower this",
+        )
     if entries and (total or critical):
         given = TOTAL if total else CRITICAL
         problems.add(BY_PRIORITY, f"cannot be combined with {given}; remove one of the two")
@@ -119,6 +128,14 @@ def _check_together(
         return  # switched off in the file on purpose; the periods may stay for later
     if entries and not enabled[PRIORITY_GATE]:
         problems.add(BY_PRIORITY, f"needs feature gate {PRIORITY_GATE}; open it, or use {TOTAL}")
+
+
+def _misspelt(name: object) -> str:
+    """Which field was meant by one that nobody has: left alone, it would switch the feature off unnoticed."""
+    if not isinstance(name, str) or name in FIELDS or not name.lower().startswith(TOTAL.lower()):
+        return ""
+    close = difflib.get_close_matches(name.lower(), [one.lower() for one in FIELDS], 1, 0.9)
+    return next((one for one in FIELDS if one.lower() in close), "")
 
 
 def _gates(given: Any, flags: FeatureGates, problems: _Problems) -> dict[str, bool]:
@@ -171,8 +188,8 @@ def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
             problems.add(path, "must have priority and shutdownGracePeriodSeconds")
             continue
         for name in entry:
-            if name not in _ENTRY:
-                problems.add(path, f"has no field {shown(name)}; there are {' and '.join(sorted(_ENTRY))}")
+            if name not in ENTRY_FIELDS:
+                problems.add(path, f"has no field {shown(name)}; there are {' and '.join(ENTRY_FIELDS)}")
         priority = _integer(entry, "priority", path, MIN_INT32, MAX_INT32, problems)
         seconds = _integer(entry, "shutdownGracePeriodSeconds", path, 0, _MAX_SECONDS, problems)
         if priority is None or seconds is None:

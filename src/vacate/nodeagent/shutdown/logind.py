@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
 ENDED = "the connection to the system bus ended"
+DEFAULT_BUS = "unix:path=/var/run/dbus/system_bus_socket"
 BUS, BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
 LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
 MANAGER = "org.freedesktop.login1.Manager"
@@ -44,16 +45,17 @@ class DBusLogind:
             bus_class: Any = importlib.import_module("dbus_fast.aio").MessageBus
         except ImportError:
             raise LogindUnavailable("the Python package dbus-fast is missing; install vacate[node]") from None
+        address = self._address or os.environ.get("DBUS_SYSTEM_BUS_ADDRESS") or DEFAULT_BUS
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 # Without unix descriptors a lock never arrives.
-                bus = bus_class(self._address or None, library.BusType.SYSTEM, negotiate_unix_fd=True)
+                bus = bus_class(address, library.BusType.SYSTEM, negotiate_unix_fd=True)
                 await bus.connect()
         except TimeoutError:
             raise LogindUnavailable(f"the system bus does not answer within {CALL_SECONDS:g} s") from None
         except (OSError, EOFError) as error:
             raise LogindUnavailable(
-                f"no system bus ({_reason(error)}); this machine may not run systemd"
+                f"no system bus at {address} ({_reason(error)}); this machine may not run systemd"
             ) from error
         except Exception as error:  # of addresses and authentication: dbus-fast has a tree of its own
             raise LogindUnavailable(f"the system bus refuses: {_reason(error)}") from error

@@ -48,7 +48,7 @@ class ManagerState:
     problem: str = (
         "logind was not asked yet"  # why the feature is unavailable or falls short; empty if neither
     )
-    refused: bool = False  # something else would act on the same shutdown, so that nothing is done here
+    refused: str = ""  # if not empty: nothing is done here, for this reason in one word
     connected: bool = True  # logind can be heard; a lock may be held all the same where it cannot
 
 
@@ -78,7 +78,7 @@ class ShutdownManager:
         self._boot = boot
         self._changed = changed
         self._arrange = arrange
-        self._granted = config.total_seconds
+        self._granted = self._wanted = config.total_seconds  # what logind allows, and what it was asked for
         self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
         self._tidied = False  # nothing is left of a shutdown that an earlier agent saw cancelled
         self._shortfall = ""  # why pods have less time than configured
@@ -128,7 +128,7 @@ class ShutdownManager:
                     pause = FIRST_RETRY
                     await session.aclose()
             except ShutdownRefused as error:
-                self._report(f"graceful node shutdown is refused: {error}", refused=True)
+                self._report(f"graceful node shutdown is {error.what}: {error}", refused=error.reason)
                 await self._release(stopping=True)
                 pause = MAX_RETRY
             except (VacateError, OSError) as error:
@@ -137,7 +137,6 @@ class ShutdownManager:
             pause = FIRST_RETRY if self.state.active else min(2 * pause, MAX_RETRY)
 
     async def _attend(self, session: LogindSession) -> None:
-        self._granted = usable(await session.delay_limit())
         self._show(replace(self.state, locked=await self._holder.holds()))
         if self.state.locked and not self._stale:
             self._report(self._shortfall)  # what was in the way meanwhile is over
@@ -145,21 +144,25 @@ class ShutdownManager:
             preparing = await session.preparing()
             if self._arrange is not None and not self.state.active:
                 self._config = await self._arrange(session, preparing)
+            granted, before = usable(await session.delay_limit()), (self._granted, self._wanted)
+            self._granted = granted
             self._see(preparing=preparing)
-            if not preparing and (self._stale or not self.state.locked):
+            changed = before != (granted, self._config.total_seconds)
+            if not preparing and (self._stale or not self.state.locked or changed):
                 await self._take(session)
                 continue  # it may have begun meanwhile
             await session.changed(RECHECK_AFTER)
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
-            grant = await take_lock(session, self._holder, self._clock, self._config.total_seconds)
+            wanted = self._config.total_seconds
+            grant = await take_lock(session, self._holder, self._clock, wanted)
             self._stale, self._shortfall = False, grant.missing
-            self._granted = grant.seconds
+            self._granted, self._wanted = grant.seconds, wanted
             self._show(replace(self.state, locked=True))
         self._report(grant.missing)
 
-    def _report(self, problem: str, *, refused: bool = False, connected: bool = True) -> None:
+    def _report(self, problem: str, *, refused: str = "", connected: bool = True) -> None:
         if problem and problem != self.state.problem:
             log.warning("%s", problem)
         self._show(replace(self.state, problem=problem, refused=refused, connected=connected))

@@ -20,6 +20,16 @@ class LogindUnavailable(VacateError):
 class ShutdownRefused(VacateError):
     """Something else on this machine acts on the same signal; says what to change."""
 
+    reason = "WouldRace"
+    what = "refused"
+
+
+class ShutdownOff(ShutdownRefused):
+    """The configuration asks for nothing; says why."""
+
+    reason = "Off"
+    what = "off"
+
 
 @dataclass(frozen=True, slots=True)
 class Inhibitor:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import PODS
 from vacate.client.client import Client
+from vacate.errors import ConfigError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.nodeagent.shutdown.config import ShutdownConfig
+from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.manager import ManagerState, ShutdownManager
 from vacate.nodeagent.shutdown.protocol import (
     LockHolder,
@@ -19,7 +21,7 @@ from vacate.nodeagent.shutdown.protocol import (
     LogindSession,
     LogindUnavailable,
     RecordStorage,
-    ShutdownRefused,
+    ShutdownOff,
 )
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
 from vacate.nodeagent.shutdownagent.apipods import ApiPods
@@ -48,6 +50,7 @@ class ShutdownAgentSettings:
     pod_uid: str = ""  # of the agent itself, which it must not end
     boot: str = ""
     dialect: Dialect = EVICTION_REQUEST  # of the API by which pods with interceptors are requested
+    reload: Callable[[], ShutdownConfig] | None = None  # the configuration as it is now; raises ConfigError
 
 
 class ShutdownAgent:
@@ -65,6 +68,8 @@ class ShutdownAgent:
     ) -> None:
         self._deps = deps
         self._settings = settings
+        self._config = settings.config
+        self._rejected = ""  # why the file as it is now is not used
         self._logind = logind
         self._kubelet = kubelet
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
@@ -139,14 +144,32 @@ class ShutdownAgent:
         await self._pods_known(preparing=preparing)
         if not holds_lock(await session.inhibitors()):
             self.pods.beside = None
-            if not self._settings.config.enabled:
-                raise ShutdownRefused(self._settings.config.disabled_because)
-            return self._settings.config
+            self._look_at_config()
+            if not self._config.enabled:
+                raise ShutdownOff(self._config.disabled_because)
+            return self._config
         if self.pods.beside is not None and preparing:
             return self.pods.beside  # as it was read before
         limits = self.pods.own_limits()
         self.pods.beside = beside_kubelet(await read_kubelet(self._kubelet), limits)
         return self.pods.beside
+
+    def _look_at_config(self) -> None:
+        """An administrator may change the file while the agent runs. One that is wrong changes nothing."""
+        if self._settings.reload is None:
+            return
+        try:
+            found = self._settings.reload()
+        except ConfigError as error:
+            if str(error) != self._rejected:
+                log.warning("%s; the configuration before this one stays in effect", error)
+            self._rejected = str(error)
+            return
+        if found != self._config:
+            log.info(
+                "the configuration has changed: pods have up to %s", format_duration(found.total_seconds)
+            )
+        self._config, self._rejected = found, ""
 
     async def _pods_known(self, *, preparing: bool) -> None:
         """No lock is taken for pods that nobody has listed."""

@@ -8,7 +8,7 @@ import orjson
 
 from vacate.client.client import Client
 from vacate.errors import ConfigError, Forbidden, TransportError, Unauthorized, VacateError
-from vacate.nodeagent.shutdown.config import API_VERSION, KIND, ShutdownConfig, read_config
+from vacate.nodeagent.shutdown.config import API_VERSION, FIELDS, KIND, ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.wire.message import Request
 
@@ -21,7 +21,9 @@ async def read_kubelet(client: Client) -> ShutdownConfig:
         async with asyncio.timeout(READ_SECONDS):
             document = orjson.loads(await client.send(Request("GET", "/configz")))
         found = document["kubeletconfig"]
-        return read_config({**found, "kind": KIND, "apiVersion": API_VERSION}, source="the kubelet's configz")
+        # A kubelet of a later version may have more fields, whatever their names.
+        ours = {name: found[name] for name in (*FIELDS, "featureGates") if name in found}
+        return read_config({**ours, "kind": KIND, "apiVersion": API_VERSION}, source="the kubelet's configz")
     except TimeoutError:
         why = f"no answer within {READ_SECONDS:g} s"
     except TransportError as error:

@@ -36,7 +36,7 @@ class Marks:
 def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
     """From what the manager shows."""
     if state.refused:
-        return Marks(state.active, False, "WouldRace", state.problem)
+        return Marks(state.active, False, state.refused, state.problem)
     if state.problem and not (state.locked and state.connected):
         return Marks(state.active, False, "Unavailable", state.problem)
     if state.problem:
