@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -77,7 +78,11 @@ async def test_through_the_api_server(node: NodeProcess) -> None:
     assert (await get(server, log, tailLines="1", container="main")).body == b"three\n"
     assert (await get(server, log, limitBytes="5")).body == b"one\nt"
     assert (await get(server, log, previous="true")).status == 400
-    assert (await get(server, log, tailLines="-1")).status == 400
+    assert (await get(server, log, tailLines="-1")).status == 422
+    assert (await get(server, log, tailLines="some")).status == 400
+    stamped = bytes((await get(server, log, timestamps="true", sinceSeconds="3600")).body).decode()  # type: ignore[arg-type]  # no stream
+    assert re.sub(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z ", "", stamped, flags=re.M) == "one\ntwo\nthree\n"
+    assert (await get(server, log, sinceTime="2126-01-01T00:00:00Z")).body == b""
     transport = HttpTransport(server, SystemClock())
     try:
         query = MultiDict(follow="true", tailLines="1")

@@ -62,6 +62,9 @@ def test_pods_print_are_read_and_end_with_the_cluster(cluster: ClusterProcess) -
     )
     until(lambda: running("sleep\x00100005"))
     assert kubectl(cluster, "logs", "talker", "--tail=2") == "line 3\nlate\n"
+    assert kubectl(cluster, "logs", "talker", "--since=1h", "--limit-bytes=6") == "line 1"
+    assert kubectl(cluster, "logs", "talker", "--timestamps", "--tail=1").endswith("Z late\n")
+    assert kubectl(cluster, "logs", "talker", "--since-time=2126-01-01T00:00:00Z") == ""
     kubectl(cluster, "delete", "pod", "talker")
     assert followed.communicate(timeout=20)[0].endswith("late\n")
     assert not running("sleep\x00100005")

@@ -123,6 +123,9 @@ def test_logs_are_read_from_the_node(cluster: Cluster) -> None:
     cluster.kubectl("wait", "--for=condition=Ready", "pod/talks", "--timeout=60s")
     assert cluster.kubectl("logs", "talks") == "one\ntwo\n"
     assert cluster.kubectl("logs", "talks", "--tail=1", "-c", "main") == "two\n"
+    assert cluster.kubectl("logs", "talks", "--since=1h", "--limit-bytes=4") == "one\n"
+    assert cluster.kubectl("logs", "talks", "--timestamps", "--tail=1").endswith("Z two\n")
+    assert cluster.kubectl("logs", "talks", "--since-time=2126-01-01T00:00:00Z") == ""
     cluster.kubectl("delete", "pod", "talks", "--now")
 
 

@@ -1,37 +1,25 @@
-"""What a container has printed, as `kubectl logs` asks for it: whole, its end, or as it grows."""
+"""What a container has printed, as `kubectl logs` asks for it: whole, its end, with times, or as it grows."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+import datetime as dt
+import os
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from vacate.api.integers import MAX_INT64
+from vacate.api.times import format_micro_time
 from vacate.clock import Clock
 from vacate.errors import BadRequest
+from vacate.nodeagent.logoptions import LogOptions
+from vacate.nodeagent.runtime.supervisor.logtimes import SUFFIX, Mark, read_marks
 from vacate.wire.message import Response
 
 _PLAIN = "text/plain"
 _CHUNK = 64 * 1024
 _POLL_SECONDS = 0.2
 _MAX_READ = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """What of a log is wanted."""
-
-    follow: bool = False
-    previous: bool = False
-    tail: int | None = None
-    limit: int | None = None
-
-    @classmethod
-    def of(cls, query: Mapping[str, str]) -> LogOptions:
-        """As a request says it, or BadRequest."""
-        follow, previous = (_flag(query, key) for key in ("follow", "previous"))
-        return cls(follow, previous, _number(query, "tailLines"), _number(query, "limitBytes"))
 
 
 def chosen_run(files: list[Path], options: LogOptions, container: str, pod: str) -> Path:
@@ -45,31 +33,87 @@ def chosen_run(files: list[Path], options: LogOptions, container: str, pod: str)
 
 def read_log(path: Path, options: LogOptions, runs: Callable[[], bool], clock: Clock) -> Response:
     """The log; with `follow` also what is printed from now on, until `runs` says that the container ended."""
-    file = path.open("rb")
+    log = _Log(path, options)
+    if options.follow:
+        return Response(200, _Following(log, runs, clock), _PLAIN)
     try:
-        file.seek(_start(file, options.tail))
-        if not options.follow:
-            limit = options.limit
-            with file:
-                return Response(200, file.read(_MAX_READ if limit is None else min(limit, _MAX_READ)), _PLAIN)
-    except BaseException:
-        file.close()
-        raise
-    return Response(200, _Following(file, options.limit, runs, clock), _PLAIN)
+        found, size = [], 0
+        while size < _MAX_READ and (chunk := log.read()):
+            found.append(chunk)
+            size += len(chunk)
+        return Response(200, b"".join(found), _PLAIN)
+    finally:
+        log.close()
+
+
+class _Log:
+    """Reads the wanted part of a log, piece by piece."""
+
+    def __init__(self, path: Path, options: LogOptions) -> None:
+        self._marks = read_marks(f"{path}{SUFFIX}") if options.timestamps or options.since is not None else []
+        self._left = options.limit
+        self._stamps = options.timestamps
+        self._at_line_start = True
+        self._file = path.open("rb")
+        try:
+            self._file.seek(_start(self._file, self._marks, options))
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def full(self) -> bool:
+        """Whether as many bytes were read as were asked for."""
+        return self._left == 0
+
+    def read(self) -> bytes:
+        """The next piece; empty at the end, for now or for ever."""
+        if self.full:
+            return b""
+        offset = self._file.tell()
+        if os.fstat(self._file.fileno()).st_size < offset:
+            offset = self._file.seek(0)  # it was cut since, and is written on from its beginning
+            self._marks = []
+        chunk = self._file.read(_CHUNK)
+        if self._stamps:
+            chunk = self._stamped(chunk, offset)
+        if self._left is not None:
+            chunk = chunk[: self._left]
+            self._left -= len(chunk)
+        return chunk
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _stamped(self, chunk: bytes, offset: int) -> bytes:
+        """The piece with the time of each line before it."""
+        found, begin = bytearray(), 0
+        while begin < len(chunk):
+            end = chunk.find(b"\n", begin) + 1 or len(chunk)
+            if self._at_line_start:
+                found += self._stamp(offset + begin)
+            found += chunk[begin:end]
+            self._at_line_start = chunk[end - 1] == 0x0A
+            begin = end
+        return bytes(found)
+
+    def _stamp(self, offset: int) -> bytes:
+        index = bisect_right(self._marks, offset, key=lambda mark: mark[1])
+        known = self._marks[index][0] if index < len(self._marks) else _modified(self._file)
+        return f"{format_micro_time(dt.datetime.fromtimestamp(known, dt.UTC))} ".encode()
 
 
 class _Following:
     """The log as it grows."""
 
-    def __init__(self, file: IO[bytes], limit: int | None, runs: Callable[[], bool], clock: Clock) -> None:
-        self._file, self._left, self._runs, self._clock = file, limit, runs, clock
+    def __init__(self, log: _Log, runs: Callable[[], bool], clock: Clock) -> None:
+        self._log, self._runs, self._clock = log, runs, clock
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while self._left is None or self._left > 0:
+        while not self._log.full:
             over = not self._runs()  # asked before reading, so that the last words are not missed
-            chunk = self._file.read(_CHUNK if self._left is None else min(self._left, _CHUNK))
-            if chunk:
-                self._left = None if self._left is None else self._left - len(chunk)
+            if chunk := self._log.read():
                 yield chunk
             elif over:
                 return
@@ -78,13 +122,46 @@ class _Following:
 
     async def aclose(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._log.close()
 
 
-def _start(file: IO[bytes], tail: int | None) -> int:
-    """Where the last so many lines begin."""
-    if tail is None:
+def _start(file: IO[bytes], marks: Sequence[Mark], options: LogOptions) -> int:
+    """Where the wanted part begins."""
+    start = 0
+    if options.since is not None:
+        start = _first_line_from(file, _size_at(file, marks, options.since))
+    return start if options.tail is None else max(start, _tail_start(file, options.tail))
+
+
+def _modified(file: IO[bytes]) -> float:
+    return max(os.fstat(file.fileno()).st_mtime, 0.0)
+
+
+def _size_at(file: IO[bytes], marks: Sequence[Mark], moment: float) -> int:
+    """How long the log was at that moment, or a second before."""
+    size, end = 0, file.seek(0, 2)
+    for time, grown in marks:
+        if time >= moment:
+            return size
+        size = min(grown, end)  # it may have been cut just now
+    return size if _modified(file) >= moment else end
+
+
+def _first_line_from(file: IO[bytes], offset: int) -> int:
+    """Where the first line begins that does not begin before the offset."""
+    if offset == 0:
         return 0
+    position = file.seek(offset - 1)
+    while chunk := file.read(_CHUNK):
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return position + found + 1
+        position += len(chunk)
+    return position
+
+
+def _tail_start(file: IO[bytes], tail: int) -> int:
+    """Where the last so many lines begin."""
     end = position = file.seek(0, 2)
     lines = tail + 1
     while position > 0 and lines > 0:
@@ -100,19 +177,3 @@ def _start(file: IO[bytes], tail: int | None) -> int:
                 return begin + found + 1
         position = begin
     return 0
-
-
-def _number(query: Mapping[str, str], name: str) -> int | None:
-    text = query.get(name, "")
-    if not text:
-        return None
-    digits = text.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20) or int(digits) > MAX_INT64:
-        raise BadRequest(f"{name}: {text[:80]!r} is not a number")
-    if text.startswith("-") and int(digits):
-        raise BadRequest(f"{name}: must be greater than or equal to 0")
-    return int(digits)
-
-
-def _flag(query: Mapping[str, str], name: str) -> bool:
-    return query.get(name, "").lower() in ("true", "1")

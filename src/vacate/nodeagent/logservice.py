@@ -2,8 +2,8 @@
 
     GET /containerLogs/NAMESPACE/POD/CONTAINER?follow=true&tailLines=10
 
-Whoever asks must have shown a client certificate of the cluster's authority, and must be allowed to `get`
-`nodes/proxy` of this node, which the API server is asked about, as kubelets do.
+A client must show a certificate of the cluster's authority, and its user must have the right to `get`
+`nodes/proxy` of this node. As kubelets do, this service checks the right with a SubjectAccessReview.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from vacate.errors import (
     Unauthorized,
 )
 from vacate.httpserver.responses import refusal
-from vacate.nodeagent.containerlogs import LogOptions, chosen_run, read_log
+from vacate.nodeagent.containerlogs import chosen_run, read_log
+from vacate.nodeagent.logoptions import LogOptions
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.storage import log_files
@@ -62,7 +63,7 @@ class LogService:
         pod = self._pods.get(namespace, name)
         if pod is None or pod.container(container) is None:
             raise NotFound(f"pod {namespace}/{name} has no container {container} on this node")
-        options = LogOptions.of(request.query)
+        options = LogOptions.of(request.query, name, self._clock.now())
         uid = pod.metadata.uid
         path = chosen_run(log_files(self._settings.folder, uid, container), options, container, name)
         return read_log(path, options, lambda: self._runs(namespace, name, uid, container), self._clock)

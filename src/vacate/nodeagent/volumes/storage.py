@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vacate.api.objects import Obj, dig
 from vacate.nodeagent.runtime.protocol import Bind, ContainerError
+from vacate.nodeagent.runtime.supervisor.logtimes import SUFFIX
 from vacate.nodeagent.view import AgentContainer, AgentPod
 from vacate.nodeagent.volumes.content import File
 
@@ -37,8 +38,8 @@ class PodFolder:
         """Where a run writes; the run before stays readable, older ones go."""
         folder = self.root / "logs" / container
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (f"{attempt - 2}.log", f"{attempt - 2}.log.1"):
-            (folder / name).unlink(missing_ok=True)
+        for suffix in ("", ".1", SUFFIX):
+            (folder / f"{attempt - 2}.log{suffix}").unlink(missing_ok=True)
         return folder / f"{attempt}.log"
 
     def volume(self, name: str) -> Path:

@@ -8,17 +8,18 @@ from vacate.api.objects import Obj, dig
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.storage import Storage
 from vacate.errors import BadRequest, InternalError, NotFound, TransportError
-from vacate.nodeagent.containerlogs import LogOptions, chosen_run, read_log
+from vacate.nodeagent.containerlogs import chosen_run, read_log
+from vacate.nodeagent.logoptions import FLAGS, LogOptions, flag
 from vacate.nodeagent.logservice import PREFIX
 from vacate.wire.message import Response
 
 
 async def get_log(registry: Storage, call: Call) -> Response:
     """The whole log or its end; with `follow` also what is printed from now on, until the container ends."""
-    pod = registry.current(PODS, call.namespace, call.name)[1]
     query = call.request.query
+    options = LogOptions.of(query, call.name, registry.clock.now())
+    pod = registry.current(PODS, call.namespace, call.name)[1]
     container = _container(pod, query.get("container", ""))
-    options = LogOptions.of(query)
     uid, node = pod["metadata"]["uid"], str(dig(pod, "spec", "nodeName") or "")
     files = registry.logs(node, uid, container) if registry.logs is not None else []
     if not files and (where := _endpoint(registry, node)) is not None:
@@ -43,6 +44,7 @@ async def _from_node(registry: Storage, call: Call, container: str, where: tuple
         raise NotFound(f'pod "{call.name}" has no log: this server asks no nodes', details={})
     query = call.request.query.copy()
     query.pop("container", None)
+    query.update({key: "true" if flag(query, key) else "false" for key in FLAGS if key in query})
     path = f"{PREFIX}{call.namespace}/{call.name}/{container}"
     try:
         return await registry.node_logs(*where, path, query)

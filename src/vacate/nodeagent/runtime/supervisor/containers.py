@@ -8,6 +8,7 @@ import signal
 from typing import Any
 
 from vacate.nodeagent.runtime.supervisor import cgroups, procfs, records
+from vacate.nodeagent.runtime.supervisor.logtimes import Marks
 from vacate.nodeagent.runtime.supervisor.records import Record
 
 _EMPTY_LOOKS = 3
@@ -20,6 +21,7 @@ class Container:
     def __init__(self, record: Record, home: str, *, child: bool) -> None:
         self.record = record
         self.marker = procfs.marker(home, str(record["id"]))
+        self.marks = Marks(str(record.get("log", "")))
         self.child = child  # whether its exit code will come by itself
         self.pidfd = -1  # tells the end of one that is no child
         self.code: int | None = None  # of the first process, once it has ended

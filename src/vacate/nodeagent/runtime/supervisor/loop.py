@@ -21,7 +21,7 @@ SOCKET = "supervisor.sock"
 RECORDS = "containers"
 
 _POLL = 0.01  # while processes that were killed go away
-_LOOK = 5.0  # how often the size of logs is looked at
+_LOOK = 1.0  # how often the size of logs is looked at, and so how exact the times of their lines are
 _FIRST_CLIENT = 30.0  # how long it stays for an agent that started it and never came
 _OUTPUT = 10 * 1024  # of a command, as much as anyone reads in an event
 _MAX_LOG = 10 * 1024 * 1024
@@ -302,19 +302,22 @@ class Supervisor:
         self.next_look = now + _LOOK
         for container in self.containers.values():
             if not container.ended:
-                with contextlib.suppress(OSError):
-                    _rotate(container.record["log"])
+                with contextlib.suppress(OSError):  # such as a full disk: the times are the price
+                    container.marks.look(_rotate(container.record["log"]), time.time())
 
     def _log(self, text: str) -> None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
 
-def _rotate(path: str) -> None:
-    """Keep the newest part of a log that has grown too long; the program goes on writing to the same file."""
+def _rotate(path: str) -> int:
+    """Keep the newest part of a log that has grown too long; the program goes on writing to the same file.
+
+    The size that the log has now.
+    """
     size = os.stat(path).st_size  # noqa: PTH116
     if size <= _MAX_LOG:
-        return
+        return size
     with open(path, "rb") as file, open(f"{path}.1", "wb") as older:  # noqa: PTH123
         file.seek(max(size - _MAX_LOG, 0))
         while chunk := file.read(1024 * 1024):
@@ -322,6 +325,7 @@ def _rotate(path: str) -> None:
             if older.tell() > 2 * _MAX_LOG:
                 break
     os.truncate(path, 0)
+    return 0
 
 
 def _ended(kind: int, pid: int) -> int:
