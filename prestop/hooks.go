@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Where the reason comes from, which both kinds of hooks are told in the same way.
+// Where the reason comes from: the same options for both kinds of hooks.
 type source struct {
 	folder  string
 	seconds float64
@@ -173,7 +173,7 @@ func client() *http.Client {
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 			DisableKeepAlives: true,
 		},
-		// The reason is for the pod's own service and not for whoever it refers to.
+		// The reason is for the pod's own service, and not for another host that it redirects to.
 		CheckRedirect: func(next *http.Request, before []*http.Request) error {
 			if len(before) >= 10 || next.URL.Host != before[0].URL.Host {
 				return http.ErrUseLastResponse

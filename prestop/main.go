@@ -4,8 +4,8 @@
 //	vacate-prestop exec --env NAME -- COMMAND [ARGUMENT...]      become the hook's command
 //	vacate-prestop get --header NAME --url URL [--with NAME:VALUE]...   send the hook's request
 //
-// The reason is asked of Vacate, and read from a downward API file where Vacate does not answer. Whatever
-// happens on that way, the hook runs: without a reason at worst.
+// The reason is requested from Vacate, and read from a downward API file where Vacate does not answer. The hook
+// always runs, without a reason where neither has one.
 package main
 
 import (

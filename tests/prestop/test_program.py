@@ -146,7 +146,7 @@ async def test_the_hook_runs_whatever_becomes_of_the_question(program: Path, fol
         await expect("x" * 1024, "")
     for nonsense in ("", "http://127.0.0.1:1/reason", "https://[", "\0"):
         (folder / "service").write_text(nonsense)
-        await expect("from the file", "Vacate did not tell the reason")
+        await expect("from the file", "the reason cannot be read from Vacate")
 
 
 async def test_without_a_reason_nothing_is_set(program: Path, folder: Path, told: list[str]) -> None:

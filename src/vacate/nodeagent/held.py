@@ -40,7 +40,7 @@ class HeldPod:
     folder: PodFolder
     volumes: PodVolumes
     where: Addresses
-    pod: AgentPod | None = None  # None for one that only the runtime's record tells of
+    pod: AgentPod | None = None  # None for one that is known from the runtime's record only
     written: AgentPod | None = None  # as the last write of its status returned it
     phase: str = ""  # what it has come to
     released: bool = False  # removed from the API by us

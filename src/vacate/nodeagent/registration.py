@@ -80,7 +80,7 @@ class NodeReconciler:
         await self._register(self._clock.now())
         owner = _owner(await self._client.get(NODES, name))
         if owner != self._identity and not self._settings.take_over:
-            whose = "another agent's" if owner else "a kubelet's, or somebody else's"
+            whose = "another agent's" if owner else "a kubelet's or another program's"
             raise ConfigError(
                 f"--name: node {name} exists and is {whose}: its pods would run twice; choose another name, "
                 f"or delete it first: kubectl delete node {name}"
@@ -96,7 +96,7 @@ class NodeReconciler:
         node = self._nodes.get("", key.name)
         self.foreign = node is not None and node.metadata.annotations.get(AGENT) != self._identity
         if self.foreign:
-            raise Terminal(f"node {key.name} belongs to somebody else now; nothing more is started or ended")
+            raise Terminal(f"node {key.name} belongs to another agent now; nothing more is started or ended")
         now = self._clock.now()
         uid = node.metadata.uid if node is not None else await self._register(now)
         if node is not None:
@@ -208,10 +208,10 @@ def node_object(settings: AgentSettings, runtime: str, now: dt.datetime, identit
 
 def node_status(settings: AgentSettings, runtime: str, now: dt.datetime) -> Obj:
     """What the machine offers. Nothing of it is enforced: processes are not confined to their requests."""
-    room = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
+    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": str(settings.pods)}
     return {
-        "capacity": dict(room),
-        "allocatable": dict(room),
+        "capacity": dict(capacity),
+        "allocatable": dict(capacity),
         "conditions": _conditions(now),
         # No host name: API servers would prefer it, and the node's name need not be one that they know.
         "addresses": [{"type": "InternalIP", "address": settings.address}],

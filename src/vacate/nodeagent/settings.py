@@ -46,7 +46,7 @@ class AgentSettings:
 
     @property
     def identity_file(self) -> Path:
-        """What tells this folder from that of another agent of the same name."""
+        """Distinguishes this folder from that of another agent of the same name."""
         return self.folder / "identity"
 
     @property

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReasonAnnotator:
-    """Writes the annotation where a reason can be told."""
+    """Writes the annotation where the cause of a deletion is known."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

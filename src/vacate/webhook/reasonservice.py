@@ -1,10 +1,10 @@
-"""Tells pods why they are ended: each its own reason, by a token that the cluster issued for that very pod.
+"""Gives pods their termination reason: each its own, by a token that the cluster issued for that very pod.
 
     GET /reason
     Authorization: Bearer TOKEN         of the audience reasons.vacate.dev, bound to a pod
 
-The answer is the reason as text, empty where there is none. A token is good for this question alone: API
-servers do not take it, and nobody learns anything about another pod.
+The answer is the reason as text, empty where there is none. A token is valid for this request only: API
+servers do not accept it, and no pod learns anything about another.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ class ReasonService:
         except (Unauthorized, NotFound):
             raise
         except (ApiError, TransportError) as error:
-            _log.warning("a pod was not told its reason: %s", error)
-            raise ServiceUnavailable("the API server does not answer what must be known") from None
+            _log.warning("a pod did not receive its termination reason: %s", error)
+            raise ServiceUnavailable(
+                "the API server did not answer; the hook uses the downward API file"
+            ) from None
 
     async def _user(self, token: str) -> Obj:
         """Whom the cluster issued the token to, for this service."""

@@ -67,7 +67,7 @@ class LogListener:
 
 
 def _context(settings: LogListenerSettings, name: str, clock: PassiveClock) -> ssl.SSLContext:
-    """A certificate is not demanded in the handshake: who shows none is told so, instead of cut off."""
+    """A certificate is not demanded in the handshake: a client without one gets 401 then."""
     certificate, key = settings.certificate, settings.key
     if certificate is None:
         certificate = key = settings.made

@@ -81,7 +81,7 @@ class PressureManager:
 
 
 def _ends(held: HeldPod) -> bool:
-    """Whether a pod is on its way out: what it takes comes free by itself."""
+    """Whether a pod is terminating: what it uses is released by itself."""
     return held.progress.busy and (held.end is not None or (held.pod is not None and held.pod.deleting))
 
 

@@ -12,15 +12,15 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def measure(signals: Collection[str], folder: Path) -> dict[str, Measure]:
-    """The signals that can be measured; OSError where the kernel does not tell."""
+    """The signals that can be measured; OSError where the kernel does not report them."""
     found: dict[str, Measure] = {}
     if MEMORY in signals:
         found[MEMORY] = _memory()
     if DISK in signals or INODES in signals:
-        room = os.statvfs(folder)
-        found[DISK] = Measure(room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize)
-        if room.f_files:  # some file systems have as many as they have space for
-            found[INODES] = Measure(room.f_favail, room.f_files)
+        disk = os.statvfs(folder)
+        found[DISK] = Measure(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
+        if disk.f_files:  # some file systems have as many as they have space for
+            found[INODES] = Measure(disk.f_favail, disk.f_files)
     return found
 
 

@@ -23,7 +23,7 @@ class Container:
         self.marker = procfs.marker(home, str(record["id"]))
         self.marks = Marks(str(record.get("log", "")))
         self.child = child  # whether its exit code will come by itself
-        self.pidfd = -1  # tells the end of one that is no child
+        self.pidfd = -1  # readable when one that is no child ends
         self.code: int | None = None  # of the first process, once it has ended
         self._empty_looks = 0
         self.main_gone = False  # and reaped
