@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import ClusterProcess, environment, running_cluster
-from support.containers import clean
+from support.containers import clean, processes_of
 from support.node_process import running
 from support.waiting import until
 
@@ -41,6 +41,11 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcess]:
         asyncio.run(clean(tmp_path / "nodes" / name))
 
 
+def asleep(cluster: ClusterProcess) -> set[int]:
+    """Processes of this cluster's pods that have come to their last command."""
+    return set(running("sleep\x00100005")) & set(processes_of(cluster.folder))
+
+
 def kubectl(cluster: ClusterProcess, *arguments: str, text: str = "") -> str:
     command = ["kubectl", "--kubeconfig", str(cluster.kubeconfig), *arguments]
     done = subprocess.run(
@@ -60,15 +65,15 @@ def test_pods_print_are_read_and_end_with_the_cluster(cluster: ClusterProcess) -
         text=True,
         env=environment(),
     )
-    until(lambda: running("sleep\x00100005"))
+    until(lambda: asleep(cluster))
     assert kubectl(cluster, "logs", "talker", "--tail=2") == "line 3\nlate\n"
     assert kubectl(cluster, "logs", "talker", "--since=1h", "--limit-bytes=6") == "line 1"
     assert kubectl(cluster, "logs", "talker", "--timestamps", "--tail=1").endswith("Z late\n")
     assert kubectl(cluster, "logs", "talker", "--since-time=2126-01-01T00:00:00Z") == ""
     kubectl(cluster, "delete", "pod", "talker")
     assert followed.communicate(timeout=20)[0].endswith("late\n")
-    assert not running("sleep\x00100005")
+    assert not asleep(cluster)
     kubectl(cluster, "apply", "-f", "-", text=POD)
-    until(lambda: running("sleep\x00100005"))
+    until(lambda: asleep(cluster))
     assert cluster.stop() == 0
-    assert not running("sleep\x00100005")
+    assert not asleep(cluster)

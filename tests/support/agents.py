@@ -14,6 +14,7 @@ from support.containers import clean
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
+from vacate.client.transport import Transport
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.server import ApiServer
@@ -45,11 +46,12 @@ class Place:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     runtime_options: dict[str, bool] = field(default_factory=dict)
     logind: Logind | None = None
+    clock: SystemClock = field(default_factory=SystemClock)
 
-    async def start_agent(self, boot: str = "boot") -> NodeAgent:
-        around = Environment(SystemClock(), system_entropy(), Metrics())
+    async def start_agent(self, boot: str = "boot", transport: Transport | None = None) -> NodeAgent:
+        around = Environment(self.clock, system_entropy(), Metrics())
         deps, recorder = component_dependencies(
-            InProcessTransport(self.server, node(NODE)), "kubelet", around
+            transport or InProcessTransport(self.server, node(NODE)), "kubelet", around
         )
         runtime = ProcessRuntime(self.settings.runtime_folder, **self.runtime_options)
         agent = NodeAgent(deps, self.settings, runtime, [recorder])
@@ -154,10 +156,11 @@ async def agent_place(folder: Path, **more: Any) -> AsyncIterator[Place]:
     server = await open_server(ServerParts(MemoryLog(), SystemClock(), system_entropy()))
     client = Client(InProcessTransport(server, ADMIN))
     options, logind = more.pop("runtime_options", {}), more.pop("logind", None)
+    clock = more.pop("clock", SystemClock())
     settings = AgentSettings(
         NODE, folder, **{"taint": False, "stop_pods": False, "base_env": {"PATH": PATH}, **more}
     )
-    place = Place(server, folder, client, settings, runtime_options=options, logind=logind)
+    place = Place(server, folder, client, settings, runtime_options=options, logind=logind, clock=clock)
     try:
         await place.start_agent()
         yield place

@@ -17,6 +17,12 @@ Plan = dict[str, Any]
 MAX_START = 10.0
 """Seconds that a child may take between fork and exec."""
 
+_NAMED: dict[str, Callable[[Plan], str]] = {
+    "program": lambda plan: str(plan["argv"][0]),
+    "folder": lambda plan: str(plan["cwd"]),
+}
+"""Steps whose failure names what was not found or not allowed."""
+
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
@@ -152,6 +158,8 @@ def _become(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], 
         os.execvpe(plan["argv"][0], plan["argv"], plan["env"])  # noqa: S606  that is what it is for
     except BaseException as error:  # whatever it is, the parent must hear of it
         message = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if step in _NAMED:
+            message = f"{_NAMED[step](plan)}: {message}"
         with contextlib.suppress(OSError):
             os.write(failures, json.dumps({"step": step, "message": message}).encode())
     finally:

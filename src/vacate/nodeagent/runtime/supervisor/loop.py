@@ -306,8 +306,8 @@ class Supervisor:
                     container.marks.look(_rotate(container.record["log"]), time.time())
 
     def _log(self, text: str) -> None:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # its log may be on the disk that is full
+            os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
 
 def _rotate(path: str) -> int:
