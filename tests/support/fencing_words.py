@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -148,12 +148,19 @@ def fenced(
     skews: dict[str, float] | None = None,
     around: Callable[[Transport], Transport] | None = None,
     wrap: Callable[[SimulatedAgents], Agents] = lambda agents: agents,
+    beside_it: Sequence[str] = (),
 ) -> Fenced:
-    """Run the body in a world with so many fencing controllers at once; no identity may ever run twice."""
+    """Run the body in a world with so many fencing controllers at once; no identity may ever run twice.
+
+    Other controllers of Vacate run beside it where they are named.
+    """
     found: list[Fenced] = []
 
     async def main(sim: Sim) -> None:
-        settings = WorldSettings(nodes=nodes, evictions=(), chances=chances or Chances(), skews=skews or {})
+        others = [one for one in CONTROLLERS if one.component in beside_it]
+        settings = WorldSettings(
+            nodes=nodes, evictions=others, chances=chances or Chances(), skews=skews or {}
+        )
         async with World(sim, settings) as world:
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))
             wrapped = wrap(agents)

@@ -19,7 +19,7 @@ from vacate.admission.rules import Effect, table
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
 from vacate.api.lenient import child, integer, mapping, maps, text
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.embedded.registry.apps import podtemplate
 
 _UPDATE = "spec.updateStrategy"
@@ -196,8 +196,23 @@ def _policy_errors(spec: Obj) -> list[FieldError]:
     return found
 
 
+def _with_claims(spec: Obj) -> Obj:
+    """The template as its pods will be: containers may mount the claims that are made for them."""
+    template = mapping(spec.get("template"))
+    inner = mapping(template.get("spec"))
+    volumes = maps(inner.get("volumes"))
+    given = {one.get("name") for one in volumes}
+    names = [text(dig(one, "metadata", "name")) for one in maps(spec.get("volumeClaimTemplates"))]
+    claims = [
+        {"name": name, "persistentVolumeClaim": {"claimName": name}}
+        for name in dict.fromkeys(names)
+        if name and name not in given
+    ]
+    return {**template, "spec": {**inner, "volumes": [*volumes, *claims]}} if claims else template
+
+
 def _selector_errors(spec: Obj, ctx: Context) -> list[FieldError]:
-    selector, template = spec.get("selector"), mapping(spec.get("template"))
+    selector, template = spec.get("selector"), _with_claims(spec)
     readable = readable_selector(selector)
     found: list[FieldError] = []
     if selector is None:
