@@ -23,8 +23,8 @@ PODS = "/api/v1/namespaces/default/pods"
 class NodeProcess:
     """The agent of one folder; killed and started again as often as a test likes."""
 
-    def __init__(self, cluster: ClusterProcess, folder: Path) -> None:
-        self.cluster, self.folder = cluster, folder
+    def __init__(self, cluster: ClusterProcess, folder: Path, name: str = NODE) -> None:
+        self.cluster, self.folder, self.name = cluster, folder, name
         self.process: subprocess.Popen[bytes] | None = None
         self._log = (folder.parent / "agent.log").open("ab")
 
@@ -32,7 +32,7 @@ class NodeProcess:
         """Start it; it need not be ready yet."""
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "vacate", "node", "--name", NODE, "--no-taint", "--verbose"),
+                *(sys.executable, "-m", "vacate", "node", "--name", self.name, "--no-taint", "--verbose"),
                 *("--dir", str(self.folder), "--kubeconfig", str(self.cluster.kubeconfig)),
                 *("--address", "127.0.0.1"),
             ],
@@ -64,7 +64,7 @@ class NodeProcess:
 
     def create(self, name: str, script: str, **spec: Any) -> Obj:
         """A pod of one shell script on the node."""
-        wanted = {"nodeName": NODE, "terminationGracePeriodSeconds": 5, **spec}
+        wanted = {"nodeName": self.name, "terminationGracePeriodSeconds": 5, **spec}
         obj = pod(name, spec=wanted)
         container: Obj = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
         obj["spec"]["containers"] = [container | spec.get("container", {})]
@@ -114,8 +114,8 @@ def running(marker: str) -> list[int]:
 
 
 @contextlib.contextmanager
-def node_process(cluster: ClusterProcess, folder: Path) -> Iterator[NodeProcess]:
-    node = NodeProcess(cluster, folder)
+def node_process(cluster: ClusterProcess, folder: Path, name: str = NODE) -> Iterator[NodeProcess]:
+    node = NodeProcess(cluster, folder, name)
     try:
         yield node
     finally:
