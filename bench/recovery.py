@@ -10,6 +10,7 @@ the ClusterLabs protocol, kills it. The pod notes each beat, so that an overlap 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -35,14 +36,12 @@ PUBLISHED = {"detect": 50.0, "wait": 300.0, "fence": 180.0, "release and start":
 """Node Health Check with Self Node Remediation, as Red Hat gave them for OpenShift's workload availability
 (Ask an OpenShift Expert, episode 159): t1 to t4 of a node failure, 545 s in all. The wait is a setting."""
 
-POD = """
-echo $$ >> "{folder}/pids"
-while :; do date +%s.%N >> "{folder}/beats-$$"; sleep 0.2; done
-"""
+# A dollar is written twice in a command of a pod.
+POD = "echo $$$$ >> /data/pids; while :; do date +%s.%N >> /data/beats-$$$$; sleep 0.2; done"
 AGENT = """#!/bin/sh
 while IFS= read -r line; do case $line in action=*) action=${{line#action=}};; esac; done
 case $action in
-  off) for pid in $(cat "{folder}/machine" "{folder}/pids"); do kill -9 $pid 2>/dev/null; done
+  off) for pid in $(cat "{folder}/machine" "{folder}/disk/pids"); do kill -9 $pid 2>/dev/null; done
        date +%s.%N > "{folder}/off";;
   status) [ ! -e "{folder}/off" ] || exit 2;;
 esac
@@ -58,7 +57,7 @@ def machine(folder: Path) -> list[int]:
                 command = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if f"{folder}\0".encode() in command + b"\0":
+            if f"{folder}".encode() in command:
                 found.append(int(entry.name))
     return found
 
@@ -74,7 +73,7 @@ def objects(folder: Path) -> tuple[Obj, Obj, Obj]:
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": "",
-            "hostPath": {"path": str(folder)},
+            "hostPath": {"path": str(folder / "disk")},
             "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
         },
     }
@@ -84,7 +83,12 @@ def objects(folder: Path) -> tuple[Obj, Obj, Obj]:
         "resources": {"requests": {"storage": "1Gi"}},
     }
     claim = {"metadata": {"name": "data"}, "spec": wanted}
-    main = {"name": "main", "image": "none", "command": ["sh", "-c", POD.format(folder=folder)]}
+    main = {
+        "name": "main",
+        "image": "none",
+        "command": ["sh", "-c", POD],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
     template = {"spec": {"containers": [main], "terminationGracePeriodSeconds": 5}}
     members = statefulset("db", replicas=1, template=template, spec={"volumeClaimTemplates": [claim]})
     agent = {"command": {"program": "fence_bench"}}
@@ -114,6 +118,7 @@ def run(folder: Path, unreachable: int) -> Watch:
     """One loss and its recovery."""
     volume, members, policy = objects(folder)
     policy["spec"]["unreachableSeconds"] = unreachable
+    (folder / "disk").mkdir()
     program = folder / "fence_bench"
     program.write_text(AGENT.format(folder=folder))
     program.chmod(0o755)
@@ -175,9 +180,19 @@ def _is_ready_on(https: Https, node: str) -> bool:
     return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
 
+def end(folder: Path) -> None:
+    """Pods outlive the agent of their node, as they should: here they end with the measurement."""
+    pids = folder / "disk/pids"
+    noted = map(int, pids.read_text().split()) if pids.exists() else ()
+    for pid in (*noted, *machine(folder / A), *machine(folder / B)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def overlap(folder: Path) -> float:
     """Seconds in which two copies ran at once; negative is the pause between them."""
-    old, new = (folder / f"beats-{pid}" for pid in (folder / "pids").read_text().split())
+    disk = folder / "disk"
+    old, new = (disk / f"beats-{pid}" for pid in (disk / "pids").read_text().split())
     return float(old.read_text().split()[-1]) - float(new.read_text().split()[0])
 
 
@@ -189,8 +204,11 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vacate-recovery-") as name:
         folder = Path(name)
-        seen = run(folder, options.unreachable_seconds).seen
-        both = overlap(folder)
+        try:
+            seen = run(folder, options.unreachable_seconds).seen
+            both = overlap(folder)
+        finally:
+            end(folder)
     ours = {
         "detect": seen["detected"],
         "wait": seen["decided"] - seen["detected"],

@@ -13,7 +13,7 @@ from vacate.api.types.fencingpolicy import FencingPolicy, FencingPolicyStatus, N
 from vacate.api.types.meta import ObjectMeta
 from vacate.client.codec import codec_for
 from vacate.views.model import Explanation
-from vacate.views.overdue import is_overdue, with_overdue
+from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 
 pytestmark = pytest.mark.unit
 
@@ -69,9 +69,25 @@ def test_a_silent_node_is_named_with_what_is_safe_in_this_order() -> None:
     assert [one.command for one in explanation.remedies] == [
         "",
         "vacate fence node/n1 --agent AGENT --options FILE",
-        "kubectl delete node/n1",
+        "vacate delete node n1",
         "vacate delete pod/db-0 -n d --force --confirm",
     ]
+
+
+def test_a_pod_of_a_silent_node_says_so_before_its_deletion_begins() -> None:
+    pod, node = a_pod(None), a_node("Unknown")
+    assert is_cut_off(pod, node)
+    for other in (a_node("True"), a_node("False"), None):
+        assert not is_cut_off(pod, other)
+    assert not is_cut_off(a_pod(None, phase="Succeeded"), node)
+    plain = Explanation("d", "db-0", "No eviction of pod db-0 is requested.")
+    explanation = with_lost_node(plain, pod, node, NOW, "vacate", [])
+    why, fencing = explanation.awaited
+    assert why.startswith("Node n1 was last ready 30m ago: it is off, or cut off with the pod still")
+    assert fencing.startswith("No FencingPolicy acts on node n1")
+    assert "--force" not in str(explanation.remedies)
+    out = with_lost_node(plain, pod, a_node("Unknown", out=True), NOW, "vacate", [])
+    assert (out.awaited, out.remedies) == (("Node n1 is out of service: it is fenced.",), ())
 
 
 def test_a_ready_node_is_no_reason_to_force() -> None:

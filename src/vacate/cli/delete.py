@@ -19,7 +19,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.completing import complete_pods
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import FORCE_CONFIRMED, note_pod
-from vacate.cli.common.exitcodes import TIMED_OUT, complain, each, end, interrupted
+from vacate.cli.common.exitcodes import FAILED, TIMED_OUT, complain, each, end, interrupted
 from vacate.cli.common.parameters import pod_name, span_between
 from vacate.cli.common.remedies import not_found_in
 from vacate.cli.common.run import run_until_signalled
@@ -154,7 +154,8 @@ def _delete_nodes(names: tuple[str, ...], reach: Connection, *, confirm: bool, d
                 try:
                     said = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
                 except VacateError as error:
-                    codes.append(complain(name, error))
+                    terminal.error(f"node/{name}: {error}")
+                    codes.append(FAILED)
                 else:
                     terminal.echo(f"node/{name} {said}")
 

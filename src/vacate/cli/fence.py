@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from vacate.api.kinds import NODES
+from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.types import Node
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.events import note_node
@@ -18,11 +19,12 @@ from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
-from vacate.errors import ConfigError, FencingFailed, NotFound
+from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.configured import SECRETS, options_of_secret
 from vacate.fenceagents.fence import Fencing
 from vacate.fencing.agentprotocol import PowerState, check_options, read_options
+from vacate.fencing.decision import is_meant
 from vacate.fencing.limits import FencingLimits
 from vacate.fencing.marks import approval_patch, request_patch
 
@@ -141,6 +143,7 @@ def _mark(node: str, agent: str | None, approve: bool, request: str | None, reac
     async def work() -> None:
         async with connected(reach) as cluster:
             found = await cluster.client.get(NODES, node, into=Node)
+            await _check_policy(cluster, found)
             patch, said = approval_patch(found) if approve else request_patch(found, request or "")
             await cluster.client.patch(NODES, node, patch)
             user = await cluster_user(cluster) or "a user of vacate fence"
@@ -150,6 +153,21 @@ def _mark(node: str, agent: str | None, approve: bool, request: str | None, reac
 
     if run_until_signalled(work):
         interrupted()
+
+
+async def _check_policy(cluster: Cluster, node: Node) -> None:
+    """A mark that nobody reads would look like a fence that is under way."""
+    try:
+        policies = (await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items
+    except Forbidden:
+        return  # it cannot be known
+    except NotFound:
+        policies = []
+    if not any(is_meant(policy, node) for policy in policies):
+        raise FencingFailed(
+            f"no FencingPolicy is for node {node.metadata.name}: nobody would act on this. Nothing was "
+            "changed; create a policy, or fence the node by hand with --agent"
+        )
 
 
 async def _fence(cluster: Cluster, fencing: Fencing, node: str, *, retry: bool) -> None:

@@ -1,4 +1,4 @@
-"""Why a terminating pod is still there: which node has not confirmed its end, and what is safe to do."""
+"""Why a pod of a lost node is still there: which node has not confirmed its end, and what is safe to do."""
 
 from __future__ import annotations
 
@@ -38,6 +38,41 @@ def with_overdue(
     # What was said about the grace period in general is said here with its cause.
     kept = tuple(one for one in explanation.awaited if not one.startswith("Waiting for the pod's grace"))
     return replace(explanation, awaited=(*kept, *awaited), remedies=(*explanation.remedies, *remedies))
+
+
+def is_cut_off(pod: Pod, node: Node | None) -> bool:
+    """Whether nobody knows if the pod runs: it is bound, has not ended, and its node does not report."""
+    return node is not None and readiness(node) == "Unknown" and not pod.terminal
+
+
+def with_lost_node(
+    explanation: Explanation,
+    pod: Pod,
+    node: Node,
+    now: dt.datetime,
+    program: str,
+    policies: Sequence[FencingPolicy] | None = None,
+) -> Explanation:
+    """The explanation of a pod that is not overdue yet, with what its silent node means for it."""
+    name = pod.spec.node_name
+    if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
+        return replace(
+            explanation, awaited=(*explanation.awaited, f"Node {name} is out of service: it is fenced.")
+        )
+    ready = condition(node.status.conditions, "Ready")
+    silent = ready.last_transition_time if ready and ready.last_transition_time else now
+    why = (
+        f"Node {name} was last ready {ago(silent, now)}: it is off, or cut off with the pod still "
+        "running. An eviction or deletion is begun, and stays incomplete until the node confirms it, is "
+        "fenced, or is gone for good."
+    )
+    fencing = fencing_sentences(name, policies) if policies is not None else ()
+    bring, fence, *_ = _safe(pod, program)
+    return replace(
+        explanation,
+        awaited=(*explanation.awaited, why, *fencing),
+        remedies=(*explanation.remedies, bring, fence),
+    )
 
 
 def fencing_sentences(node: str, policies: Sequence[FencingPolicy]) -> tuple[str, ...]:
@@ -84,7 +119,7 @@ def _safe(pod: Pod, program: str) -> tuple[Remedy, ...]:
         Remedy("Or switch the machine off for certain, which releases its pods.", fence),
         Remedy(
             "Or, only if the machine is gone for good, delete its Node object.",
-            command_line("kubectl", "delete", f"node/{node}"),
+            command_line(program, "delete", "node", node),
         ),
         Remedy("Or, only if you know that the processes are gone, remove the pod by force.", force),
     )

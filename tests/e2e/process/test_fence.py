@@ -56,7 +56,7 @@ def test_the_pods_of_a_lost_node_are_released_by_hand_and_the_node_is_declared_g
     assert (unconfirmed.code, "Nothing was deleted" in unconfirmed.err) == (1, True)
     assert lab.https.get(f"{PODS}/db-1").code == 200
     told = lab.vacate("delete", "node", "gone")
-    assert told.code == 1
+    assert (told.code, told.err.startswith("error: node/gone: ")) == (1, True)
     assert "says that the machine is gone for good (it does not report): its 1 pods are removed" in told.err
     assert lab.https.get(f"{NODES}/gone").code == 200
 
@@ -79,6 +79,8 @@ def test_a_lost_node_is_fenced_and_its_pods_are_released(lab: Lab, tmp_path: Pat
     options = tmp_path / "bmc.conf"
     options.write_text("ip=10.0.0.1\npasswd=s3cret\n")
     lose(lab, "lost", "db-0")
+    nobody = lab.vacate("fence", "lost", "--approve")  # a mark that no policy reads would look like a fence
+    assert (nobody.code, "no FencingPolicy is for node lost" in nobody.err) == (1, True)
     fence = ("fence", "lost", "--agent", str(agent), "--options", str(options))
     until(lambda: "has not confirmed" in lab.vacate("explain", "db-0").out)
     explained = json.loads(lab.vacate("explain", "db-0", "-o", "json").out)

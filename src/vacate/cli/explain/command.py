@@ -23,7 +23,7 @@ from vacate.cli.explain.text import as_lines, as_object
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.registration import resolve
 from vacate.views.explanation import Explanation, explanation_of
-from vacate.views.overdue import is_overdue, with_overdue
+from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.sections.unrequested import explain_unrequested
 
 
@@ -43,7 +43,7 @@ def explain(pod: str, reach: Connection, output: str) -> None:
     async def work() -> None:
         async with connected(reach) as cluster:
             explanation, readable = await _explanation(cluster, pod)
-            explanation = await _overdue(cluster, pod, explanation)
+            explanation = await _with_node(cluster, pod, explanation)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -71,17 +71,21 @@ async def _explanation(cluster: Cluster, pod: str) -> tuple[Explanation, bool]:
     return explanation, budgets is not None
 
 
-async def _overdue(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
-    """Say about a pod that should be gone what its node says; nothing for those who may not read nodes."""
+async def _with_node(cluster: Cluster, name: str, explanation: Explanation) -> Explanation:
+    """Say what the node of the pod has to do with it; nothing for those who may not read nodes."""
     now = cluster.clock.now()
     try:
         pod = await cluster.client.get(PODS, name, cluster.namespace, into=Pod)
-        if not is_overdue(pod, now):
+        if not pod.spec.node_name:
             return explanation
         node = await _node(cluster, pod.spec.node_name)
     except (NotFound, Forbidden):
         return explanation
-    return with_overdue(explanation, pod, node, now, program_name(), await _policies(cluster))
+    if is_overdue(pod, now):
+        return with_overdue(explanation, pod, node, now, program_name(), await _policies(cluster))
+    if node is not None and is_cut_off(pod, node):
+        return with_lost_node(explanation, pod, node, now, program_name(), await _policies(cluster))
+    return explanation
 
 
 async def _policies(cluster: Cluster) -> Sequence[FencingPolicy] | None:
