@@ -14,7 +14,10 @@ import pytest
 
 import vacate
 from support.rights import rights_of, written_rights
+from vacate.features import parse_feature_gates
+from vacate.interceptors.hooks.targets import AllowList, JobPermission
 from vacate.wiring.controllers import CONTROLLERS
+from vacate.wiring.hooks import JOB_RULES, hook_controllers
 
 pytestmark = pytest.mark.unit
 
@@ -23,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("clock", "entropy", "metrics", "features"),
     ("api", "wire"),
-    ("kube", "client", "pki"),
+    ("kube", "client", "pki", "httpclient"),
     ("eviction", "httpserver", "cache", "queue"),
     ("admission", "views", "runtime"),
     ("crds", "maintenance", "descheduling", "fencing", "sdk"),
@@ -37,6 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """Lowest first. Packages of one layer do not import each other; ARCHITECTURE.md says what each is."""
 
+ALL_APIS = parse_feature_gates("EvacuationAPI=true")
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 PURE = ("kube", "eviction", "admission", "views", "crds", "maintenance", "descheduling", "fencing")
 IMPURE_MODULES = {"time", "random", "os", "asyncio", "logging", "uuid", "secrets", "socket", "threading"}
@@ -60,6 +64,7 @@ PRODUCT_ENTRY_POINTS = (
     "vacate.cli.manager",
     "vacate.cli.webhook",
     "vacate.cli.shutdown_agent",
+    "vacate.cli.hooks",
     "vacate.cli.install.command",
     "vacate.cli.evict.command",
     "vacate.cli.status.command",
@@ -182,5 +187,7 @@ def test_folders_stay_small() -> None:
 
 def test_each_controller_has_exactly_the_rights_that_are_written_down() -> None:
     """A right more is a decision of its own: add it to tests/support/rights.txt, and say why it is needed."""
-    given = {one.component: rights_of(one.rules) for one in CONTROLLERS}
+    hooks = hook_controllers(lambda: AllowList(jobs=JobPermission(("*",))), ALL_APIS)
+    given = {one.component: rights_of(one.rules) for one in (*CONTROLLERS, *hooks)}
+    given["vacate-hooks-jobs"] = rights_of(JOB_RULES)
     assert given == written_rights()

@@ -1,8 +1,9 @@
-"""Spans of time as kubectl users know them: two or three significant figures."""
+"""Spans of time as users of Kubernetes write them, and as kubectl shows them."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 # Up to so many seconds: the larger unit and its sign, the smaller one and its sign where it is shown too.
@@ -16,6 +17,20 @@ _SCALES = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([hms])")
+
+
+def seconds_of(text: str) -> float | None:
+    """`90s`, `30m`, `1h30m`, or seconds as a number; None where the text is no span."""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def human_duration(span: dt.timedelta) -> str:

@@ -156,6 +156,13 @@ HORIZONTALPODAUTOSCALERS = Kind(
     "autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "horizontalpodautoscaler",
     namespaced=True, short_names=("hpa",), categories=("all",), subresources=(_STATUS,),
 )  # fmt: skip
+JOBS = Kind(
+    "batch", "v1", "Job", "jobs", "job", namespaced=True, categories=("all",), subresources=(_STATUS,),
+)  # fmt: skip
+CRONJOBS = Kind(
+    "batch", "v1", "CronJob", "cronjobs", "cronjob", namespaced=True, short_names=("cj",),
+    categories=("all",), subresources=(_STATUS,),
+)  # fmt: skip
 PODDISRUPTIONBUDGETS = Kind(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget", namespaced=True,
     short_names=("pdb",), subresources=(_STATUS,),

@@ -32,6 +32,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "vacate.cli.certificates:certificates",
         "Issue and renew the webhook's certificate until Ctrl-C or SIGTERM.",
     ),
+    "hooks": (
+        "vacate.cli.hooks:hooks",
+        "Run the interceptor hooks.vacate.dev until Ctrl-C or SIGTERM.",
+    ),
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "shutdown-agent": (
         "vacate.cli.shutdown_agent:shutdown_agent",

@@ -23,6 +23,7 @@ from vacate.api.kinds import (
     REPLICASETS,
     STATEFULSETS,
 )
+from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
 from vacate.api.terminationreason import ANNOTATION as TERMINATION_REASON
 from vacate.api.terminationreason import SOURCE_ANNOTATION
 from vacate.api.types import (
@@ -56,7 +57,7 @@ from vacate.eviction.registration import registering
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
 _MANY = 16_384
-_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS)
+_KEPT_ANNOTATIONS = (ADMITTED_STAMP, IGNORED_REGISTRATION, CALLERS, SHUTDOWN_DEADLINE)
 _NO_LABELS: dict[str, str] = {}
 _NO_OWNERS: list[OwnerReference] = []
 _NO_NAMES: list[str] = []

@@ -7,15 +7,12 @@ An answer about another node, of another shape, or with another status than 200 
 
 from __future__ import annotations
 
-import asyncio
-import ssl
 from dataclasses import dataclass, field
-from typing import Any
 
 from vacate.fencing.agentprotocol import OFF, ON, STATUS
 from vacate.fencing.agents import Answer, read_answer, unclear
+from vacate.httpclient.service import CallFailed, post_json
 
-_LONGEST_ANSWER = 65_536
 _SHOWN = 200
 
 
@@ -43,28 +40,15 @@ class HttpHook:
         return await self._ask(STATUS)
 
     async def _ask(self, action: str) -> Answer:
-        import aiohttp  # noqa: PLC0415  only those who use HTTP pay for it
-
         body = {"action": action, "node": self.node, "uid": self.uid}
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         try:
-            async with (
-                asyncio.timeout(self.timeout),
-                aiohttp.ClientSession(trust_env=False) as session,
-                # A redirect could lead the token, and the machine's fate, to somewhere else.
-                session.post(
-                    self.url, json=body, headers=headers, allow_redirects=False, ssl=self._tls()
-                ) as answer,
-            ):
-                text = await answer.content.read(_LONGEST_ANSWER)
-                return self._read(answer.status, text)
-        except TimeoutError:
-            return unclear(f"no answer within {self.timeout:g} s")
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return unclear(f"{type(error).__name__}: {error}"[:_SHOWN])
-
-    def _tls(self) -> Any:
-        return ssl.create_default_context(cadata=self.authorities) if self.authorities else True
+            answer = await post_json(
+                self.url, body, seconds=self.timeout, headers=headers, authorities=self.authorities
+            )
+        except CallFailed as error:
+            return unclear(str(error))
+        return self._read(answer.status, answer.body)
 
     def _read(self, status: int, text: bytes) -> Answer:
         if status != 200:

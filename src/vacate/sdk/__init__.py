@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ContractError,
         EvictionRefused,
         HeldByFinalizers,
+        PreparationFailed,
         TurnLost,
     )
     from vacate.sdk.interceptors.context import EvictionContext
@@ -72,6 +73,7 @@ _MODULES = {
     "Outcome": "vacate.sdk.values",
     "PastTurn": "vacate.eviction.dialects.evictionrequest.history",
     "Pod": "vacate.api.types.core",
+    "PreparationFailed": "vacate.sdk.errors",
     "Requester": "vacate.sdk.requesters.requester",
     "Result": "vacate.sdk.results",
     "SustainedRequest": "vacate.sdk.requesters.sustained",
@@ -106,6 +108,7 @@ __all__ = [
     "Outcome",
     "PastTurn",
     "Pod",
+    "PreparationFailed",
     "Requester",
     "Result",
     "SustainedRequest",

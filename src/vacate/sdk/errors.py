@@ -2,6 +2,7 @@
 
 VacateError
 ├── TurnLost               the interceptor's turn is over; `reason` says why
+├── PreparationFailed      raised by handlers: the preparation has failed, and another attempt would too
 ├── ContractError          the contract forbids what was asked for; nothing was written
 ├── EvictionRefused        the pod could not be evicted within the time that the handler gave it
 ├── CancellationForbidden  an interceptor does not allow that requesters change their minds
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.errors import VacateError
-from vacate.sdk.values import TurnEndReason
+from vacate.sdk.values import OnFailure, TurnEndReason
 
 
 class TurnLost(VacateError):
@@ -22,6 +23,17 @@ class TurnLost(VacateError):
     def __init__(self, reason: TurnEndReason) -> None:
         super().__init__(reason.value)
         self.reason = reason
+
+
+class PreparationFailed(VacateError):
+    """Raised by a handler whose preparation has failed for good: it is not called again in this turn.
+
+    `on_failure` is what becomes of the turn, where that depends on the pod; the interceptor's own without it.
+    """
+
+    def __init__(self, message: str, *, on_failure: OnFailure | None = None) -> None:
+        super().__init__(message)
+        self.on_failure = on_failure
 
 
 class ContractError(VacateError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vacate.api.kinds import Kind
@@ -20,11 +21,17 @@ from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
 from vacate.runtime.ratelimit import Pace, PacedTransport
-from vacate.wiring.components import Environment, component_controllers, component_dependencies
+from vacate.wiring.components import (
+    ControllerDescriptor,
+    Environment,
+    component_controllers,
+    component_dependencies,
+)
 from vacate.wiring.controllers import enabled
 
-LEASE = "vacate-manager"
 COMPONENT = "vacate-manager"
+"""The name of the process, and of its Lease."""
+LEASE = COMPONENT
 
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 30.0
 
@@ -52,12 +59,21 @@ class ManagerParts:
     leads. Everything but the lease is rate limited: a manager that waits must not lose the lease for it.
     """
 
-    def __init__(self, transport: Transport, around: Environment, settings: ManagerSettings) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        around: Environment,
+        settings: ManagerSettings,
+        controllers: Sequence[ControllerDescriptor] | None = None,
+        component: str = COMPONENT,
+    ) -> None:
+        """Of these controllers; without any given, of all whose gates are open."""
+        self._component = component
         self._clock = around.clock
         server_clock = ServerClock(around.clock, around.metrics)
         transport = DatedTransport(transport, server_clock)
-        self._rows = enabled(settings.gates)
-        self._client = Client(transport, user_agent=f"vacate/{COMPONENT}")
+        self._rows = enabled(settings.gates) if controllers is None else tuple(controllers)
+        self._client = Client(transport, user_agent=f"vacate/{component}")
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(around, settings) if settings.leader_elect else None
         fenced = FencedTransport(transport, self._seconds_left) if self._elector else transport
@@ -68,9 +84,9 @@ class ManagerParts:
             limits=settings.limits,
             fencing_job_namespace=settings.fencing_job_namespace,
         )
-        self._deps, _ = component_dependencies(paced, COMPONENT, around, PROJECTIONS)
-        controllers, recorders = component_controllers(self._deps, self._rows, around)
-        self._manager = Manager(self._deps.informers, controllers, runnables=recorders, elector=self._elector)
+        self._deps, _ = component_dependencies(paced, component, around, PROJECTIONS)
+        running, recorders = component_controllers(self._deps, self._rows, around)
+        self._manager = Manager(self._deps.informers, running, runnables=recorders, elector=self._elector)
 
     @property
     def enabled(self) -> bool:
@@ -102,7 +118,7 @@ class ManagerParts:
             around.clock,
             around.entropy,
             around.metrics,
-            name=LEASE,
+            name=self._component,
             namespace=settings.lease_namespace,
             identity=settings.identity or f"{socket.gethostname()}_{around.entropy.uid()}",
             timings=settings.timings,
@@ -133,9 +149,10 @@ class ManagerParts:
 
 def _in_the_way(kind: Kind, error: VacateError) -> str:
     if isinstance(error, NotFound):
-        return f"the cluster does not serve {kind.resource}: install it with vacate install"
+        remedy = ": install it with vacate install" if kind.custom else ""
+        return f"the cluster does not serve {kind.resource}{remedy}"
     if isinstance(error, Forbidden):
-        return f"the manager may not read {kind.resource}: {error}"
+        return f"this process may not read {kind.resource}: {error}"
     return str(error)
 
 

@@ -59,7 +59,7 @@ EVERYWHERE["fence"] = ("fence", "node-1", "--agent", "/bin/false", "--options", 
 EVERYWHERE["detach"] = ("detach", "disk", "--confirm")
 WITHOUT_ANOTHERS_TEXT = {"up", "demo", "completion"}
 NAME_NO_PODS = {"version", "interceptors"}
-LOGS_ONLY = {"webhook", "shutdown-agent"}  # through the same formatter as the manager
+LOGS_ONLY = {"webhook", "shutdown-agent", "hooks"}  # through the same formatter as the manager
 
 
 @pytest.fixture(scope="module")

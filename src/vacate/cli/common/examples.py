@@ -33,6 +33,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("webhook --cert-dir /tmp --port 9443", "with tls.crt and tls.key of a folder"),
     ),
     "certificates": (("certificates -n vacate-system", "beside the webhook of that namespace"),),
+    "hooks": (
+        ("hooks --config hooks.yaml", "in a pod, or with the current kubeconfig"),
+        ("hooks --config hooks.yaml --no-leader-elect -v", "one alone, with a log"),
+    ),
     "node": (
         ("node --name laptop", "run the pods that tolerate such nodes"),
         ("node --name laptop --no-taint --stop-pods -v", "any pod, ended with the agent, with a log"),

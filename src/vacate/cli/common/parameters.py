@@ -9,15 +9,13 @@ from collections.abc import Callable
 
 import click
 
+from vacate.api.durations import seconds_of
 from vacate.api.names import dns1123_label, dns1123_subdomain
 from vacate.api.quantity import parse_quantity
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.requesternames import fitted_requester
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
-_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([hms])")
 _LONGEST_SECONDS = 30 * 86400.0
 CLI_SUFFIX = "cli.vacate.dev"
 
@@ -55,7 +53,7 @@ def span_between(shortest: float = 0.0, longest: float = _LONGEST_SECONDS) -> Ca
     """A span of time within bounds: 90s, 30m, 1h30m, or seconds as a number."""
 
     def read(text: str) -> dt.timedelta:
-        seconds = _seconds(text.strip())
+        seconds = seconds_of(text.strip())
         if seconds is None:
             raise click.BadParameter(f"{_shown(text)} is no span of time; write 90s, 30m or 1h30m")
         if not shortest <= seconds <= longest:
@@ -93,15 +91,6 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no variable says it, and the machine does not know either
         return ""
-
-
-def _seconds(text: str) -> float | None:
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
 def _checked(text: str, rule: Callable[[str], list[str]]) -> str:

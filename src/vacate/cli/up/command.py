@@ -109,6 +109,12 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     metavar="SIZE",
     help="Bytes that all objects together may take; beyond, creations are refused and deletions are not.",
 )
+@click.option(
+    "--hooks",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the interceptor hooks.vacate.dev inside, with this allow-list of services.",
+)
 @bridge_wait_option
 @allowed_option
 @interceptor_accounts_option
@@ -125,6 +131,7 @@ def up(
     evictions: bool,
     guard: bool,
     storage_quota: int,
+    hooks: Path | None,
     bridge_wait: dt.timedelta,
     allowed: tuple[str, ...],
     interceptors: Mapping[str, tuple[str, ...]],
@@ -151,6 +158,7 @@ def up(
         interceptor_accounts=interceptors,
         bridge_wait=bridge_wait,
         storage_quota=storage_quota,
+        hooks=hooks,
     )
     run_until_signalled(lambda: _serve(LocalCluster(settings)))
 

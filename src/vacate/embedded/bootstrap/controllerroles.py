@@ -14,6 +14,7 @@ from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 from vacate.wiring.controllers import rules as product_rules
+from vacate.wiring.hooks import HOOK_RULES
 
 CONTROLLER_PREFIX = "system:controller:"
 _PATCH_PREFIX = "vacate:controller:"
@@ -141,13 +142,17 @@ EVICTION_CONTROLLER = "evictionrequest-controller"
 # does not share. What they need stands in one list, from which an installation takes its role too.
 _EVICTION_RULES: tuple[Rule, ...] = product_rules(PRODUCT_CONTROLLERS)
 
-CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER)
+HOOKS_CONTROLLER = "eviction-hooks"
+"""Calls what pods name: an identity of its own, with few rights."""
+
+CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER, HOOKS_CONTROLLER)
 """The controllers that have an identity of their own, by the names of their service accounts."""
 
 
 def controller_roles() -> list[Obj]:
     """A role for each controller, one for its patches, and one for an identity that runs them all."""
-    listed = (*_CONTROLLERS.items(), (EVICTION_CONTROLLER, _EVICTION_RULES))
+    ours = (EVICTION_CONTROLLER, _EVICTION_RULES), (HOOKS_CONTROLLER, HOOK_RULES)
+    listed = (*_CONTROLLERS.items(), *ours)
     own = [cluster_role(f"{CONTROLLER_PREFIX}{name}", *rules) for name, rules in listed]
     patches = [cluster_role(f"{_PATCH_PREFIX}{name}", *rules) for name, rules in _PATCHES.items()]
     return [*own, *patches, cluster_role(EMBEDDED_CONTROLLERS, *dict.fromkeys(_all_rules()))]

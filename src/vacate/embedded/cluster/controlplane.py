@@ -61,6 +61,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
 
 EVICTION_CONTROLLER = controller("evictionrequest-controller")
 """The identity of Vacate's own controllers."""
+HOOKS = controller("eviction-hooks")
+"""The identity of the hooks interceptor."""
 
 TransportFor = Callable[[Peer], Transport]
 """Makes a way to the server under an identity."""
@@ -77,6 +79,7 @@ class ControlPlane:
         settings: NodeSettings | None = None,
         *,
         evictions: bool = True,
+        hooks: Sequence[ControllerDescriptor] = (),
     ) -> None:
         deps, recorder = component_dependencies(transport_for(node("simulated")), "kubelet", around)
         self.nodes = NodePool(deps, shapes, settings)
@@ -94,6 +97,11 @@ class ControlPlane:
                     around,
                     PROJECTIONS,
                 )
+            )
+
+        if hooks:
+            self._managers.append(
+                component_manager(transport_for(HOOKS), "vacate-hooks", hooks, around, PROJECTIONS)
             )
 
     async def wait_ready(self) -> None:

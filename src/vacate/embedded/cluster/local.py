@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import errno
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,14 @@ from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.features import FeatureGates
 from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
+from vacate.interceptors.hooks.allowlistfile import AllowListFile
 from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import log_files
 from vacate.pki.tls import server_ssl_context
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ControllerDescriptor, Environment
+from vacate.wiring.hooks import hook_controllers
 from vacate.wiring.nodeagent import build_agent, container_environment
 
 HOST = "127.0.0.1"
@@ -68,6 +70,7 @@ class LocalSettings:
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
     storage_quota: int = STORAGE_QUOTA  # bytes of objects that the store takes
+    hooks: Path | None = None  # the allow-list of the hooks interceptor, which runs inside where there is one
 
     @property
     def authority(self) -> StatusAuthority:
@@ -184,11 +187,22 @@ class LocalCluster:
             shapes(self.settings.nodes if self.settings.runtime == SIMULATED else 0),
             self.settings.behaviour,
             evictions=self.evictions,
+            hooks=self._hooks(),
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
         if self.settings.runtime == PROCESS:
             self._run_agents(server, around)
+
+    def _hooks(self) -> Sequence[ControllerDescriptor]:
+        if self.settings.hooks is None:
+            return ()
+        allowed = AllowListFile(self.settings.hooks, "--hooks")
+        if allowed.current().jobs is not None:
+            raise ConfigError(
+                f"--hooks: {self.settings.hooks}: jobs: the embedded cluster has no Jobs; leave them out"
+            )
+        return hook_controllers(allowed.current, self.settings.gates)
 
     def _run_agents(self, server: ApiServer, around: Environment) -> None:
         """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""

@@ -21,7 +21,7 @@ from vacate.eviction.dialects.turn_conditions import (
 )
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.arguments import checked_policy
-from vacate.sdk.errors import ContractError, TurnLost
+from vacate.sdk.errors import ContractError, PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.handlercall import call
 from vacate.sdk.interceptors.heartbeat import HeartbeatLoop
@@ -139,16 +139,20 @@ class TurnRunner:
                 await self._pass_on(*self._closing_report(outcome))
                 return
             await self._after_failure(outcome, attempt)
+            if isinstance(outcome, PreparationFailed):
+                return
 
     async def _after_failure(self, error: Exception, attempt: int) -> None:
         """Say what went wrong, and wait before the next attempt; after the last one the turn has failed."""
         unexpected = None if isinstance(error, VacateError) else error
-        limit, hold = self._interceptor.attempts, self._interceptor.on_failure == OnFailure.HOLD
+        given_up = isinstance(error, PreparationFailed)
+        limit = attempt if given_up else self._interceptor.attempts
+        hold = self._mode_after(error) == OnFailure.HOLD
         failed = attempt_failed(attempt, limit, described(error))
         log.warning("%s: %s", self._turn.where, failed, exc_info=unexpected)
         self._turn.event("InterceptorAttemptFailed", failed, warning=True)
         if attempt >= limit:
-            why = f"{described(error)} (after {counted(limit, 'attempt')})"
+            why = described(error) + ("" if given_up else f" (after {counted(limit, 'attempt')})")
             await (self._hold(why) if hold else self._fail(why))
             return
         seconds = retry_pause(attempt)
@@ -158,6 +162,10 @@ class TurnRunner:
         await self._turn.persist(lambda: self.status_writer.note(message, condition))
         await self._turn.pause(seconds)
         self._heartbeats.progress()
+
+    def _mode_after(self, error: Exception) -> OnFailure:
+        chosen = error.on_failure if isinstance(error, PreparationFailed) else None
+        return chosen or self._interceptor.on_failure
 
     async def _fail(self, why: str) -> None:
         """The turn has failed and is handed over: the same write says so, for everyone to see."""

@@ -1,0 +1,49 @@
+"""Carries calls to hooks out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from vacate.httpclient.service import Answer, CallFailed, post_json
+from vacate.interceptors.hooks.annotations import HttpHook
+
+CALL_SECONDS = 15.0
+"""For one call. A hook that needs longer answers 202, and is called again."""
+
+
+class Caller(Protocol):
+    """Sends one call; CallFailed where there is no answer."""
+
+    async def call(self, hook: HttpHook, body: Mapping[str, Any]) -> Answer:
+        """The answer, whatever it says."""
+        ...
+
+
+class HttpCaller:
+    """By HTTP. Tokens and authorities are read for each call: they are renewed while this process runs."""
+
+    async def call(self, hook: HttpHook, body: Mapping[str, Any]) -> Answer:
+        """Send the call on a connection of its own."""
+        headers = {"Idempotency-Key": str(body["idempotencyKey"])}
+        if hook.target.token_file:
+            headers["Authorization"] = f"Bearer {_read(hook.target.token_file).strip()}"
+        return await post_json(
+            hook.url,
+            body,
+            seconds=CALL_SECONDS,
+            headers=headers,
+            authorities=_read(hook.target.ca_file) if hook.target.ca_file else "",
+            ordinary_addresses_only=True,
+        )
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text()
+    except (OSError, UnicodeDecodeError):
+        # The name of the file is for the administrator's log, not for the status of every request.
+        raise CallFailed(
+            "the token or the authorities of the target cannot be read by vacate hooks"
+        ) from None

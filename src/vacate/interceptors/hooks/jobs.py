@@ -1,0 +1,125 @@
+"""A turn whose hook is a Job: makes it once, and follows it until it has ended or its time is over."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from vacate.api.kinds import CRONJOBS, JOBS
+from vacate.api.types.batch import Job
+from vacate.cache.informer import Informer
+from vacate.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from vacate.interceptors.decision import Wait
+from vacate.interceptors.hooks.annotations import HookRefused, JobHook
+from vacate.interceptors.hooks.decision import Failed
+from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
+from vacate.interceptors.hooks.jobtemplate import job_from, job_name
+from vacate.interceptors.hooks.names import JOB_REQUEST
+from vacate.runtime.dependencies import Deps
+from vacate.sdk.errors import PreparationFailed
+from vacate.sdk.interceptors.context import EvictionContext
+from vacate.sdk.values import Finished, OnFailure
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the cache."""
+
+
+def hook_jobs(deps: Deps) -> Informer[Job]:
+    """The Jobs of hooks, in all namespaces."""
+    return deps.informers.informer(JOBS, Job, label_selector=JOB_REQUEST)
+
+
+class JobTurns:
+    """Handles turns of Jobs. What becomes of the Job of a turn that is over is for `JobCleanup` to say."""
+
+    def __init__(self, deps: Deps, jobs: Informer[Job]) -> None:
+        self._client = deps.client
+        self._clock = deps.clock
+        self._jobs = jobs.reader
+
+    async def run(
+        self, context: EvictionContext, hook: JobHook, deadline: dt.datetime, on_failure: OnFailure
+    ) -> Finished:
+        """Make the Job, unless it is there, and wait for it; PreparationFailed where that is a failure.
+
+        Errors of the API that may pass are raised as they are: the SDK calls again.
+        """
+        try:
+            job = await self._found(context) or await self._made(context, hook, deadline)
+        except HookRefused as error:
+            raise PreparationFailed(str(error), on_failure=on_failure) from None
+        step = await self._until_final(context, job, deadline)
+        if isinstance(step, Finished):
+            return step
+        raise PreparationFailed(step.why, on_failure=on_failure)
+
+    async def _until_final(
+        self, context: EvictionContext, job: Job, deadline: dt.datetime
+    ) -> Finished | Failed:
+        reported = ""
+        while True:
+            step: JobStep = decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline)
+            if not isinstance(step, Wait):
+                return step
+            if step.message != reported:
+                reported = step.message
+                await context.report(reported, expected_finish=deadline)
+            context.progress()
+            await self._clock.sleep(LOOK_EVERY)
+
+    async def _now(self, job: Job) -> Job | None:
+        """The Job by the cache; where that does not have it, by the server."""
+        meta = job.metadata
+        cached = self._jobs.get(meta.namespace, meta.name)
+        if cached is not None and cached.metadata.uid == meta.uid:
+            return cached
+        live = await self._read(meta.namespace, meta.name)
+        return live if live is not None and live.metadata.uid == meta.uid else None
+
+    async def _found(self, context: EvictionContext) -> Job | None:
+        """The Job of this turn, from before a restart."""
+        found = await self._read(context.pod.metadata.namespace, job_name(context.request))
+        if found is not None and found.metadata.labels.get(JOB_REQUEST) != context.request.metadata.uid:
+            raise HookRefused(f"Job {found.metadata.name} is there already and was not made for this request")
+        return found
+
+    async def _read(self, namespace: str, name: str) -> Job | None:
+        try:
+            return await self._client.get(JOBS, name, namespace, into=Job)
+        except NotFound:
+            return None
+        except Forbidden as error:
+            raise _not_bound(namespace, error) from None
+
+    async def _made(self, context: EvictionContext, hook: JobHook, deadline: dt.datetime) -> Job:
+        pod, request = context.pod, context.request
+        namespace = pod.metadata.namespace
+        try:
+            cron_job = await self._client.get(CRONJOBS, hook.cron_job, namespace)
+            job = job_from(
+                cron_job,
+                pod,
+                request,
+                reason=context.termination_reason,
+                now=self._clock.now(),
+                deadline=deadline,
+            )
+            await self._client.create(JOBS, job, namespace)
+        except NotFound:
+            raise HookRefused(f"CronJob {namespace}/{hook.cron_job} is not there") from None
+        except Forbidden as error:
+            raise _not_bound(namespace, error) from None
+        except Invalid as error:
+            raise HookRefused(f"the template of CronJob {hook.cron_job} makes no Job: {error}") from None
+        except AlreadyExists:
+            pass  # the answer to an earlier attempt was lost
+        made = await self._found(context)
+        if made is None:
+            raise HookRefused(f"Job {job_name(request)} was deleted as soon as it was made")
+        return made
+
+
+def _not_bound(namespace: str, error: Forbidden) -> HookRefused:
+    return HookRefused(
+        f"vacate hooks may not run Jobs in namespace {namespace}: {error}. The administrator binds the "
+        "ClusterRole vacate-hooks-jobs there"
+    )
