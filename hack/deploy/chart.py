@@ -20,6 +20,7 @@ from vacate.api.objects import Obj
 from vacate.install.manifest import manifest
 from vacate.install.objects import part_makers, parts
 from vacate.install.settings import (
+    DEFAULT_HOOKS,
     DEFAULT_IMAGE,
     DEFAULT_SHUTDOWN_CONFIG,
     Certificates,
@@ -36,6 +37,7 @@ _CLIENT_CA, _CLIENT_NAME = "mark-client-ca", "mark-client-name"
 _MANAGER_USER = "mark-manager-user"
 _BOUND, _ACCOUNT = "mark-bound", "system:serviceaccount:mark-account-namespace:mark-account"
 _SHUTDOWN_CONFIG, _SHUTDOWN_NAMESPACE = "mark-shutdown-config", "mark-shutdown-namespace"
+_HOOKS = "mark-hooks"
 _MAX_INTERCEPTORS, _MAX_SECONDS = 770003, 770004
 _BRIDGE_LABEL, _BRIDGE_VALUE, _BRIDGE_SECONDS = "mark-bridge-label", "mark-bridge-value", 770005
 _SOURCES = {
@@ -153,6 +155,7 @@ SWITCHES = (
     Switch(".Values.monitoring.serviceMonitors", _monitoring("service_monitors")),
     Switch(".Values.monitoring.alerts", _monitoring("alerts")),
     Switch(".Values.monitoring.dashboard", _monitoring("dashboard")),
+    Switch(".Values.hooks.enabled", partial(_changed, {"hooks": f"{_HOOKS}\n"})),
     # The last one is the outermost, within which the agent is there to be changed by the others.
     Switch(".Values.shutdownAgent.enabled", partial(_changed, {"shutdown_agent": _AGENT})),
 )
@@ -279,6 +282,9 @@ def _repeated(text: str) -> str:
         elif line.strip() == _SHUTDOWN_CONFIG:
             indent = len(line) - len(line.lstrip())
             lines.append(f'{{{{ .Values.shutdownAgent.config | trimSuffix "\\n" | indent {indent} }}}}')
+        elif line.strip() == _HOOKS:
+            indent = len(line) - len(line.lstrip())
+            lines.append(f'{{{{ .Values.hooks.config | trimSuffix "\\n" | indent {indent} }}}}')
         elif line.strip() == _RULES:
             indent = len(line) - len(line.lstrip())
             lines.append(f'{{{{ .Values.podRules | trimSuffix "\\n" | indent {indent} }}}}')
@@ -439,6 +445,14 @@ shutdownAgent:
   # A KubeletConfiguration: the buckets, for alone.
   config: |
 {_indented(DEFAULT_SHUTDOWN_CONFIG)}
+# The interceptor hooks.vacate.dev, which calls services and runs Jobs before pods are evicted. Let no other
+# account report for it: interceptorAccounts: {{hooks.vacate.dev: [NAMESPACE/vacate-hooks]}}
+hooks:
+  enabled: false
+  # The allow-list: which services pods may name, and where Jobs may be run. Files of the Secret vacate-hooks
+  # are at /etc/vacate/hooks-secret.
+  config: |
+{_indented(DEFAULT_HOOKS)}
 networkPolicy: true
 # Ranges of addresses (CIDR): of API servers, and of Prometheus and the nodes. None: everywhere.
 networkPolicySources:

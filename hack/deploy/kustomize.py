@@ -8,10 +8,11 @@ from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
+from vacate.install.manifests.hooks import hooks
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.objectkinds import path_of
 from vacate.install.objects import objects, parts
-from vacate.install.settings import Monitoring, Settings, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, Monitoring, Settings, ShutdownAgent
 
 _IDENTITY = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
@@ -23,10 +24,12 @@ def kustomize_files() -> dict[str, str]:
     watched = parts(replace(Settings(), monitoring=Monitoring.everything()))
     added = {name: part for name, part in watched.items() if name not in base}
     agents = {"shutdown-agent": shutdown_agent(replace(Settings(), shutdown_agent=ShutdownAgent()))}
+    called = {"hooks": hooks(replace(Settings(), hooks=DEFAULT_HOOKS))}
     return {
         **_folder("base", base),
         **_folder("monitoring", added, "../base"),
         **_folder("shutdown-agent", agents, "../base"),
+        **_folder("hooks", called, "../base"),
         **_component("eviction-bridge", Settings(eviction_bridge=True)),
     }
 

@@ -17,6 +17,7 @@ from vacate.install.objectkinds import path_of
 from vacate.install.settings import FailurePolicy, ShutdownAgent, ShutdownAgentMode
 
 RULES = "rules:\n  - interceptors:\n      - {name: a.b, priority: 1}\n"
+HOOKS = "targets:\n  - name: flush\n    url: https://flush.shop.svc/hook\n    namespaces: [shop]\n"
 BUCKETS = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nshutdownGracePeriod: 9s\n"
 CASES: dict[str, tuple[Values, Settings]] = {
     "defaults": ({}, Settings()),
@@ -136,6 +137,18 @@ CASES: dict[str, tuple[Values, Settings]] = {
             shutdown_agent=ShutdownAgent(ShutdownAgentMode.BESIDE_KUBELET, BUCKETS, "nodes", True),
             feature_gates="EvictionRequestAPI=false",
             pull_secrets=("a",),
+            metrics_sources=("10.1.0.0/16",),
+        ),
+    ),
+    "hooks": (
+        {
+            "hooks": {"enabled": True, "config": HOOKS},
+            "interceptorAccounts": {"hooks.vacate.dev": ["vacate-system/vacate-hooks"]},
+            "networkPolicySources": {"metrics": ["10.1.0.0/16"]},
+        },
+        Settings(
+            hooks=HOOKS,
+            interceptor_accounts={"hooks.vacate.dev": ("system:serviceaccount:vacate-system:vacate-hooks",)},
             metrics_sources=("10.1.0.0/16",),
         ),
     ),

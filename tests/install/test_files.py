@@ -16,11 +16,16 @@ from support.kubectl import kubectl_or_reason
 from vacate.api.objects import Obj
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, ShutdownAgent
 
 MONITORED = replace(Settings(), monitoring=Monitoring.everything())
 WITH_AGENT = Settings(shutdown_agent=ShutdownAgent())
-FOLDERS = [("base", Settings()), ("monitoring", MONITORED), ("shutdown-agent", WITH_AGENT)]
+FOLDERS = [
+    ("base", Settings()),
+    ("monitoring", MONITORED),
+    ("shutdown-agent", WITH_AGENT),
+    ("hooks", Settings(hooks=DEFAULT_HOOKS)),
+]
 
 
 @pytest.mark.unit

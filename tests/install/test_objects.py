@@ -16,6 +16,7 @@ import pytest
 from support.certificates import Authority
 from vacate.api.objectnames import (
     CERTIFICATES,
+    HOOKS,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
     MANAGER,
@@ -30,7 +31,7 @@ from vacate.httpserver.certificate import ServedCertificate
 from vacate.install import Certificates, Monitoring, Settings, objects
 from vacate.install.apply.uninstaller import removable
 from vacate.install.objectkinds import kind_of, path_of
-from vacate.install.settings import FailurePolicy, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, FailurePolicy, ShutdownAgent
 
 pytestmark = pytest.mark.unit
 
@@ -39,6 +40,7 @@ EVERYTHING = Settings(
     pod_rules=RULES,
     monitoring=Monitoring.everything(),
     shutdown_agent=ShutdownAgent(kubelet_insecure_tls=True),
+    hooks=DEFAULT_HOOKS,
 )
 VARIANTS = {
     "defaults": Settings(),
@@ -298,7 +300,7 @@ def test_roles_of_users_are_part_of_those_of_kubernetes() -> None:
     assert aggregated == {
         "vacate-manager": [], "vacate-webhook": [], "vacate-certificates": [], "vacate-interceptor": [],
         "vacate-interceptor-pod-deletion": [], "vacate-node-maintainer": [], "vacate-shutdown-requester": [],
-        "vacate-shutdown-agent": [],
+        "vacate-shutdown-agent": [], "vacate-hooks": [], "vacate-hooks-jobs": [],
         "vacate-requester": ["edit"], "vacate-viewer": ["view"],
     }  # fmt: skip
 
@@ -322,7 +324,13 @@ def test_sources_are_named_where_they_are_known() -> None:
     }
     reviews = {"ports": [{"port": 9443, "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}
     agents = {SHUTDOWN_AGENT: [metrics]}
-    assert found == {MANAGER: [metrics], WEBHOOK: [reviews, metrics], CERTIFICATES: [], **agents}
+    assert found == {
+        MANAGER: [metrics],
+        WEBHOOK: [reviews, metrics],
+        CERTIFICATES: [],
+        HOOKS: [metrics],
+        **agents,
+    }
     assert all("from" not in rule for one in of_kind("NetworkPolicy") for rule in one["spec"]["ingress"])
 
 
@@ -362,7 +370,7 @@ def test_with_cert_manager_the_webhook_may_touch_no_secret_and_no_configuration(
     settings = VARIANTS["cert-manager"]
     rules = [rule for role in of_kind("ClusterRole", settings) for rule in role["rules"]]
     assert not [rule for rule in rules if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
-    assert [role["metadata"]["name"] for role in of_kind("Role", settings)] == [MANAGER]
+    assert [role["metadata"]["name"] for role in of_kind("Role", settings)] == [MANAGER, HOOKS]
     for one in of_kind("MutatingWebhookConfiguration", settings):
         assert one["metadata"]["annotations"] == {
             "cert-manager.io/inject-ca-from": "vacate-system/vacate-webhook"

@@ -16,7 +16,7 @@ from support.kubectl import kubectl_or_reason
 pytestmark = pytest.mark.kubectl
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(ROOT.glob("examples/0[1-6]-*"))
+EXAMPLES = sorted(ROOT.glob("examples/0[1-7]-*"))
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def surroundings(tmp_path: Path, cluster: ClusterProcess) -> dict[str, str]:
     return {"HOME": str(tmp_path), "PATH": path, "KUBECONFIG": str(cluster.kubeconfig)}
 
 
-def test_there_are_six() -> None:
-    assert [example.name[:2] for example in EXAMPLES] == ["01", "02", "03", "04", "05", "06"]
+def test_there_are_seven() -> None:
+    assert [example.name[:2] for example in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.name))

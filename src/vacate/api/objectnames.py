@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MANAGER, WEBHOOK, CERTIFICATES = "vacate-manager", "vacate-webhook", "vacate-certificates"
 INTERCEPTOR, REQUESTER, VIEWER = "vacate-interceptor", "vacate-requester", "vacate-viewer"
+HOOKS, HOOK_JOBS, HOOKS_SECRET = "vacate-hooks", "vacate-hooks-jobs", "vacate-hooks"
 NODE_MAINTAINER = "vacate-node-maintainer"
 SHUTDOWN_AGENT, SHUTDOWN_REQUESTER = "vacate-shutdown-agent", "vacate-shutdown-requester"
 INTERCEPTOR_DELETES = "vacate-interceptor-pod-deletion"

@@ -8,12 +8,13 @@ from vacate.api.objects import Obj
 from vacate.crds.definition import definitions
 from vacate.install.manifests import deployments, monitoring, network
 from vacate.install.manifests import grafana as dashboard
+from vacate.install.manifests.hooks import hooks
 from vacate.install.manifests.policies import policies
 from vacate.install.manifests.roles import former_roles, roles
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.manifests.webhooks import webhook_configurations
 from vacate.install.objectkinds import path_of
-from vacate.install.settings import Certificates, Monitoring, Settings, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, Certificates, Monitoring, Settings, ShutdownAgent
 
 
 def objects(settings: Settings | None = None) -> list[Obj]:
@@ -33,6 +34,7 @@ def everything(namespace: str) -> list[Obj]:
             termination_reasons=True,
             prestop_wrapper=True,
             shutdown_agent=ShutdownAgent(),
+            hooks=DEFAULT_HOOKS,
             monitoring=Monitoring.everything(),
         )
     )
@@ -62,6 +64,7 @@ def part_makers(settings: Settings) -> dict[str, Callable[[], list[Obj]]]:
         "alerts": lambda: [monitoring.alerts(settings)] if wanted.alerts else [],
         "dashboard": lambda: [dashboard.dashboard_config_map(settings)] if wanted.dashboard else [],
         "shutdown-agent": lambda: shutdown_agent(settings),
+        "hooks": lambda: hooks(settings) if settings.hooks else [],
         "admission-policies": lambda: policies(settings),
         "webhook-configurations": lambda: webhook_configurations(settings),
     }

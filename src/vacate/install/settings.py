@@ -75,6 +75,10 @@ class ShutdownAgent:
     api: str = "evictionrequest"
 
 
+DEFAULT_HOOKS = "targets: []\n"
+"""An allow-list that allows nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One installation. The defaults are what `vacate install` does without options."""
@@ -135,6 +139,8 @@ class Settings:
     client_names: tuple[str, ...] = ()
     definitions: bool = True
     shutdown_agent: ShutdownAgent | None = None
+    # The allow-list of the hooks interceptor, YAML; without one it is not deployed.
+    hooks: str = ""
     monitoring: Monitoring = field(default_factory=Monitoring)
 
     @property

@@ -15,6 +15,8 @@ import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
+from vacate.api.identity import service_account_user
+from vacate.api.objectnames import HOOKS
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import GREATER, LESS
 from vacate.cli.common.kubeletconfig import load_kubelet_config
@@ -25,6 +27,7 @@ from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
 from vacate.install.settings import (
+    DEFAULT_HOOKS,
     DEFAULT_IMAGE,
     DEFAULT_NAMESPACE,
     Certificates,
@@ -34,6 +37,8 @@ from vacate.install.settings import (
     ShutdownAgent,
     ShutdownAgentMode,
 )
+from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
+from vacate.interceptors.hooks.targets import read_allow_list
 from vacate.nodeagent.shutdown.config import read_config
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -186,6 +191,8 @@ _OPTIONS = (
     click.option("--kubelet-insecure-tls", is_flag=True,
                  help="Let the shutdown agent accept certificates of kubelets that the cluster's CA has not "
                       "signed."),
+    click.option("--hooks", type=_FILE, metavar="FILE",
+                 help="Deploy the interceptor hooks.vacate.dev, with this allow-list of services and Jobs."),
     click.option("--monitoring", is_flag=True,
                  help="ServiceMonitors, alerts and a Grafana dashboard; needs the Prometheus operator."),
 )  # fmt: skip
@@ -230,6 +237,7 @@ def settings_of(
     shutdown_config: Path | None,
     shutdown_api: str | None,
     kubelet_insecure_tls: bool,
+    hooks: Path | None,
     monitoring: bool,
 ) -> Settings:
     """The settings that were asked for; a ConfigError says which option cannot be used."""
@@ -261,7 +269,7 @@ def settings_of(
         ca_bundle=_authority(ca_file, "--ca-file"),
         certificates=Certificates(certificates),
         allowed_interceptors=allowed,
-        interceptor_accounts=interceptors,
+        interceptor_accounts=_accounts(interceptors, namespace, hooks=hooks is not None),
         manager_users=manager_users,
         max_interceptors=max_interceptors,
         max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
@@ -288,6 +296,7 @@ def settings_of(
         shutdown_agent=_shutdown_agent(
             shutdown_agent, shutdown_config, shutdown_api, gates, insecure=kubelet_insecure_tls
         ),
+        hooks=_hooks(hooks),
         monitoring=replace(Monitoring.everything() if monitoring else Monitoring(), per_request=per_request),
     )
 
@@ -314,6 +323,22 @@ def _shutdown_agent(
     if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
         raise ConfigError(f"{source} ends no pods in order, since {found.disabled_because}")
     return made
+
+
+def _accounts(
+    given: Mapping[str, tuple[str, ...]], namespace: str, *, hooks: bool
+) -> Mapping[str, tuple[str, ...]]:
+    """Nobody else reports that a hook is done, unless the administrator says so."""
+    own = {HOOKS_INTERCEPTOR: (service_account_user(namespace, HOOKS),)} if hooks else {}
+    return {**own, **given}
+
+
+def _hooks(file: Path | None) -> str:
+    if file is None:
+        return ""
+    text = _bytes(file).decode(errors="replace")
+    read_allow_list(text, f"--hooks: {file}")
+    return text or DEFAULT_HOOKS
 
 
 def _authority(file: Path | None, option: str) -> bytes:

@@ -47,12 +47,12 @@ def manager(settings: Settings) -> list[Obj]:
         *_limits(settings),
         *([f"--fencing-job-namespace={settings.namespace}"] if settings.fencing_jobs else []),
         *(["--metrics-per-request"] if settings.monitoring.per_request else []),
-        *_gates(settings),
+        *gate_options(settings),
     ]
     ports = [{"name": "metrics", "containerPort": METRICS_PORT}]
-    container = _container("manager", args, ports, settings)
+    container = container_of("manager", args, ports, settings)
     return [
-        _deployment(MANAGER, settings.manager_replicas, container, settings),
+        deployment_of(MANAGER, settings.manager_replicas, container, settings),
         _budget(MANAGER, settings),
         _service(MANAGER, [_port("metrics", METRICS_PORT, METRICS_PORT)], settings),
     ]
@@ -75,7 +75,7 @@ def webhook(settings: Settings) -> list[Obj]:
         *_bridge(settings),
         *(["--termination-reasons"] if settings.termination_reasons else []),
         *_wrapping(settings),
-        *_gates(settings),
+        *gate_options(settings),
     ]
     ports = [
         {"name": "https", "containerPort": WEBHOOK_PORT},
@@ -85,19 +85,19 @@ def webhook(settings: Settings) -> list[Obj]:
     if settings.prestop_wrapper:
         ports.append({"name": "reasons", "containerPort": REASONS_PORT})
         service_ports.append(_port("reasons", REASONS_PORT, REASONS_PORT))
-    container = _container("webhook", args, ports, settings)
-    deployment = _deployment(WEBHOOK, settings.webhook_replicas, container, settings)
+    container = container_of("webhook", args, ports, settings)
+    deployment = deployment_of(WEBHOOK, settings.webhook_replicas, container, settings)
     # The Secret may hold the CA's key as well, which is no business of a listener.
     files_served = ("tls.crt", "tls.key", *(["ca.crt"] if settings.prestop_wrapper else []))
     items = [{"key": key, "path": key} for key in files_served]
-    _mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
+    mount(deployment, "tls", _CERTIFICATES, {"secret": {"secretName": TLS_SECRET, "items": items}})
     files = []
     if settings.pod_rules:
         files.append(_config_map(RULES_CONFIG_MAP, _RULES_FILE, settings.pod_rules, settings))
-        _mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
+        mount(deployment, "rules", _RULES, {"configMap": {"name": RULES_CONFIG_MAP}})
     if settings.client_ca:
         files.append(_config_map(CLIENT_CA_CONFIG_MAP, _CLIENT_CA_FILE, settings.client_ca, settings))
-        _mount(deployment, "client-ca", _CLIENT_CA, {"configMap": {"name": CLIENT_CA_CONFIG_MAP}})
+        mount(deployment, "client-ca", _CLIENT_CA, {"configMap": {"name": CLIENT_CA_CONFIG_MAP}})
     # The Service comes first: pods that start after it find its address in their environment.
     return [_service(WEBHOOK, service_ports, settings), *files, deployment, _budget(WEBHOOK, settings)]
 
@@ -105,8 +105,8 @@ def webhook(settings: Settings) -> list[Obj]:
 def certificates(settings: Settings) -> list[Obj]:
     """The rotator. It listens nowhere and has no probes: the webhook's metrics tell if it fails."""
     args = ["certificates", f"--namespace={settings.namespace}"]
-    container = _container("certificates", args, [], settings)
-    return [_deployment(CERTIFICATES, 1, container, settings)]
+    container = container_of("certificates", args, [], settings)
+    return [deployment_of(CERTIFICATES, 1, container, settings)]
 
 
 def _config_map(name: str, file: str, text: str, settings: Settings) -> Obj:
@@ -150,11 +150,13 @@ def _wrapping(settings: Settings) -> list[str]:
     ]  # fmt: skip
 
 
-def _gates(settings: Settings) -> list[str]:
+def gate_options(settings: Settings) -> list[str]:
+    """The feature gates, as every process takes them."""
     return [f"--feature-gates={settings.feature_gates}"] if settings.feature_gates else []
 
 
-def _deployment(name: str, replicas: int, container: Obj, settings: Settings) -> Obj:
+def deployment_of(name: str, replicas: int, container: Obj, settings: Settings) -> Obj:
+    """A Deployment of pods without privileges, under an account of the same name."""
     marks = labels(name.removeprefix("vacate-"))
     spec: Obj = {
         "serviceAccountName": name,
@@ -183,7 +185,8 @@ def _deployment(name: str, replicas: int, container: Obj, settings: Settings) ->
     }
 
 
-def _container(name: str, args: Sequence[str], ports: list[Obj], settings: Settings) -> Obj:
+def container_of(name: str, args: Sequence[str], ports: list[Obj], settings: Settings) -> Obj:
+    """A container of our image; with probes where it has ports."""
     probes = {
         "ports": ports,
         "livenessProbe": _probe("/livez", failures=6),
@@ -218,7 +221,8 @@ def _apart(marks: Obj) -> Obj:
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
 
 
-def _mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
+def mount(deployment: Obj, name: str, path: str, source: Obj) -> None:
+    """Let the container read files."""
     pod = deployment["spec"]["template"]["spec"]
     pod.setdefault("volumes", []).append({"name": name, **source})
     container = pod["containers"][0]

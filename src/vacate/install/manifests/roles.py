@@ -56,69 +56,69 @@ def former_roles(namespace: str) -> list[Obj]:
 def user_roles() -> list[Obj]:
     """For requesters, authors of interceptors, those who drain nodes, and those who only look."""
     return [
-        _cluster_role(INTERCEPTOR, _intercepting()),
+        cluster_role_of(INTERCEPTOR, _intercepting()),
         # Deleting passes all budgets: an interceptor that needs it gets this role bound as well.
-        _cluster_role(INTERCEPTOR_DELETES, [_rule("", ["pods"], ["delete"])]),
+        cluster_role_of(INTERCEPTOR_DELETES, [role_rule("", ["pods"], ["delete"])]),
         # A requester needs the right to delete the pods as well, which `edit` has and this does not give.
-        _cluster_role(REQUESTER, _requesting(), aggregate_to="edit"),
+        cluster_role_of(REQUESTER, _requesting(), aggregate_to="edit"),
         # Part of no other role: a NodeMaintenance has pods of every namespace evicted, also where its author
         # may delete none.
-        _cluster_role(NODE_MAINTAINER, _maintaining()),
+        cluster_role_of(NODE_MAINTAINER, _maintaining()),
         # For the identities of `vacate node`: a node that goes down requests evictions of its pods.
-        _cluster_role(
+        cluster_role_of(
             SHUTDOWN_REQUESTER,
             [
-                _rule(_GROUP, [_REQUESTS], REQUEST_VERBS),
-                _rule(EVACUATIONS.group, [_EVACUATIONS], REQUEST_VERBS),
+                role_rule(_GROUP, [_REQUESTS], REQUEST_VERBS),
+                role_rule(EVACUATIONS.group, [_EVACUATIONS], REQUEST_VERBS),
             ],
         ),
-        _cluster_role(VIEWER, _viewing(), aggregate_to="view"),
+        cluster_role_of(VIEWER, _viewing(), aggregate_to="view"),
     ]
 
 
 def _viewing() -> list[Obj]:
     return [
-        _rule(_GROUP, [_REQUESTS, _STATUS], _READ),
-        _rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
-        _rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
-        _rule(FENCINGPOLICIES.group, [_POLICIES, f"{_POLICIES}/status"], _READ),
-        _rule(DESCHEDULINGPOLICIES.group, [_DESCHEDULING, f"{_DESCHEDULING}/status"], _READ),
+        role_rule(_GROUP, [_REQUESTS, _STATUS], _READ),
+        role_rule(EVACUATIONS.group, [_EVACUATIONS, _EVACUATION_STATUS], _READ),
+        role_rule(NODEMAINTENANCES.group, [_MAINTENANCES, f"{_MAINTENANCES}/status"], _READ),
+        role_rule(FENCINGPOLICIES.group, [_POLICIES, f"{_POLICIES}/status"], _READ),
+        role_rule(DESCHEDULINGPOLICIES.group, [_DESCHEDULING, f"{_DESCHEDULING}/status"], _READ),
     ]
 
 
 def _maintaining() -> list[Obj]:
     """All that `vacate drain` needs; what it leads to is done by the controller."""
     return [
-        _rule(
+        role_rule(
             NODEMAINTENANCES.group,
             [_MAINTENANCES, _DESCHEDULING],
             [*_READ, "create", "update", "patch", "delete"],
         ),
-        _rule(_GROUP, [_REQUESTS], _READ),
-        _rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
-        _rule("", ["nodes", "pods"], ["get", "list"]),
-        _rule("policy", ["poddisruptionbudgets"], ["list"]),
+        role_rule(_GROUP, [_REQUESTS], _READ),
+        role_rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
+        role_rule("", ["nodes", "pods"], ["get", "list"]),
+        role_rule("policy", ["poddisruptionbudgets"], ["list"]),
     ]
 
 
 def _intercepting() -> list[Obj]:
     return [
-        _rule(_GROUP, [_REQUESTS], _READ),
-        _rule(_GROUP, [_STATUS], ["patch"]),
-        _rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
-        _rule(EVACUATIONS.group, [_EVACUATION_STATUS], ["patch"]),
-        _rule("", ["pods"], ["get"]),
-        _rule("", ["pods/eviction"], ["create"]),
-        _rule("", ["events"], ["create", "patch"]),
+        role_rule(_GROUP, [_REQUESTS], _READ),
+        role_rule(_GROUP, [_STATUS], ["patch"]),
+        role_rule(EVACUATIONS.group, [_EVACUATIONS], _READ),
+        role_rule(EVACUATIONS.group, [_EVACUATION_STATUS], ["patch"]),
+        role_rule("", ["pods"], ["get"]),
+        role_rule("", ["pods/eviction"], ["create"]),
+        role_rule("", ["events"], ["create", "patch"]),
     ]
 
 
 def _requesting() -> list[Obj]:
     return [
-        _rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
-        _rule(EVACUATIONS.group, [_EVACUATIONS], [*_READ, "create", "update", "patch", "delete"]),
-        _rule("", ["pods"], _READ),
-        _rule("", ["events"], ["create"]),  # why they ask
+        role_rule(_GROUP, [_REQUESTS], [*_READ, "create", "update", "patch", "delete"]),
+        role_rule(EVACUATIONS.group, [_EVACUATIONS], [*_READ, "create", "update", "patch", "delete"]),
+        role_rule("", ["pods"], _READ),
+        role_rule("", ["events"], ["create"]),  # why they ask
     ]
 
 
@@ -126,53 +126,53 @@ def _manager(settings: Settings) -> list[Obj]:
     everywhere = [one.to_obj() for one in controller_rules()]
     at_home = [
         # A right to create cannot be narrowed to a name: the name is not known before.
-        _rule("coordination.k8s.io", ["leases"], ["create"]),
-        _rule("coordination.k8s.io", ["leases"], ["get", "patch"], only=[MANAGER]),
+        role_rule("coordination.k8s.io", ["leases"], ["create"]),
+        role_rule("coordination.k8s.io", ["leases"], ["get", "patch"], only=[MANAGER]),
     ]
     if settings.fencing_jobs:
         # Fence agents of policies. Who creates Jobs gets whatever the accounts and Secrets here can do.
         at_home += [
-            _rule("", ["podtemplates"], ["get"]),
-            _rule("batch", ["jobs"], ["get", "list", "create", "delete"]),
+            role_rule("", ["podtemplates"], ["get"]),
+            role_rule("batch", ["jobs"], ["get", "list", "create", "delete"]),
         ]
-    return _part(MANAGER, everywhere, at_home, settings)
+    return account_of(MANAGER, everywhere, at_home, settings)
 
 
 def _webhook(settings: Settings) -> list[Obj]:
     everywhere = [
-        _rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
-        _rule("", ["pods"], ["get"]),
+        role_rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        role_rule("", ["pods"], ["get"]),
         # A pod has one request, whichever API it comes by.
-        _rule(_GROUP, [_REQUESTS], ["get"]),
-        _rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),
+        role_rule(_GROUP, [_REQUESTS], ["get"]),
+        role_rule(EVACUATIONS.group, [_EVACUATIONS], ["get"]),
     ]
     if settings.pod_rules or settings.pod_webhooks:
-        everywhere.append(_rule("", ["namespaces"], ["get"]))
+        everywhere.append(role_rule("", ["namespaces"], ["get"]))
     if settings.pod_webhooks:  # to which workload a new pod belongs, and whether that has opted in
-        everywhere.append(_rule("apps", ["deployments", "replicasets", "statefulsets"], ["get"]))
+        everywhere.append(role_rule("apps", ["deployments", "replicasets", "statefulsets"], ["get"]))
     if settings.eviction_bridge:
         everywhere += _bridging()
     if settings.termination_reasons:
         everywhere += _annotating()
     if settings.prestop_wrapper:  # which pod asks for its reason
-        everywhere.append(_rule("authentication.k8s.io", ["tokenreviews"], ["create"]))
-    return _part(WEBHOOK, everywhere, [], settings)
+        everywhere.append(role_rule("authentication.k8s.io", ["tokenreviews"], ["create"]))
+    return account_of(WEBHOOK, everywhere, [], settings)
 
 
 def _bridging() -> list[Obj]:
     """To request evictions for callers: a requester must be allowed to delete the pods."""
     return [
-        _rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
-        _rule("", ["pods"], ["delete"]),
-        _rule("policy", ["poddisruptionbudgets"], ["list"]),
+        role_rule(_GROUP, [_REQUESTS], ["get", "list", "create", "patch", "delete"]),
+        role_rule("", ["pods"], ["delete"]),
+        role_rule("policy", ["poddisruptionbudgets"], ["list"]),
     ]
 
 
 def _annotating() -> list[Obj]:
     """To annotate pods, which a policy narrows to the annotations of a reason, and to see who owns them."""
     return [
-        _rule("", ["pods"], ["patch"]),
-        _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], ["get"]),
+        role_rule("", ["pods"], ["patch"]),
+        role_rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], ["get"]),
     ]
 
 
@@ -181,30 +181,31 @@ def _certificates(settings: Settings) -> list[Obj]:
     if not settings.own_certificates:
         return []
     everywhere = [
-        _rule("admissionregistration.k8s.io", [f"{kind}webhookconfigurations"], _KEEP, only=[name])
+        role_rule("admissionregistration.k8s.io", [f"{kind}webhookconfigurations"], _KEEP, only=[name])
         for kind, name in (("mutating", MUTATING), ("validating", VALIDATING))
     ]
     at_home = [
         # A right to create cannot be narrowed to a name: the name is not known before.
-        _rule("", ["secrets"], ["create"]),
-        _rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
+        role_rule("", ["secrets"], ["create"]),
+        role_rule("", ["secrets"], _KEEP, only=[TLS_SECRET]),
     ]
-    return _part(CERTIFICATES, everywhere, at_home, settings)
+    return account_of(CERTIFICATES, everywhere, at_home, settings)
 
 
-def _part(name: str, everywhere: list[Obj], at_home: list[Obj], settings: Settings) -> list[Obj]:
+def account_of(name: str, everywhere: list[Obj], at_home: list[Obj], settings: Settings) -> list[Obj]:
     """An account with its rights in all namespaces and in its own."""
     component = name.removeprefix("vacate-")
     meta = {"name": name, "namespace": settings.namespace, "labels": labels(component)}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
-    made = [account, _cluster_role(name, everywhere), _binding(name, "ClusterRole", settings)]
+    made = [account, cluster_role_of(name, everywhere), _binding(name, "ClusterRole", settings)]
     if at_home:
         made.append({"apiVersion": _API, "kind": "Role", "metadata": meta, "rules": at_home})
         made.append(_binding(name, "Role", settings))
     return made
 
 
-def _cluster_role(name: str, rules: list[Obj], *, aggregate_to: str = "") -> Obj:
+def cluster_role_of(name: str, rules: list[Obj], *, aggregate_to: str = "") -> Obj:
+    """A ClusterRole."""
     marks = labels(name.removeprefix("vacate-"))
     if aggregate_to:
         marks[f"rbac.authorization.k8s.io/aggregate-to-{aggregate_to}"] = "true"
@@ -225,6 +226,7 @@ def _binding(name: str, kind: str, settings: Settings) -> Obj:
     }
 
 
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], *, only: Sequence[str] = ()) -> Obj:
+def role_rule(group: str, resources: Sequence[str], verbs: Sequence[str], *, only: Sequence[str] = ()) -> Obj:
+    """A rule about resources, or about those of some names only."""
     made: Obj = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
     return {**made, "resourceNames": list(only)} if only else made
