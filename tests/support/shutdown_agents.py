@@ -20,6 +20,7 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import ADMIN
 from vacate.entropy import system_entropy
+from vacate.errors import TransportError
 from vacate.metrics import Metrics
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindSession
@@ -95,6 +96,22 @@ class Kubelet:
 
 
 @dataclass
+class FailingTransport:
+    """The way to the API server, on which some requests are lost."""
+
+    inner: InProcessTransport
+    place: AgentPlace
+
+    async def send(self, request: Request) -> Response:
+        if self.place.fails(request):
+            raise TransportError("the API server is away")
+        return await self.inner.send(request)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+@dataclass
 class AgentRun:
     """One run of the agent, which can be stopped as its pod is."""
 
@@ -119,11 +136,12 @@ class AgentPlace:
     holder: LockHolder = field(default_factory=LockHolder)
     pod_uid: str = ""
     reload: Callable[[], ShutdownConfig] | None = None
+    fails: Callable[[Request], bool] = lambda _: False  # which requests to the API server get no answer
 
     def start(self) -> AgentRun:
         around = Environment(SystemClock(), system_entropy(), Metrics())
         settings = ShutdownAgentSettings(NODE, self.config, self.pod_uid, "boot", reload=self.reload)
-        transport = InProcessTransport(self.place.server, ADMIN)
+        transport = FailingTransport(InProcessTransport(self.place.server, ADMIN), self)
         self.place.folder.mkdir(exist_ok=True)
         agent = build_shutdown_agent(
             transport, self.kubelet, settings, self.logind, self.holder,

@@ -14,6 +14,14 @@ GOING_DOWN_MESSAGE = "node is shutting down"
 """Of a kubelet's Ready condition, and of a `vacate node`'s, while it ends its pods."""
 
 
+def graceful_shutdown(node: Obj) -> Obj:
+    """What the shutdown agent of the node says of itself; empty where there is none."""
+    for one in dig(node, "status", "conditions") or []:
+        if isinstance(one, dict) and one.get("type") == GRACEFUL_SHUTDOWN:
+            return one
+    return {}
+
+
 def shutdown_condition(node: Obj) -> Obj | None:
     """The condition by which the Node says that it ends its pods to shut down, whoever does that."""
     for one in dig(node, "status", "conditions") or []:

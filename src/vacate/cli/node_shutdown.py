@@ -7,16 +7,25 @@ from pathlib import Path
 import click
 
 from vacate.api.kinds import NODES, PODS
+from vacate.api.nodeconditions import graceful_shutdown
+from vacate.api.objectnames import SHUTDOWN_AGENT, labels
+from vacate.api.objects import Obj
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_options, connected
 from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
+from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.nodepods import has_interceptors
 from vacate.nodeagent.shutdown.preview import preview
+from vacate.nodeagent.shutdown.protocol import ShutdownRefused
+from vacate.nodeagent.shutdownagent.apipods import MIRROR
+from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, beside_kubelet, preparation
+from vacate.nodeagent.shutdownagent.nodemarks import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.view import AgentPod
 
 
@@ -47,12 +56,39 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            await cluster.client.get(NODES, name)
+            node = await cluster.client.get(NODES, name)
             found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={name}", into=AgentPod)
-        pods = [_described(one) for one in found.items if not one.terminal]
-        terminal.echo_lines(preview(name, config, pods))
+        terminal.echo_lines(shown_order(name, config, [one for one in found.items if not one.terminal], node))
 
     run_until_signalled(work)
+
+
+def shown_order(name: str, config: ShutdownConfig, pods: list[AgentPod], node: Obj) -> list[str]:
+    """By what the Node says of its agent: beside a kubelet, that one ends the pods, also static ones."""
+    condition = graceful_shutdown(node)
+    agents = [one for one in pods if _is_agent(one)]
+    if config.enabled and condition.get("reason") == BESIDE_KUBELET and agents:
+        limits = AgentPodLimits(agents[0].spec.priority or 0, agents[0].grace_seconds)
+        try:
+            beside = beside_kubelet(config, limits)
+        except ShutdownRefused as error:
+            raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
+        described = [_described(one) for one in pods]
+        return preview(name, config, described, preparation(beside, described))
+    static = [one for one in pods if MIRROR in one.metadata.annotations]
+    ended = [one for one in pods if one not in static and one not in agents]
+    lines = preview(name, config, [_described(one) for one in ended])
+    lines += [f"pod {_described(one).key} is static: it ends with the machine" for one in static]
+    if condition.get("status") == "False":
+        lines.append(f"node/{name} would not do this now: {condition.get('message')}")
+    elif condition.get("reason") == SHORT_DELAY:
+        lines.append(f"node/{name}: {condition.get('message')}")
+    return lines
+
+
+def _is_agent(pod: AgentPod) -> bool:
+    own = labels(SHUTDOWN_AGENT.removeprefix("vacate-"))
+    return own.items() <= pod.metadata.labels.items()
 
 
 def _described(pod: AgentPod) -> ShutdownPod:

@@ -16,6 +16,7 @@ SHUTDOWN = NodeEnd(
 )
 """The kubelet's words: tools look for them."""
 
+DISRUPTION_TARGET = "DisruptionTarget"
 _DONE = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
@@ -40,7 +41,7 @@ def conditions_of(pod: AgentPod, progress: PodProgress, phase: str, now: dt.date
 def disruption_target(pod: AgentPod, message: str, now: dt.datetime) -> Obj:
     """The condition of a pod that its node ends by itself."""
     present = {one.get("type"): one for one in pod.status.get("conditions") or () if isinstance(one, dict)}
-    type_, assessment = "DisruptionTarget", ("True", "TerminationByKubelet", message)
+    type_, assessment = DISRUPTION_TARGET, ("True", "TerminationByKubelet", message)
     generation = pod.metadata.generation
     return pod_condition(type_, assessment, now, old=present.get(type_), generation=generation)
 

@@ -6,14 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from support.cluster_process import ClusterProcess, environment, running_cluster
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
+from vacate.api.objectnames import labels
+from vacate.api.objects import Obj
+from vacate.cli.node_shutdown import shown_order
+from vacate.errors import ConfigError
+from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.preview import preview
+from vacate.nodeagent.view import AgentPod
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -44,6 +52,59 @@ def test_the_how_to_shows_what_its_configuration_does() -> None:
 def test_a_node_without_the_feature_says_why() -> None:
     (line,) = preview("laptop", ShutdownConfig(), [])
     assert "is off, since neither shutdownGracePeriod nor" in line
+
+
+AGENT = labels("shutdown-agent")
+
+
+def agent_pod(name: str, priority: int = 0, **more: Any) -> AgentPod:
+    made = {"metadata": {"name": name, "namespace": "default", "uid": name, **more},
+            "spec": {"priority": priority, "terminationGracePeriodSeconds": 300}}  # fmt: skip
+    if name == "db":
+        made["spec"]["evictionInterceptors"] = [{"name": "backup.example.com"}]
+    return msgspec.convert(made, AgentPod)
+
+
+def node_that_says(status: str, reason: str, message: str = "") -> Obj:
+    condition = {"type": GRACEFUL_SHUTDOWN, "status": status, "reason": reason, "message": message}
+    return {"metadata": {"name": "worker"}, "status": {"conditions": ["nonsense", condition]}}
+
+
+PODS = [
+    agent_pod("web"),
+    agent_pod("db"),
+    agent_pod("etcd", 2_000_001_000, annotations={"kubernetes.io/config.mirror": "x"}),
+    agent_pod("agent", -1_000_000_000, labels=AGENT),
+]
+
+
+@pytest.mark.unit
+def test_static_pods_and_the_agent_are_left_alone_and_a_node_that_cannot_says_why() -> None:
+    config = read_config(yaml.safe_load(CONFIG))
+    lines = shown_order("worker", config, PODS, node_that_says("False", "Unavailable", "no system bus"))
+    assert [line.split()[3] for line in lines[2:4]] == ["default/db", "default/web"]
+    assert not any("default/agent" in line for line in lines)
+    assert lines[-2:] == [
+        "pod default/etcd is static: it ends with the machine",
+        "node/worker would not do this now: no system bus",
+    ]
+
+
+@pytest.mark.unit
+def test_beside_a_kubelet_interceptors_have_their_time_before_and_static_pods_end_too() -> None:
+    entries = [(-1_000_000_000, 100), (0, 60), (2_000_000_000, 30)]
+    config = ShutdownConfig(tuple(Bucket(*one) for one in entries), "")
+    node = node_that_says("True", "BesideKubelet")
+    first, _, *rows = shown_order("worker", config, PODS, node)
+    assert "4 pods end within 3m10s, after interceptors had their time" in first
+    assert [(row.split()[3], *row.split()[-2:]) for row in rows] == [
+        ("default/agent", "-", "1m40s"),
+        ("default/db", "1m38s", "1m"),  # nothing of its own time is for them
+        ("default/web", "-", "1m"),
+        ("default/etcd", "-", "30s"),
+    ]
+    with pytest.raises(ConfigError, match="not that of the kubelet of node/worker: the kubelet ends pods"):
+        shown_order("worker", read_config(yaml.safe_load(CONFIG)), PODS, node)
 
 
 @pytest.fixture(scope="module")

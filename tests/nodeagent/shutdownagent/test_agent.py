@@ -276,3 +276,26 @@ async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
         said = await here.until_condition(GRACEFUL_SHUTDOWN, status="False", reason="Off")
         assert said["message"] == "graceful node shutdown is off: neither is set"
         assert here.logind.held() == [False, False]
+
+
+async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancelled_is_as_before(
+    here: AgentPlace,
+) -> None:
+    def is_marked(pod: Obj) -> bool:
+        return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
+
+    await run_pod(here.place, "web", POLITE, terminationGracePeriodSeconds=60)
+    here.fails = lambda request: request.method == "DELETE"
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        here.logind.power_off()
+        await here.place.until("web", is_marked)
+        here.logind.cancel()
+        spared = await here.place.until("web", lambda one: not is_marked(one))
+        assert not is_deleted(spared)
+        assert ready(spared)
+        here.fails = lambda _: False
+        await eventually(lambda: here.logind.held() == [False, True])
+        here.logind.power_off()
+        assert is_marked(await here.place.until("web", is_deleted))
+        await here.place.gone("web")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, group_pods
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -13,8 +13,17 @@ from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS
 _HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "INTERCEPTORS", "ALLOTTED")
 
 
-def preview(node: str, config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> list[str]:
-    """The order in which this configuration ends these pods."""
+def preview(
+    node: str,
+    config: ShutdownConfig,
+    pods: Iterable[ShutdownPod],
+    prepared_before: Mapping[str, float] | None = None,
+) -> list[str]:
+    """The order in which this configuration ends these pods.
+
+    `prepared_before` is for an agent beside a kubelet: how long the interceptors of which pods, by UID, have
+    before the kubelet ends any pod. Then no pod has less time for them.
+    """
     if not config.enabled:
         why = config.disabled_because
         return [f"node/{node}: graceful node shutdown is off, since {why}: all pods end at once"]
@@ -24,30 +33,36 @@ def preview(node: str, config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> l
     rows: list[tuple[str, ...]] = [_HEADER]
     latest = 0.0
     for group in groups:
-        rows += _rows(group, latest)
+        rows += _rows(group, latest, prepared_before)
         latest += group.bucket.seconds if group.pods else 0.0
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     needed = math.ceil(config.total_seconds + MARGIN_SECONDS)
     what = f"{count} {'pod ends' if count == 1 else 'pods end'} within {used}"
+    if prepared_before is not None:
+        what += ", after interceptors had their time"
     first = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"
     return [first, *(line.rstrip() for line in table)]
 
 
-def _rows(group: Group, latest: float) -> list[tuple[str, ...]]:
+def _rows(group: Group, latest: float, prepared_before: Mapping[str, float] | None) -> list[tuple[str, ...]]:
     bucket, period = str(group.bucket.priority), format_duration(group.bucket.seconds)
     if not group.pods:
         return [(bucket, period, "-", "none: skipped", "", "", "", "")]
-    return [
-        (
-            bucket,
-            period,
-            f"+{format_duration(latest)}",
-            one.key,
-            str(one.priority),
-            format_duration(one.grace_seconds),
-            format_duration(group.prepare_of(one)) if one.interceptors else "-",
-            format_duration(min(group.grace_of(one), group.bucket.seconds - group.prepare_of(one))),
+    rows: list[tuple[str, ...]] = []
+    for one in group.pods:
+        within = group.prepare_of(one) if prepared_before is None else 0.0  # of the bucket's own time
+        prepare = within if prepared_before is None else prepared_before.get(one.uid, 0.0)
+        rows.append(
+            (
+                bucket,
+                period,
+                f"+{format_duration(latest)}",
+                one.key,
+                str(one.priority),
+                format_duration(one.grace_seconds),
+                format_duration(prepare) if one.interceptors else "-",
+                format_duration(min(group.grace_of(one), group.bucket.seconds - within)),
+            )
         )
-        for one in group.pods
-    ]
+    return rows

@@ -14,7 +14,7 @@ from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
-from vacate.nodeagent.conditions import SHUTDOWN, disruption_target
+from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.machine import EndPod
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 REASON = "NodeShutdown"
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 0.5
-_MIRROR = "kubernetes.io/config.mirror"
+MIRROR = "kubernetes.io/config.mirror"
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class _Ending:
     start: float
     end: float
     asked: float = math.inf  # the end that the API server knows of
+    marked: bool = False  # it may have the condition DisruptionTarget
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -55,6 +56,7 @@ class ApiPods:
         self._requests = requests
         self._own_uid = own_uid
         self._endings: dict[str, _Ending] = {}
+        self._unmarkings: dict[str, asyncio.Task[None]] = {}
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
         self.beside: ShutdownConfig | None = None  # the kubelet ends pods itself: they are only prepared here
@@ -77,7 +79,7 @@ class ApiPods:
         for pod in self._reader.list():
             if pod.terminal or pod.metadata.uid == self._own_uid:
                 continue
-            if _MIRROR in pod.metadata.annotations:
+            if MIRROR in pod.metadata.annotations:
                 log.info("pod %s is static: it ends with the machine", _described(pod).key)
                 continue
             described = _described(pod)
@@ -112,6 +114,8 @@ class ApiPods:
             if ending.asked == math.inf and ending.task is not None:
                 ending.task.cancel()
                 del self._endings[uid]
+                if ending.marked:
+                    self._unmarkings[uid] = self._spawn(self._unmark(ending))
         self._prepared.clear()
         self._requests.withdraw_all()
 
@@ -138,6 +142,7 @@ class ApiPods:
     async def aclose(self) -> None:
         """Stop what is under way."""
         tasks = [one.task for one in self._endings.values() if one.task is not None]
+        tasks += self._unmarkings.values()
         for task in tasks:
             task.cancel()
         if tasks:
@@ -158,6 +163,8 @@ class ApiPods:
     def _schedule(self, pod: ShutdownPod, start: float, end: float) -> None:
         known = self._endings.get(pod.uid)
         if known is None:
+            if (unmarking := self._unmarkings.pop(pod.uid, None)) is not None:
+                unmarking.cancel()
             known = self._endings[pod.uid] = _Ending(pod, start, end)
             known.task = self._spawn(self._end(known))
             return
@@ -170,6 +177,7 @@ class ApiPods:
     async def _end(self, ending: _Ending) -> None:
         while (left := ending.start - self._clock.monotonic()) > 0:
             await self._wait(ending, left)
+        ending.marked = True
         await self._mark_disrupted(ending.pod)
         while True:
             ending.changed.clear()
@@ -219,6 +227,32 @@ class ApiPods:
             log.info(
                 "pod %s has no condition DisruptionTarget: %s", pod.key, str(error) or type(error).__name__
             )
+
+    async def _unmark(self, ending: _Ending) -> None:
+        """The shutdown was cancelled before the pod was deleted: it is no target of a disruption."""
+        if ending.task is not None:
+            await asyncio.wait([ending.task])  # a deletion may be under way
+        pod = ending.pod
+        while True:
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    found = await self._client.get(PODS, pod.name, pod.namespace, into=AgentPod)
+                    if found.metadata.uid != pod.uid or found.deleting or found.terminal:
+                        return
+                    guard = {"uid": pod.uid, "resourceVersion": found.metadata.resource_version}
+                    gone = {"type": DISRUPTION_TARGET, "$patch": "delete"}
+                    await self._client.patch(
+                        PODS, pod.name, {"metadata": guard, "status": {"conditions": [gone]}}, pod.namespace,
+                        patch_type=STRATEGIC_PATCH, subresource="status",
+                    )  # fmt: skip
+                return
+            except NotFound:
+                return
+            except (VacateError, OSError, TimeoutError) as error:
+                log.info(
+                    "pod %s keeps its condition for now: %s", pod.key, str(error) or type(error).__name__
+                )
+            await self._clock.sleep(RETRY_SECONDS)
 
 
 def _described(pod: AgentPod) -> ShutdownPod:

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 CALL_SECONDS = 5.0
 RETRY_SECONDS = 2.0
+BESIDE_KUBELET, SHORT_DELAY = "BesideKubelet", "ShortDelay"
+"""Reasons of the condition by which the Node says whether it would end its pods in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,12 @@ def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
     if state.problem and not (state.locked and state.connected):
         return Marks(state.active, False, "Unavailable", state.problem)
     if state.problem:
-        return Marks(state.active, True, "ShortDelay", state.problem)
+        return Marks(state.active, True, SHORT_DELAY, state.problem)
     if beside_kubelet:
         return Marks(
             state.active,
             True,
-            "BesideKubelet",
+            BESIDE_KUBELET,
             "the kubelet ends the pods, after interceptors had their turns",
         )
     return Marks(state.active, True, "Agent", "the shutdown agent ends the pods in order")
