@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from support.eviction_place import Place
+from support.eviction_place import TIMEOUT, Place, is_ready
 from vacate.api.kinds import (
+    DAEMONSETS,
     DEPLOYMENTS,
     NODEMAINTENANCES,
     NODES,
@@ -18,7 +20,7 @@ from vacate.api.objects import Obj
 from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.sdk import EvictionContext, Interceptor
-from vacate.testing import deployment, pdb
+from vacate.testing import daemonset, deployment, pdb
 
 
 def a_maintenance(place: Place, node: str, app: str) -> Obj:
@@ -118,3 +120,44 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
         return [len(one.spec.requesters) for one in await place.requests()] == ([0] if stays else [])
 
     await place.until(withdrawn, "nobody requests the eviction")
+
+
+async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: Place) -> None:
+    """Where the maintenance includes them. The taint that keeps them away goes with the maintenance."""
+    app, agent = place.namespace, f"{place.namespace}-agent"
+    begun, let_go = asyncio.Event(), asyncio.Event()
+
+    async def prepare(context: EvictionContext) -> None:
+        begun.set()
+        await let_go.wait()
+
+    pod = await place.pod("db", "drainer.example.com", labels={"app": app})
+    node = pod["spec"]["nodeName"]
+    await place.client.create(DAEMONSETS, daemonset(agent, namespace=app), app)
+
+    async def on_node() -> list[Obj]:
+        found = (await place.client.list(PODS, app, label_selector=f"app={agent}")).items
+        return [one for one in found if one["spec"].get("nodeName") == node and is_ready(one)]
+
+    (daemon,) = await place.until(on_node, "the DaemonSet has a pod on the node")
+    drain = a_maintenance(place, node, app)
+    drain["spec"]["pods"] |= {
+        "daemonSetPods": "Evict",
+        "selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": [app, agent]}]},
+    }
+    async with place.serving(Interceptor("drainer.example.com", prepare, namespace=place.namespace)):
+        await place.client.create(NODEMAINTENANCES, drain)
+        await asyncio.wait_for(begun.wait(), TIMEOUT)
+        await place.stays(daemon)
+        let_go.set()
+        await place.gone(pod)
+        await place.gone(daemon)
+
+        async def drained() -> bool:
+            return (await status(place)).get("phase") == "Drained"
+
+        await place.until(drained, "the node is drained")
+    assert not await on_node()
+    await undone(place, node)
+    (back,) = await place.until(on_node, "the DaemonSet returns")
+    assert back["metadata"]["uid"] != daemon["metadata"]["uid"]
