@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
@@ -116,12 +117,19 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
 
 _PATCHES: dict[str, tuple[Rule, ...]] = {
     "daemon-set-controller": (rule("patch", "apps", "daemonsets/status"),),
-    "deployment-controller": (rule("patch", "apps", "deployments deployments/status"),),
+    "deployment-controller": (
+        rule("patch", "apps", "deployments deployments/status"),
+        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+    ),
     "disruption-controller": (rule("patch", "policy", "poddisruptionbudgets/status"),),
     "horizontal-pod-autoscaler": (
         rule("patch", "autoscaling", "horizontalpodautoscalers/status"),
         rule("patch", "*", "*/scale"),
         rule(READ, "apps", "deployments replicasets statefulsets"),
+        rule(READ, CORE, "pods"),
+        rule("create patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+        rule("delete", CORE, "pods"),  # whoever requests an eviction must be allowed to
     ),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
     "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),
@@ -132,6 +140,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
     "replicaset-controller": (
         rule("patch", "apps", "replicasets replicasets/status"),
         rule("get", CORE, "pods"),
+        rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
     ),
     "statefulset-controller": (rule("patch", "apps", "statefulsets/status"),),
     "service-account-controller": (rule(READ, CORE, "namespaces serviceaccounts"),),

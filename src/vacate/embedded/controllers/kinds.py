@@ -29,6 +29,7 @@ from vacate.api.types import (
     StatefulSet,
     StorageClass,
 )
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.meta import Projection
 from vacate.cache.informer import Informer
 from vacate.embedded.registry.kinds import served_kinds
@@ -59,6 +60,7 @@ _KNOWN: Mapping[Kind, type[Any]] = {
     kinds.HORIZONTALPODAUTOSCALERS: HorizontalPodAutoscaler,
     kinds.PODDISRUPTIONBUDGETS: PodDisruptionBudget,
     kinds.LEASES: Lease,
+    kinds.EVICTIONREQUESTS: EvictionRequest,
     kinds.PRIORITYCLASSES: PriorityClass,
 }
 

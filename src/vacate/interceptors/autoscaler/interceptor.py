@@ -11,8 +11,9 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.autoscaler.decision import decide, order_error
-from vacate.interceptors.decision import Decision
+from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.decision import Waited
+from vacate.interceptors.surge.downscale import decide_deployment
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import decided, interceptor_for
@@ -48,12 +49,18 @@ class AutoscalerTurns:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
         if why := order_error([one.name for one in context.request.spec.interceptors]):
             return Declined(why)
-        turn = _Turn(context.pod, LivePods(self._view))
+        turn = _Turn(context.pod, LivePods(self._view), self._deps.clock.now())
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
         now = self._deps.clock.now()
         deployment = self._view.deployment_of(turn.pod)
+        chosen = self._view.chosen(deployment) if deployment is not None else {}
+        if deployment is not None and turn.uid in chosen:
+            found = await turn.pods.look(deployment, now)
+            if found is None:
+                return Wait("Waiting for the server's list of the pods.")
+            return decide_deployment(deployment, chosen, found, turn.began, now)
         autoscalers = self._view.autoscalers_of(deployment) if deployment is not None else []
         pods: list[Pod] | None = None
         if deployment is not None and autoscalers:
@@ -65,8 +72,9 @@ class AutoscalerTurns:
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod, pods: LivePods) -> None:
+    def __init__(self, pod: Pod, pods: LivePods, began: dt.datetime) -> None:
         self.pod = pod
+        self.began = began
         self.pods = pods
         self.uid = pod.metadata.uid
         self.waited = Waited()

@@ -8,6 +8,7 @@ from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod, ReplicaSet, condition
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import declined_type
+from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.view import SurgeView, lists_autoscaler, pod_uid, turn_of
 from vacate.runtime.dependencies import Deps
@@ -59,5 +60,7 @@ class AutoscalerView:
 
 def is_for_autoscaler(request: EvictionRequest) -> bool:
     """Whether the interceptor is to have the pod of an open request replaced, or has."""
+    if is_downscale(request):
+        return False
     declined = condition(request.status.conditions, declined_type(AUTOSCALER_INTERCEPTOR))
     return lists_autoscaler(request) and (declined is None or declined.status != "True")

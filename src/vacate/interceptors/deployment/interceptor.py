@@ -14,6 +14,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
 from vacate.interceptors.deployment.batches import decide_batch
 from vacate.interceptors.deployment.decision import Waited, decide, left_to_autoscaler
+from vacate.interceptors.surge.downscale import decide_replicasets
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over, pod_uid
 from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for
@@ -49,7 +50,7 @@ class DeploymentTurns:
     async def handle(self, context: EvictionContext) -> Outcome:
         """Wait until the pod's replacement is available, or until it is clear that it will not be."""
         interceptors = [one.name for one in context.request.spec.interceptors]
-        turn = _Turn(context.pod, interceptors, LivePods(self._view))
+        turn = _Turn(context.pod, interceptors, LivePods(self._view), self._deps.clock.now())
         return await decided(context, self._deps.clock, POLL_SECONDS, lambda: self._look(turn))
 
     async def _look(self, turn: _Turn) -> Decision:
@@ -57,6 +58,8 @@ class DeploymentTurns:
         deployment = self._view.deployment_of(turn.pod)
         if deployment is None:
             return decide(None, turn.uid, None, turn.waited, now)
+        if turn.uid in self._view.chosen(deployment):
+            return decide_replicasets(deployment, self._view.owned(deployment), turn.began, now)
         if AUTOSCALER_INTERCEPTOR in turn.interceptors:
             for autoscaler in self._view.autoscalers_of(deployment):
                 return left_to_autoscaler(deployment, autoscaler, turn.uid, turn.interceptors)
@@ -106,8 +109,9 @@ _HANDLERS = SharedHandlers(DeploymentTurns)
 class _Turn:
     """What one turn remembers between two looks."""
 
-    def __init__(self, pod: Pod, interceptors: Sequence[str], pods: LivePods) -> None:
+    def __init__(self, pod: Pod, interceptors: Sequence[str], pods: LivePods, began: dt.datetime) -> None:
         self.pod = pod
+        self.began = began
         self.pods = pods
         self.interceptors = interceptors
         self.uid = pod.metadata.uid

@@ -17,6 +17,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
+from vacate.interceptors.surge.downscale import decide_removal, is_downscale
 from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
@@ -89,6 +90,8 @@ class ReplicaSetTurns:
         async def look() -> Decision:
             nonlocal scaled
             deployment, in_floor, pod = await self._read_at_last(context.pod)
+            if deployment is not None and is_downscale(context.request):
+                return decide_removal(deployment, REMOVAL_LIMIT, began, clock.now())
             decision = decide(deployment, pod, began, scaled, clock.now(), in_floor=in_floor)
             record = record_of(deployment) if deployment is not None else None
             if scaled is None and not in_floor and (record is None or pod.metadata.uid not in record.pods):

@@ -7,13 +7,14 @@ write nothing but their own turns.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
-from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, ReplicaSet
-from vacate.errors import NotFound
+from vacate.errors import Conflict, NotFound
 from vacate.interceptors.surge import events
 from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.marks import PodMarks
@@ -21,7 +22,15 @@ from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record
 from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.deletionorder import is_active
-from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, SURGE, is_covered, is_settled, record_of, stands
+from vacate.kube.surge import (
+    DEPLOYMENT_ANNOTATIONS,
+    MARKED,
+    SURGE,
+    is_covered,
+    is_settled,
+    record_of,
+    stands,
+)
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
@@ -78,6 +87,7 @@ class SurgeController:
         if deployment is None:
             self._open.pop(key, None)
             return Done()
+        await self._mark_chosen(deployment)
         requested = self.view.requested(deployment)
         if record_of(deployment) is None and not requested:
             return await self._rest(key, deployment)
@@ -87,6 +97,16 @@ class SurgeController:
         except NotFound:
             return Done()  # the Deployment is gone, and its informer will say so
         return Later(self._deps.clock.now() + RECHECK_AFTER)
+
+    async def _mark_chosen(self, deployment: Deployment) -> None:
+        """Have the next scale-down remove the pods that an autoscaler has chosen for it, and no others."""
+        for pod in self.view.chosen(deployment).values():
+            meta = pod.metadata
+            if MARKED not in meta.annotations:
+                with contextlib.suppress(NotFound, Conflict):
+                    await self._marks.set(
+                        await self._deps.client.get(PODS, meta.name, meta.namespace, into=Pod)
+                    )
 
     async def _step(self, deployment: Deployment, requested: dict[str, Turn]) -> None:
         now, record = self._deps.clock.now(), record_of(deployment)

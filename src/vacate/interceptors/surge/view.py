@@ -17,6 +17,7 @@ from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import deployment_of
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import declined_type
+from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
 from vacate.kube.floors import floor_record_of, scales
 from vacate.kube.surge import MARKED
@@ -121,6 +122,12 @@ class SurgeView:
         found.sort(key=_age)
         return found
 
+    def chosen(self, deployment: Deployment) -> dict[str, Pod]:
+        """The pods that an autoscaler has chosen to be scaled down, by UID, as the cache has them."""
+        names = {pod_uid(one) for one in self.open_requests(deployment) if is_downscale(one)}
+        found = self._cached_pods(deployment) if names else ()
+        return {pod.metadata.uid: pod for pod in found if pod.metadata.uid in names}
+
     def owned(self, deployment: Deployment) -> list[ReplicaSet]:
         """The ReplicaSets of the Deployment."""
         return self.replica_sets.reader.by_index(CONTROLLER, deployment.metadata.uid)
@@ -152,6 +159,8 @@ def _is_open(request: EvictionRequest, pod: Pod) -> bool:
 
 def is_to_be_moved(request: EvictionRequest) -> bool:
     """Whether the Deployment interceptor is to have the pod of an open request replaced, or has."""
+    if is_downscale(request):
+        return False
     declined = condition(request.status.conditions, declined_type(DEPLOYMENT_INTERCEPTOR))
     return declined is None or declined.status != "True"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,11 +13,13 @@ from vacate.api.types import Deployment, Pod, ReplicaSet
 from vacate.api.types.apps import DeploymentStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
+from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.deployment import events, progress
 from vacate.embedded.controllers.deployment.replicasets import ReplicaSetHands, failure_message
 from vacate.embedded.controllers.deployment.revisions import REVISION, split
 from vacate.embedded.controllers.deployment.rollout import Rollout, plan_rollout
+from vacate.embedded.controllers.deployment.sizes import total
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import ApiError
 from vacate.kube.ownership import Claim, claim
@@ -33,10 +36,11 @@ def build(deps: Deps) -> Controller:
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
     deployments = deps.informers.informer(DEPLOYMENTS, Deployment)
     controller = DeploymentController(deps)
-    sources = (
+    sources: tuple[Source[Any], ...] = (
         Source(deployments),
         Source(replica_sets, keys=controller.owners),
         Source(pods, keys=controller.recreations, when=_gone),
+        *controller.chosen.sources(controller.owners_of_pod),
     )
     return Controller("deployment", controller, sources, deps, workers=5, backoff=retry_backoff())
 
@@ -56,6 +60,7 @@ class DeploymentController:
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, DEPLOYMENTS, REPLICASETS, self._expectations)
         self._hands = ReplicaSetHands(deps, self._expectations)
+        self.chosen = ChosenPods(deps)
 
     def owners(self, replica_set: ReplicaSet) -> Iterable[Key]:
         """The deployment of the replica set, or those that would adopt it."""
@@ -69,13 +74,17 @@ class DeploymentController:
             if claim(one.metadata, selector_of(one.spec.selector), meta) is Claim.ADOPT
         ]
 
-    def recreations(self, pod: Pod) -> Iterable[Key]:
-        """The deployment that waits for its old pods to be gone, if the pod's is one."""
+    def owners_of_pod(self, pod: Pod) -> Iterable[Key]:
+        """The deployment of the pod's replica set."""
         ref = pod.metadata.controller
         if ref is None or ref.kind != REPLICASETS.kind:
             return ()
         replica_set = self._replica_sets.get(pod.metadata.namespace, ref.name)
-        keys = self.owners(replica_set) if replica_set is not None else ()
+        return self.owners(replica_set) if replica_set is not None else ()
+
+    def recreations(self, pod: Pod) -> Iterable[Key]:
+        """The deployment that waits for its old pods to be gone, if the pod's is one."""
+        keys = self.owners_of_pod(pod)
         found = [(key, self._deployments.get(*key)) for key in keys]
         return [key for key, one in found if one is not None and one.spec.strategy.type == "Recreate"]
 
@@ -95,10 +104,20 @@ class DeploymentController:
         own = self._replica_sets.by_index(CONTROLLER, meta.uid)
         orphans = self._replica_sets.by_index(CONTROLLER, orphans_of(meta.namespace))
         claimed = await self._claims.claim(meta, selector, [*own, *orphans])
+        deployment = self._before_downscale(deployment, claimed)
         now = self._deps.clock.now()
         rollout = plan_rollout(deployment, claimed, self._old_pods_alive(deployment, claimed), now)
         await self._carry_out(deployment, rollout)
         return Done() if rollout.recheck_at is None else Later(rollout.recheck_at)
+
+    def _before_downscale(self, deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> Deployment:
+        """As if not scaled down, while its autoscaler has yet to hand the pods over that it has chosen."""
+        size = total(replica_sets)
+        pods = (pod for one in replica_sets for pod in self._pods.by_index(CONTROLLER, one.metadata.uid))
+        if deployment.spec.replicas >= size or not self.chosen.await_autoscaler(pods):
+            return deployment
+        spec = msgspec.structs.replace(deployment.spec, replicas=size)
+        return msgspec.structs.replace(deployment, spec=spec)
 
     def _old_pods_alive(self, deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> bool:
         if deployment.spec.strategy.type != "Recreate":

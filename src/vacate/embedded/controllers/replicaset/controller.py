@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from vacate.api.kinds import PODS, REPLICASETS
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
+from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.replicaset.pods import PodHands
 from vacate.embedded.controllers.replicaset.replicas import (
@@ -34,10 +36,11 @@ def build(deps: Deps) -> Controller:
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
     controller = ReplicaSetController(deps)
-    sources = (
+    sources: tuple[Source[Any], ...] = (
         Source(replica_sets),
         Source(pods, keys=owner_key),
         Source(pods, keys=controller.possible_owners, when=_orphan_changed),
+        *controller.chosen.sources(owner_key),
     )
     return Controller("replicaset", controller, sources, deps, workers=5, backoff=retry_backoff())
 
@@ -67,6 +70,7 @@ class ReplicaSetController:
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
         self._hands = PodHands(deps, self._expectations)
+        self.chosen = ChosenPods(deps)
 
     def possible_owners(self, pod: Pod) -> Iterable[Key]:
         """The replica sets that would adopt the pod."""
@@ -112,10 +116,16 @@ class ReplicaSetController:
         if missing > 0:
             return await self._hands.make(replica_set, missing)
         if missing < 0:
-            going = surplus(active, self._related(replica_set), -missing, self._deps.clock.now())
+            going = self._surplus(replica_set, active, -missing)
             reason = scale_down_reason(replica_set, self._siblings(replica_set))
             return await self._hands.delete(replica_set, going, reason)
         return None
+
+    def _surplus(self, replica_set: ReplicaSet, active: Sequence[Pod], count: int) -> list[Pod]:
+        """The pods to delete. Those that an autoscaler has chosen go first, each in its turn only."""
+        due, held, others = self.chosen.split(active)
+        left = max(0, count - len(due) - len(held))
+        return [*due[:count], *surplus(others, self._related(replica_set), left, self._deps.clock.now())]
 
     def _related(self, replica_set: ReplicaSet) -> list[Pod]:
         """The pods of all replica sets with the same owner."""

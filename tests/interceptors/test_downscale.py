@@ -1,0 +1,92 @@
+"""An autoscaler that chooses which pods are scaled down: the proposal's "HPA Downscaling example".
+
+Numbers in comments are those of its list.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from support.cluster_words import made
+from support.eviction_words import found, turns
+from support.floor_words import AUTOSCALER_FIRST, autoscaled, highest_floor, is_restored, measured
+from support.surge_words import completed, names, open_requests, pods, replicas
+from support.worlds import in_world
+from vacate.admission.pods.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    EVICTION_PRIORITY,
+    REPLICASET_INTERCEPTOR,
+)
+from vacate.api.kinds import EVICTIONREQUESTS, PODS, REPLICASETS
+from vacate.sim.cluster import World
+
+pytestmark = pytest.mark.sim
+
+FIRST = {EVICTION_PRIORITY: "10050"}
+
+
+def set_size(world: World) -> int:
+    (found,) = world.objects(REPLICASETS, "default")
+    return int(found["spec"]["replicas"])
+
+
+def test_the_downscaling_example() -> None:
+    async def body(world: World) -> None:
+        await autoscaled(world, 3, metric="30", order=AUTOSCALER_FIRST, annotations=FIRST)  # 1, 2
+        before = names(world)
+        await measured(world, "10")
+        await world.until(lambda: len(open_requests(world)) == 2)  # 3, 4
+        requests = open_requests(world)
+        chosen = {found(world, one)["spec"]["target"]["podRef"]["name"] for one in requests}
+        assert all(
+            [one["name"] for one in found(world, request)["spec"]["requesters"]] == [AUTOSCALER_INTERCEPTOR]
+            for request in requests
+        )
+        await world.until(lambda: all_active(world, requests) == {AUTOSCALER_INTERCEPTOR})  # 5
+        assert names(world) == before
+        await world.until(lambda: replicas(world) == 1)  # 6
+        assert (set_size(world), names(world)) == (3, before)
+        await world.until(lambda: all_active(world, requests) == {DEPLOYMENT_INTERCEPTOR})  # 7, 8
+        assert names(world) == before
+        await world.until(lambda: set_size(world) == 1)  # 9
+        await completed(world, *requests)  # 10, 11, 12
+        await world.until(lambda: is_restored(world))
+        assert names(world) == before - chosen
+        assert (replicas(world), made(world, PODS), highest_floor(world)) == (1, 3, 1)
+        for request in requests:
+            assert turns(world, request) == [
+                AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, REPLICASET_INTERCEPTOR,
+            ]  # fmt: skip
+
+    in_world(body)
+
+
+def all_active(world: World, requests: list[str]) -> set[str]:
+    return {str(found(world, one).get("status", {}).get("activeInterceptorName", "")) for one in requests}
+
+
+def test_an_autoscaler_that_wants_the_pods_again_keeps_them() -> None:
+    """The requests are withdrawn, and nothing is left of them."""
+
+    async def body(world: World) -> None:
+        await autoscaled(world, 3, metric="30", order=AUTOSCALER_FIRST, annotations=FIRST)
+        before = names(world)
+        await measured(world, "10")
+        await world.until(lambda: len(open_requests(world)) == 2)
+        await measured(world, "30")
+        await world.until(lambda: not open_requests(world) and replicas(world) == 3)
+        await world.until(lambda: is_restored(world))
+        assert names(world) == before
+
+    in_world(body)
+
+
+def test_an_autoscaler_that_is_not_first_scales_down_at_once() -> None:
+    async def body(world: World) -> None:
+        await autoscaled(world, 3, metric="30")
+        await measured(world, "10")
+        await world.until(lambda: len(pods(world)) == 1)
+        assert not world.objects(EVICTIONREQUESTS, "default")
+
+    in_world(body)
