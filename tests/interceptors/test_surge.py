@@ -237,6 +237,45 @@ def test_a_rollout_is_awaited() -> None:
     in_world(body)
 
 
+def test_a_paused_deployment_moves_unless_a_rollout_is_half_done() -> None:
+    async def body(world: World) -> None:
+        (old,) = await moving(world, spec={"progressDeadlineSeconds": 20})
+        await world.client.patch(DEPLOYMENTS, "web", {"spec": {"paused": True}}, "default")
+        await completed(world, *await requested(world, old))
+        await world.until(lambda: len(pods(world)) == 1 and not record(world))
+        assert (replicas(world), fewest(world, 1)) == (1, 1)
+        await world.client.patch(DEPLOYMENTS, "web", _new_image("never"), "default")
+        await world.settle()
+        (request,) = await requested(world, *pods(world))
+        await completed(world, request)
+        declined = {one["type"]: one for one in status(world, request)["conditions"]}
+        assert "rollout" in declined["deployment.apps.k8s.io/Declined"]["message"]
+        assert (replicas(world), most(world)) == (1, 2)
+
+    in_world(body)
+
+
+def test_a_deployment_that_is_scaled_to_zero_or_deleted_meanwhile_ends_the_request() -> None:
+    async def body(world: World) -> None:
+        for ended in (False, True):
+            (old,) = await moving(world, template=_slow())
+            (request,) = await requested(world, old)
+            await world.until(lambda: replicas(world) == 2)
+            if ended:
+                await world.client.delete(DEPLOYMENTS, "web", "default")
+            else:
+                await world.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 0}}, "default")
+            await completed(world, request)
+            await world.until(lambda: not pods(world))
+            if not ended:
+                await world.until(lambda: is_quiet(world))
+                assert replicas(world) == 0
+                await world.client.delete(DEPLOYMENTS, "web", "default")
+                await world.until(lambda: not world.objects(DEPLOYMENTS, "default"))
+
+    in_world(body)
+
+
 def test_a_record_that_an_undo_brings_back_changes_nothing() -> None:
     async def body(world: World) -> None:
         (old,) = await moving(world)
