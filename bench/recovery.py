@@ -138,7 +138,7 @@ def run(folder: Path, unreachable: int) -> Watch:
         until(lambda: _is_ready_on(https, A), 60)
         https.patch(f"/api/v1/nodes/{B}", {"metadata": {"labels": {"disk": "reached"}}})
         https.create(POLICIES, policy)
-        (folder / "machine").write_text("\n".join(map(str, machine(folder / A))))
+        (folder / "machine").write_text("".join(f"{pid}\n" for pid in machine(folder / A)))
         assert first.process is not None
         first.process.send_signal(signal.SIGSTOP)
         watch = Watch()
