@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from support.eviction_scenarios.candidate import TIMINGS, Candidate
 from support.eviction_words import A, as_interceptor, running_pod
 from support.maintenance_words import (
     claims,
@@ -25,7 +28,8 @@ from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, NODES
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
-from vacate.sim.cluster import World, WorldSettings
+from vacate.metrics import Metrics
+from vacate.sim.cluster import Build, World, WorldSettings
 from vacate.sim.faults.crashpoints import Tripwire
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
@@ -39,12 +43,22 @@ DOWN = 1.0
 SEEDS = int(os.environ.get("VACATE_DRAIN_SEEDS", "3"))
 
 
-async def drained_and_undone(world: World) -> dict[str, Any]:
-    """A drain of two nodes, one of which somebody else has cordoned, taken back: what is left in the end."""
+async def nothing() -> None:
+    """No trouble."""
+
+
+async def drained_and_undone(
+    world: World, trouble: Callable[[], Awaitable[None]] = nothing
+) -> dict[str, Any]:
+    """A drain of two nodes, one of which somebody else has cordoned, taken back: what is left in the end.
+
+    Trouble comes when it has just begun, during a turn, before the eviction, and before all is undone.
+    """
     await web(world, 4)
     target = await running_pod(world, interceptors=[A], spec={"nodeName": "node-1"})
     await world.client.patch(NODES, "node-2", {"spec": {"unschedulable": True}})
     await drain(world, "node-1", "node-2")
+    await trouble()
     uid = target["metadata"]["uid"]
 
     def turn() -> bool:
@@ -52,13 +66,17 @@ async def drained_and_undone(world: World) -> dict[str, Any]:
         return bool(found.get("status", {}).get("activeInterceptorName") == A)
 
     await world.until(turn, 3600.0)
+    await trouble()
     await as_interceptor(world, uid, activeInterceptorCompleted=True)
+    await trouble()
     await world.until(lambda: phase(world) == "Drained", 3600.0)
     drained = {
         "left": [on_node(world, name) for name in ("node-1", "node-2")],
         "cordoned": [is_cordoned(world, name) for name in ("node-1", "node-2", "node-3")],
     }
-    await gone(world)
+    await world.client.delete(NODEMAINTENANCES, "kernel")
+    await trouble()
+    await world.until(lambda: world.find(NODEMAINTENANCES, "kernel") is None, 3600.0)
     await world.settle()
     return {
         **drained,
@@ -192,3 +210,29 @@ def test_two_managers_at_once_and_the_first_lost_in_the_middle(number: int) -> N
 async def _lost(world: World, sim: Sim) -> None:
     await sim.clock.sleep(sim.stream("lost").uniform(0.1, 20.0))
     await world.evictions.crash()
+
+
+@pytest.mark.parametrize("number", range((SEEDS + 2) // 3))
+def test_an_outage_longer_than_a_lease_changes_nothing_in_the_end(number: int) -> None:
+    """The API server is away for minutes, four times: who led has lost the lease and starts anew."""
+
+    async def main(sim: Sim) -> dict[str, Any]:
+        chance = sim.stream("outages")
+        async with World(sim, WorldSettings(evictions=())) as world:
+            for name in ("first", "second"):
+                await world.start(name, _candidate(name), EVICTION_CONTROLLER)
+
+            async def away() -> None:
+                await sim.clock.sleep(chance.uniform(0.0, 3.0))
+                await world.restart_server(chance.uniform(1.1, 5.0) * TIMINGS.duration)
+
+            return await drained_and_undone(world, away)
+
+    assert run_sim(main, number, limit=86400.0) == END
+
+
+def _candidate(name: str) -> Build:
+    def build(link: Transport, around: Environment) -> Candidate:
+        return Candidate(link, dataclasses.replace(around, metrics=Metrics()), name)
+
+    return build

@@ -16,6 +16,7 @@ from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.errors import TransportError
 from vacate.pki.rotation import CertificateBundle, renewed
 from vacate.sim.run import Sim, run_sim
 from vacate.webhook.certificates.rotator import (
@@ -62,8 +63,11 @@ class Stage:
     delivered: list[list[CertificateBundle]] = field(default_factory=list)
     keepers: list[CertificateRotator] = field(default_factory=list)
     refuses: Callable[[Request], bool] = lambda _: False
+    away: bool = False  # the API server
 
     async def handle(self, request: Request) -> Response:
+        if self.away:
+            raise TransportError("no answer")
         if self.refuses(request):
             return Response(403, b'{"kind":"Status","reason":"Forbidden","message":"not you"}')
         return await self.server.handle(request)
@@ -155,6 +159,27 @@ def test_a_renewal_reaches_every_replica_without_a_restart() -> None:
         after = stage.shown()
         assert after[0] == after[1] != before[0]
         assert stage.trusted() == trusted
+
+    staged(body)
+
+
+@pytest.mark.parametrize("days", [3, 20], ids=["before it expires", "after it has expired"])
+def test_a_renewal_waits_for_an_api_server_that_is_away(days: int) -> None:
+    async def body(stage: Stage) -> None:
+        stage.configure()
+        await stage.later()
+        before, trusted = stage.shown(), stage.trusted()
+        stage.away = True
+        await stage.later(19 * DAY)
+        await stage.later(days * DAY)
+        assert stage.shown() == before
+        assert all("no answer" in keeper.trouble for keeper in stage.keepers)
+        stage.away = False
+        await stage.later()
+        after = stage.shown()
+        assert after[0] == after[1] != before[0]
+        assert stage.trusted() == trusted
+        assert [keeper.trouble for keeper in stage.keepers] == ["", ""]
 
     staged(body)
 
