@@ -18,7 +18,15 @@ from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import DOES_NOT_EXIST, EXISTS, NOT_EQUALS, NOT_IN
-from vacate.api.types.nodemaintenance import EVICT, IGNORE, MAX_NAME, REFUSE, Blocker, NodeMaintenance
+from vacate.api.types.nodemaintenance import (
+    EVICT,
+    IGNORE,
+    MAX_NAME,
+    REFUSE,
+    Blocker,
+    NodeMaintenance,
+    NodeMaintenanceSpec,
+)
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
@@ -37,6 +45,9 @@ from vacate.maintenance.pods import Treatment
 from vacate.views.maintenance import blocker_lines
 from vacate.views.phrases import counted, span
 
+_SET_BY_OPTIONS = {
+    "daemonSetPods", "unmanagedPods", "localDataPods", "selector", "maxNodes", "topologyKey", "requestKind",
+}  # fmt: skip
 _MAX_NODES = re.compile(r"([1-9][0-9]{0,2}|1000)|([1-9][0-9]?|100)%")
 
 
@@ -161,6 +172,21 @@ def drain(
     sys.exit(codes[0] if codes else 0)
 
 
+def _other_settings(there: NodeMaintenanceSpec, wanted: NodeMaintenanceSpec) -> str:
+    """In which fields that options set two drains differ, and what each has there; nothing where in none."""
+    found = []
+    for mine, theirs, prefix in ((wanted.pods, there.pods, "pods."), (wanted, there, "")):
+        for field in msgspec.structs.fields(mine):
+            before, now = getattr(theirs, field.name), getattr(mine, field.name)
+            if field.encode_name in _SET_BY_OPTIONS and before != now:
+                found.append(f"{prefix}{field.encode_name} is {_said(before)}, not {_said(now)}")
+    return "; ".join(found)
+
+
+def _said(value: object) -> str:
+    return json_text(msgspec.to_builtins(value), indent=False).strip() if value else "unset"
+
+
 def _detached(names: list[str]) -> None:
     if not names:
         terminal.echo("Interrupted; nothing was changed.", err=True)
@@ -198,7 +224,12 @@ async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> i
             ) from None
         if sorted(existing.spec.nodes) != sorted(found):
             raise ConfigError(f"nodemaintenance/{name} exists and means other nodes. {_ways(name)}") from None
-        _say(options, f"nodemaintenance/{name} drains these nodes already; its own settings count.")
+        if other := _other_settings(existing.spec, msgspec.convert(body, NodeMaintenance).spec):
+            raise ConfigError(
+                f"nodemaintenance/{name} drains these nodes already, with other settings: {other}. "
+                f"{_ways(name)}"
+            ) from None
+        _say(options, f"nodemaintenance/{name} drains these nodes already.")
     else:
         _say(options, f"nodemaintenance/{name} created: {counted(len(found), 'node')} to drain.")
     names.append(name)
@@ -226,11 +257,11 @@ async def _preview(cluster: Cluster, maintenance: NodeMaintenance, options: Drai
             for number, one in enumerate(pods, 1):
                 terminal.echo(f"  {number}. {_planned_line(one)}")
             for blocker in blockers:
-                terminal.echo_lines(blocker_lines(blocker, 100))
+                terminal.echo_lines(blocker_lines(blocker, terminal.width()))
         elif held:
             terminal.error(f"node/{node} has {counted(len(held), 'pod')} that may not be evicted:")
             for blocker in blockers:
-                terminal.echo_lines(blocker_lines(blocker, 100), err=True)
+                terminal.echo_lines(blocker_lines(blocker, terminal.width(err=True)), err=True)
         refused = refused or bool(held)
     if refused and not options.dry_run:
         terminal.echo("Nothing was changed.", err=True)

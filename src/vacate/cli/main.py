@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import logging
@@ -110,6 +109,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The subcommand; of one that is not there, those that may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            import difflib  # noqa: PLC0415  only for commands that do not exist
+
             word = args[0].lower()
             close = (
                 [_OTHER_WORDS[word]] if word in _OTHER_WORDS else difflib.get_close_matches(word, COMMANDS)
@@ -138,4 +139,7 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 50)
     # Commands say themselves what went wrong; only those that ask for a log get one.
     logging.getLogger("vacate").addHandler(logging.NullHandler())
-    sys.exit(run_command_line(lambda: cli(prog_name=program_name(), standalone_mode=False)))
+    try:
+        sys.exit(run_command_line(lambda: cli(prog_name=program_name(), standalone_mode=False)))
+    finally:
+        gc.freeze()  # else the interpreter looks for cycles in all that was loaded, only to end then

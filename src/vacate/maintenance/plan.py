@@ -234,7 +234,9 @@ def _drain(
         plan.wake(deadline)
     plan.blockers += found
     total, gone = counted(row, left)
-    finish = estimate(now, row.start_time, gone, left, estimates)
+    # Where something holds every pod that is left, the rate so far says nothing about them.
+    moving = left > sum(bool(one.pod) for one in found)
+    finish = estimate(now, row.start_time, gone if moving else 0, left, estimates)
     phase = BLOCKED if found else DRAINING if left else DRAINED
     return NodeProgress(
         name=row.name,

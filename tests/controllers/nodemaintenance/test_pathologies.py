@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.eviction_words import running_pod
 from support.maintenance_words import drain, gone, on_node, phase, status, web
 from support.worlds import in_world
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, PRIORITYCLASSES
@@ -55,6 +56,24 @@ def test_a_budget_that_never_allows_an_eviction_is_named_with_the_remedy(budget:
             "disruption budget web needs all of its 1 pods healthy and never allows an eviction: add "
             "replicas or lower what it demands"
         )
+
+    in_world(body)
+
+
+def test_where_nothing_moves_any_more_the_end_is_not_estimated() -> None:
+    async def body(world: World) -> None:
+        budget = pdb("web", selector={"app": "web"}, min_available=1)
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        await web(world, 1)
+        (only,) = world.healthy_pods()
+        node = only["spec"]["nodeName"]
+        await running_pod(world, spec={"nodeName": node})
+        await blocked(world, node)
+
+        await world.until(lambda: status(world).get("podsEvicted") == 1)
+        await world.settle()
+        assert status(world)["phase"] == "Blocked"
+        assert status(world).get("estimatedFinishTime") is None
 
     in_world(body)
 

@@ -112,6 +112,8 @@ def test_the_same_nodes_are_one_drain_and_others_are_another(lab: Lab) -> None:
     name = first.out.split()[0]
     assert name.startswith("nodemaintenance/drain-node-4-and-1-more-")
     assert again.out.startswith(f"{name} drains these nodes already")
+    softer = lab.vacate("drain", "node-4", "node-5", "--detach")
+    assert (softer.code, 'pods.unmanagedPods is "Evict", not "Refuse"' in softer.err) == (1, True), softer.err
     other = lab.vacate("drain", "node-4", "node-3", "--force", "--detach")
     assert (other.code, other.out.split()[0] == name) == (0, False)
     for one in (name, other.out.split()[0]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import sys
 import traceback
 import unicodedata
@@ -21,6 +22,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+_READABLE, _NARROWEST = 100, 40
 REPLACEMENT = "�"
 _SPACES = frozenset({"Zs", "Zl", "Zp"})
 _live: list[Console] = []  # what is being drawn, the innermost last
@@ -96,6 +98,13 @@ def is_terminal(*, err: bool = False) -> bool:
     """Whether a person reads this while it is written."""
     stream = sys.stderr if err else sys.stdout
     return stream is not None and stream.isatty()
+
+
+def width(*, err: bool = False) -> int:
+    """How long lines may be: as wide as the terminal, and no wider than can be read; in a pipe the latter."""
+    if not is_terminal(err=err):
+        return _READABLE
+    return max(_NARROWEST, min(shutil.get_terminal_size().columns, _READABLE))
 
 
 class SafeFormatter(logging.Formatter):
