@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.cluster_words import events_of
 from support.maintenance_words import web
 from support.worlds import in_world
 from vacate.admission.pods.workloads import OPT_IN, REGISTERED, is_opted_in, registration, registration_change
@@ -47,6 +48,19 @@ def test_a_workload_opts_in_by_itself_and_out_of_a_namespace() -> None:
         await world.client.patch(NAMESPACES, "default", {"metadata": {"labels": {OPT_IN: "true"}}})
         await _annotate(world, "false")
         await world.until(lambda: registered(world) == [()])
+
+    in_world(body)
+
+
+@pytest.mark.sim
+def test_an_opt_in_that_cannot_be_read_is_reported() -> None:
+    async def body(world: World) -> None:
+        await web(world, 1)
+        await _annotate(world, "yes")
+        await world.until(lambda: bool(events_of(world, "web", "OptInIgnored")))
+        (said,) = events_of(world, "web", "OptInIgnored")
+        assert said.startswith("vacate.dev/move-before-eviction: 'yes' is neither true nor false")
+        assert registered(world) == [()]
 
     in_world(body)
 

@@ -51,6 +51,14 @@ def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mappi
     return said.lower() == "true"
 
 
+def opt_in_error(annotations: Mapping[str, str]) -> str:
+    """Why the opt-in of a workload has no effect; empty where it says what it means."""
+    said = annotations.get(OPT_IN, "")
+    if said.lower() in ("", "true", "false"):
+        return ""
+    return f"{OPT_IN}: {said[:20]!r} is neither true nor false: pods are not moved before they are evicted"
+
+
 def registration(gates: FeatureGates, autoscaler: Mapping[str, str] | None = None) -> dict[str, str]:
     """The annotations of a pod of a Deployment, for the interceptors that run.
 

@@ -13,6 +13,7 @@ from vacate.admission.pods.workloads import (
     OPT_IN,
     autoscaler_priority,
     is_opted_in,
+    opt_in_error,
     registration,
     registration_change,
     stateful_registration,
@@ -25,6 +26,7 @@ from vacate.api.kinds import (
     PODS,
     REPLICASETS,
     STATEFULSETS,
+    Kind,
 )
 from vacate.api.types import (
     Deployment,
@@ -52,8 +54,12 @@ def build(deps: Deps) -> Controller:
     informers = deps.informers
     sources = (
         Source(informers.informer(PODS, Pod), when=_owned_pod_changed),
-        Source(informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=_opt_in_changed),
-        Source(informers.informer(STATEFULSETS, StatefulSet), registrar.pods_of_set, when=_opt_in_changed),
+        Source(
+            informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=registrar.deployment_changed
+        ),
+        Source(
+            informers.informer(STATEFULSETS, StatefulSet), registrar.pods_of_set, when=registrar.set_changed
+        ),
         Source(
             informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler),
             registrar.pods_of_target,
@@ -127,6 +133,22 @@ class RegistrationController:
         name, namespace = autoscaler.spec.scale_target_ref.name, autoscaler.metadata.namespace
         found = self._deployments.get(namespace, name) if scales(autoscaler, name) else None
         return () if found is None else self.pods_of(found)
+
+    def deployment_changed(self, old: Deployment | None, new: Deployment | None) -> bool:
+        """Whether the Deployment opts in or out. Says where its annotation cannot be read."""
+        return self._workload_changed(DEPLOYMENTS, old, new)
+
+    def set_changed(self, old: StatefulSet | None, new: StatefulSet | None) -> bool:
+        """The same of a StatefulSet."""
+        return self._workload_changed(STATEFULSETS, old, new)
+
+    def _workload_changed(
+        self, kind: Kind, old: Deployment | StatefulSet | None, new: Deployment | StatefulSet | None
+    ) -> bool:
+        changed = _opt_in_changed(old, new)
+        if new is not None and changed and (why := opt_in_error(new.metadata.annotations)):
+            self._recorder.record(EventNote(regarding(kind, new), WARNING, "OptInIgnored", f"{why}."))
+        return changed
 
     def autoscaler_changed(
         self, old: HorizontalPodAutoscaler | None, new: HorizontalPodAutoscaler | None
