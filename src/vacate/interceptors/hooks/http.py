@@ -14,7 +14,15 @@ from vacate.interceptors.hooks.annotations import HttpHook
 from vacate.interceptors.hooks.caller import Caller
 from vacate.interceptors.hooks.decision import CallAgain, Failed, Step, decide, pause_until
 from vacate.interceptors.hooks.limits import CallLimits
-from vacate.interceptors.hooks.protocol import CANCEL, PREPARE, Meaning, Unavailable, call_body, meaning_of
+from vacate.interceptors.hooks.protocol import (
+    CANCEL,
+    PREPARE,
+    Meaning,
+    Refused,
+    Unavailable,
+    call_body,
+    meaning_of,
+)
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
@@ -49,7 +57,7 @@ class HttpTurns:
             raise
         if isinstance(step, Finished):
             return step
-        if turn.in_progress:
+        if not turn.refused:
             await self._tell(turn, TIMED_OUT)
         raise PreparationFailed(step.why, on_failure=on_failure)
 
@@ -66,7 +74,7 @@ class HttpTurns:
 
     async def _step(self, turn: _Turn) -> Step:
         meaning = await self._call(turn, PREPARE)
-        turn.in_progress = not isinstance(meaning, Unavailable)
+        turn.refused = isinstance(meaning, Refused)
         return decide(turn.hook.target.name, meaning, turn.failures, self.deps.clock.now(), turn.deadline)
 
     async def _call(self, turn: _Turn, action: str, cause: str = "") -> Meaning:
@@ -100,7 +108,7 @@ class _Turn:
         self.deadline = deadline
         self.calls = 0
         self.failures = 0
-        self.in_progress = False  # by the last answer
+        self.refused = False  # by the last answer: there is nothing to be cancelled
 
     def body(self, action: str, cause: str) -> dict[str, Any]:
         """What is sent."""

@@ -87,8 +87,11 @@ class JobTurns:
             return await self._client.get(JOBS, name, namespace, into=Job)
         except NotFound:
             return None
-        except Forbidden as error:
-            raise _not_bound(namespace, error) from None
+        except Forbidden:
+            raise HookRefused(
+                f"vacate hooks may not run Jobs in namespace {namespace}; the administrator binds the "
+                "ClusterRole vacate-hooks-jobs there"
+            ) from None
 
     async def _made(self, context: EvictionContext, hook: JobHook, deadline: dt.datetime) -> Job:
         pod, request = context.pod, context.request
@@ -107,7 +110,8 @@ class JobTurns:
         except NotFound:
             raise HookRefused(f"CronJob {namespace}/{hook.cron_job} is not there") from None
         except Forbidden as error:
-            raise _not_bound(namespace, error) from None
+            # Quotas and admission policies forbid, too, and their reasons are others.
+            raise HookRefused(f"the Job may not be made: {error}") from None
         except Invalid as error:
             raise HookRefused(f"the template of CronJob {hook.cron_job} makes no Job: {error}") from None
         except AlreadyExists:
@@ -116,10 +120,3 @@ class JobTurns:
         if made is None:
             raise HookRefused(f"Job {job_name(request)} was deleted as soon as it was made")
         return made
-
-
-def _not_bound(namespace: str, error: Forbidden) -> HookRefused:
-    return HookRefused(
-        f"vacate hooks may not run Jobs in namespace {namespace}: {error}. The administrator binds the "
-        "ClusterRole vacate-hooks-jobs there"
-    )
