@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from typing import Any
 
 import pytest
 
 from support.cluster_words import writes
+from support.effort import seeds, step
 from support.floor_words import autoscaled, floor, highest_floor, is_restored, measured, patch_autoscaler
 from support.surge_words import (
     cancel,
@@ -37,9 +37,9 @@ from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
-STEP = int(os.environ.get("VACATE_SURGE_STEP", "17"))
+STEP = step("VACATE_SURGE_STEP", 17)
 """Every so many requests and writes are tried; 1 tries them all, which takes minutes."""
-SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "6"))
+SEEDS = seeds("VACATE_SURGE_SEEDS", 6)
 FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)
 
 

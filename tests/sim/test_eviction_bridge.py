@@ -8,7 +8,6 @@ pods again under the same names.
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -16,6 +15,7 @@ import orjson
 import pytest
 
 from support.bridge_replicas import DOWN, Replicas
+from support.effort import seeds
 from support.eviction_words import A, B, as_interceptor
 from support.stateful_words import is_whole, members
 from vacate.api.kinds import EVICTIONREQUESTS, STATEFULSETS
@@ -31,7 +31,7 @@ from vacate.wire.message import Peer
 
 pytestmark = pytest.mark.sim
 
-SEEDS = int(os.environ.get("VACATE_BRIDGE_SEEDS", "4"))
+SEEDS = seeds("VACATE_BRIDGE_SEEDS", 4)
 REPLICAS, MEMBERS, WAIT = 2, 3, 120.0
 FAULTS = Chances(delay=0.3, lost=0.02, unanswered=0.02, refused=0.03)
 MANAGER_FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.02)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from support.effort import seeds
 from support.volume_words import claim, volume
 from support.worlds import in_world
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
@@ -49,7 +49,7 @@ SOON = [
 ]
 STEPS = 12
 HARSH = FaultRates(requests=0.03, watches=0.3, delay=3.0, lag=20.0)
-SEEDS = range(int(os.environ.get("VACATE_VOLUME_SEEDS", "6")))
+SEEDS = range(seeds("VACATE_VOLUME_SEEDS", 6))
 OURS = tuple(one for one in CONTROLLERS if one.component.startswith("exclusivevolume"))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from support.effort import CRASH_STEP, seeds
 from support.eviction_scenarios.candidate import TIMINGS, Candidate
 from support.eviction_words import A, as_interceptor, running_pod
 from support.maintenance_words import (
@@ -40,7 +40,7 @@ from vacate.wiring.controllers import enabled
 pytestmark = pytest.mark.sim
 
 DOWN = 1.0
-SEEDS = int(os.environ.get("VACATE_DRAIN_SEEDS", "3"))
+SEEDS = seeds("VACATE_DRAIN_SEEDS", 3)
 
 
 async def nothing() -> None:
@@ -159,7 +159,7 @@ class Run:
 def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
     undisturbed = Run(script)
     assert undisturbed.play() == undisturbed.expected
-    for number in range(1, undisturbed.count + 1):
+    for number in range(1, undisturbed.count + 1, CRASH_STEP):
         run = Run(script, number, after=after)
         assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
 

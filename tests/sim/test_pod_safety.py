@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
-import os
 from collections.abc import Sequence
 
 import pytest
 
 from support.cluster_words import in_world
+from support.effort import seeds
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import NAMESPACES, NODES, PODS, STATEFULSETS
 from vacate.api.objects import Obj
@@ -44,7 +44,8 @@ SOON = [
     for key in ("unreachable", "not-ready")
 ]
 STEPS = 14
-SEEDS = range(int(os.environ.get("VACATE_SAFETY_SEEDS", "8")))
+ALL_SEEDS = range(8)
+SEEDS = range(seeds("VACATE_SAFETY_SEEDS", len(ALL_SEEDS)))
 
 
 def run(seed: int, gates: FeatureGates | None = None, policy: str = "Parallel") -> list[str]:
@@ -140,7 +141,7 @@ def test_no_identity_runs_twice(policy: str, seed: int) -> None:
 
 
 def _some_seed_fails(gates: FeatureGates | None = None) -> bool:
-    return any(run(seed, gates) for seed in SEEDS)
+    return any(run(seed, gates) for seed in ALL_SEEDS)
 
 
 def test_without_the_guard_some_seed_fails() -> None:

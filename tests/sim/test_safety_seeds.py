@@ -5,11 +5,11 @@ With any one safety rule of fencing taken out, a seed or a scenario fails. `make
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from support.effort import seeds
 from support.fencing_words import LOST, Fenced, fenced
 from support.safety_scenario import breaches
 from vacate.api.kinds import NODES
@@ -23,7 +23,7 @@ from vacate.sim.fenceagents import Behaviour
 pytestmark = pytest.mark.sim
 
 Body = Callable[[Fenced], Awaitable[None]]
-SEEDS = int(os.environ.get("VACATE_SAFETY_SEEDS", "2"))
+SEEDS = seeds("VACATE_SAFETY_SEEDS", 2)
 
 
 @pytest.mark.parametrize("number", range(SEEDS))

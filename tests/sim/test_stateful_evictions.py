@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from typing import Any
 
 import pytest
 
 from support.cluster_words import condition_of, history, writes
+from support.effort import seeds, step
 from support.stateful_words import fewest, gone, is_whole, members, standing
 from support.surge_words import completed, requested
 from vacate.api.kinds import EVICTIONREQUESTS
@@ -28,9 +28,9 @@ from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
 
-SEEDS = int(os.environ.get("VACATE_STATEFUL_SEEDS", "6"))
+SEEDS = seeds("VACATE_STATEFUL_SEEDS", 6)
 # Every so many requests and writes; 1 is all of them, which takes minutes.
-STEP = int(os.environ.get("VACATE_STATEFUL_STEP", "7"))
+STEP = step("VACATE_STATEFUL_STEP", 7)
 DECLINED = "statefulset.apps.k8s.io/Declined"
 PARALLEL = {"podManagementPolicy": "Parallel"}
 FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, repeat=0.01)

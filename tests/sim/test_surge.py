@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from typing import Any
 
 import pytest
 
 from support.cluster_words import condition_of, history, writes
+from support.effort import CRASH_STEP, seeds
 from support.surge_words import (
     cancel,
     completed,
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.sim
 
 PARTS = 4
 """Into how many tests the long runs are split, so that each is short also on a busy machine."""
-SEEDS = int(os.environ.get("VACATE_SURGE_SEEDS", "10"))
+SEEDS = seeds("VACATE_SURGE_SEEDS", 10)
 DECLINED = "deployment.apps.k8s.io/Declined"
 
 
@@ -118,7 +118,7 @@ class Run:
 def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int) -> None:
     undisturbed = Run(script)
     assert undisturbed.play() == undisturbed.expected
-    for number in range(1 + part, undisturbed.count + 1, PARTS):
+    for number in range(1 + part, undisturbed.count + 1, PARTS * CRASH_STEP):
         run = Run(script, number, after=after)
         assert run.play() == run.expected, f"request {number} of {undisturbed.count}"
 
@@ -149,7 +149,7 @@ def test_a_request_may_be_cancelled_after_every_write(part: int) -> None:
         assert least == 2, f"cancelled after {number} writes"
         if over:
             break
-        number += PARTS
+        number += PARTS * CRASH_STEP
     assert number > 10
 
 

@@ -9,11 +9,13 @@ import pytest
 
 VARIABLE = "VACATE_THOROUGH"
 THOROUGH = bool(os.environ.get(VARIABLE))
-SEEDS = 200 if THOROUGH else 40
+_ALL_SEEDS, _FEW_SEEDS = 200, 12
+SEEDS = _ALL_SEEDS if THOROUGH else _FEW_SEEDS
 """Simulated eviction scenarios."""
-CRASH_STEP = 1 if THOROUGH else 3
+_EVERY = 8
+CRASH_STEP = 1 if THOROUGH else _EVERY
 """Of the requests at which a process may crash, every so many-th is tried."""
-_SHARE = 4
+_SHARE = 5
 
 
 def examples(full: int) -> int:
@@ -21,8 +23,20 @@ def examples(full: int) -> int:
     return full if THOROUGH else max(full // _SHARE, 10)
 
 
+def seeds(variable: str, full: int) -> int:
+    """How many seeds a simulation is run with: as many as the variable says, or a share of all."""
+    chosen = os.environ.get(variable)
+    return int(chosen) if chosen else full if THOROUGH else max(full // _SHARE, 1)
+
+
+def step(variable: str, full: int) -> int:
+    """Every how many-th request is tried: as the variable says, or coarser than in a thorough run."""
+    chosen = os.environ.get(variable)
+    return int(chosen) if chosen else full if THOROUGH else full * _SHARE
+
+
 def without_thorough(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The tests of this run: those that take long are for thorough runs, and for who names their file."""
+    """The tests of this run: slow ones are for thorough runs, or where the command line names their file."""
     if THOROUGH:
         return list(items)
     return [item for item in items if item.get_closest_marker("thorough") is None or _is_named(item)]
@@ -42,7 +56,7 @@ def left_out() -> str:
     if THOROUGH:
         return ""
     return (
-        "left out to save time: three of four random examples of each property, 160 of 200 simulated "
-        "scenarios, two of three moments of a crash, and the tests with the marker thorough; "
-        f"{VARIABLE}=1 adds them, as .ci/run does"
+        f"left out to save time: {_SHARE - 1} of {_SHARE} random examples and seeds of each property and "
+        f"simulation, {_ALL_SEEDS - _FEW_SEEDS} of {_ALL_SEEDS} eviction scenarios, {_EVERY - 1} of {_EVERY} "
+        f"moments of a crash, and the tests with the marker thorough; {VARIABLE}=1 adds them, as .ci/run does"
     )

@@ -46,6 +46,7 @@ def test_the_tutorial_shows_what_is_printed(tmp_path: Path, around: dict[str, st
     assert len(printed) > 15
 
 
+@pytest.mark.thorough
 def test_the_guide_can_be_followed(tmp_path: Path, around: dict[str, str]) -> None:
     printed = follow(DOCS / "how-to/evict-and-watch.md", work_folder(tmp_path), around)
     assert len(printed) > 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.process
 
 SILENCE, BLOCKED, DAEMON = "handed over after silence", "blocked", "daemon set"
 PLACES = {"pipe": None, "terminal": (80, 24)}
+# Each case is a process of its own: a quick run shows every command once, where escape sequences do harm.
+places = pytest.mark.parametrize("place", [pytest.param("pipe", marks=pytest.mark.thorough), "terminal"])
 LOOKS = {
     "status": ("status", "-A"),
     "status wide": ("status", "-A", "-o", "wide"),
@@ -62,6 +64,15 @@ NAME_NO_PODS = {"version", "interceptors"}
 LOGS_ONLY = {"webhook", "shutdown-agent", "hooks"}  # through the same formatter as the manager
 
 
+def once_each(lines: Mapping[str, tuple[str, ...]]) -> list[object]:
+    """The names of all lines; those that only vary the options of a command are for thorough runs."""
+    first = {arguments[0]: name for name, arguments in reversed(lines.items())}
+    return [
+        pytest.param(name, marks=() if first[arguments[0]] == name else pytest.mark.thorough)
+        for name, arguments in lines.items()
+    ]
+
+
 @pytest.fixture(scope="module")
 def api() -> Iterator[HostileApi]:
     with hostile_api() as running:
@@ -79,8 +90,8 @@ def check(shown: Shown) -> None:
     assert "Traceback" not in text, text
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("command", LOOKS)
+@places
+@pytest.mark.parametrize("command", once_each(LOOKS))
 def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
     api.refusing = False
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
@@ -94,7 +105,7 @@ def test_hostile_objects(api: HostileApi, tmp_path: Path, command: str, place: s
         )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@places
 def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: str) -> None:
     sim = EXPLANATION_INPUTS[SILENCE]()
     api.refusing = False
@@ -108,8 +119,8 @@ def test_a_live_view_of_hostile_objects(api: HostileApi, tmp_path: Path, place: 
     assert "web-1" in shown.plain
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("command", EVERYWHERE)
+@places
+@pytest.mark.parametrize("command", once_each(EVERYWHERE))
 def test_hostile_refusals(api: HostileApi, tmp_path: Path, command: str, place: str) -> None:
     api.refusing = True
     config = kubeconfig(tmp_path, f"http://127.0.0.1:{api.port}")
@@ -128,7 +139,7 @@ def test_no_command_is_left_out() -> None:
     assert tried | WITHOUT_ANOTHERS_TEXT | LOGS_ONLY >= set(COMMANDS)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@places
 def test_a_hostile_kubeconfig(tmp_path: Path, place: str) -> None:
     config = kubeconfig(tmp_path, f"ftp://{ATTACK}", ATTACK)
     for arguments in (("status",), ("status", "--context", f"y{ATTACK}"), ("status", "--kubeconfig", ATTACK)):
