@@ -11,6 +11,7 @@ MOST_WRITES = 20.0
 """For each pod. On so few nodes most pods of a Deployment wait for each other, and say so."""
 
 
+@pytest.mark.thorough
 def test_drained_node_by_node_no_deployment_ever_lacks_a_replica() -> None:
     found = moves(deployments=4, nodes=3)
     assert found.pods >= 4 * REPLICAS

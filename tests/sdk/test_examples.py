@@ -17,6 +17,7 @@ pytestmark = pytest.mark.kubectl
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/0[1-7]-*"))
+QUICK = {EXAMPLES[0].name, "06-evacuation"}  # the simplest, and the one of the other API
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,13 @@ def test_there_are_seven() -> None:
     assert [example.name[:2] for example in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.name))
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, id=path.name, marks=() if path.name in QUICK else pytest.mark.thorough)
+        for path in EXAMPLES
+    ],
+)
 def test_an_example_prints_what_its_readme_shows(
     example: Path, cluster: ClusterProcess, surroundings: dict[str, str]
 ) -> None:

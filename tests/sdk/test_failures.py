@@ -161,6 +161,7 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
     on_stage(body)
 
 
+@pytest.mark.thorough
 def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
     async def body(stage: Stage) -> None:
         async def fails(context: EvictionContext) -> None:

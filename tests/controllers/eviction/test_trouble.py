@@ -149,6 +149,7 @@ def test_requests_end_well_over_a_bad_network(seed: int) -> None:
     on_simulated_cluster(body, seed, chances=bad)
 
 
+@pytest.mark.thorough
 def test_at_rest_a_thousand_open_requests_cost_no_lists_and_no_writes() -> None:
     async def body(world: World) -> None:
         for number in range(1000):

@@ -108,6 +108,7 @@ def answers(admin: Https, path: str) -> dict[str, int]:
     return counted
 
 
+@pytest.mark.thorough
 def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_and_ends(
     cluster: ClusterProcess, managers: tuple[ManagerProcess, ManagerProcess]
 ) -> None:

@@ -66,7 +66,7 @@ LOGS_ONLY = {"webhook", "shutdown-agent", "hooks"}  # through the same formatter
 
 def once_each(lines: Mapping[str, tuple[str, ...]]) -> list[object]:
     """The names of all lines; those that only vary the options of a command are for thorough runs."""
-    first = {arguments[0]: name for name, arguments in reversed(lines.items())}
+    first = {arguments[0]: name for name, arguments in reversed(list(lines.items()))}
     return [
         pytest.param(name, marks=() if first[arguments[0]] == name else pytest.mark.thorough)
         for name, arguments in lines.items()
