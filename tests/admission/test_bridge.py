@@ -237,7 +237,7 @@ def test_the_refusal_is_one_that_drains_retry_and_say() -> None:
 
 
 def test_the_messages_say_stage_interceptor_progress_and_eta() -> None:
-    more = "Try again until it is evicted; `vacate explain pod/db-0 -n d` tells more."
+    more = "Try again until it is evicted; `vacate explain pod/db-0 -n d` shows more."
     assert waiting_message(a_request(), NOW) == (
         f"Intercepting: pod/db-0 is waiting for interceptor {BACKUP} (1 of 2), which is assigned next. {more}"
     )

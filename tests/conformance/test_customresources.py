@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, names, told
+from support.arms_case_api import CaseApi, names, types_and_names
 from support.arms_kube import REAL
 from support.arms_marks import CONFORMANCE, without
 from vacate.api.kinds import DESCHEDULINGPOLICIES, FENCINGPOLICIES, NODEMAINTENANCES, Kind
@@ -131,7 +131,7 @@ async def test_watch(api: CaseApi, sample: Sample) -> None:
     await api.delete(sample.kind, name)
     query = {"resourceVersion": since, "fieldSelector": f"metadata.name={name}"}
     events = await api.watch(sample.kind, query, 3)
-    assert told(events) == [("ADDED", name), ("MODIFIED", name), ("DELETED", name)]
+    assert types_and_names(events) == [("ADDED", name), ("MODIFIED", name), ("DELETED", name)]
 
 
 async def test_delete(api: CaseApi, sample: Sample) -> None:

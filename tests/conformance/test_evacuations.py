@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, names, told
+from support.arms_case_api import CaseApi, names, types_and_names
 from support.arms_kube import REAL
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import pod
@@ -75,7 +75,7 @@ async def test_watch(api: CaseApi) -> None:
     name = (await made(api))["metadata"]["name"]
     await api.given_status(KIND, name, {"message": "Draining"})
     events = await api.watch(KIND, {"resourceVersion": since, "fieldSelector": f"metadata.name={name}"}, 2)
-    assert told(events) == [("ADDED", name), ("MODIFIED", name)]
+    assert types_and_names(events) == [("ADDED", name), ("MODIFIED", name)]
 
 
 async def test_delete(api: CaseApi) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, As, Obj
-from support.arms_case_api import CaseApi, names, told
+from support.arms_case_api import CaseApi, names, types_and_names
 from support.arms_kube import REAL
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import binding, pod, role, rule
@@ -110,7 +110,7 @@ async def test_watch(api: CaseApi) -> None:
     name = made["metadata"]["name"]
     await api.arm.drop(api.at(EVICTIONREQUESTS, name))
     events = await api.watch(EVICTIONREQUESTS, {"resourceVersion": version, "labelSelector": "app=web"}, 3)
-    assert told(events) == [("ADDED", name), ("MODIFIED", name), ("DELETED", name)]
+    assert types_and_names(events) == [("ADDED", name), ("MODIFIED", name), ("DELETED", name)]
 
 
 async def test_delete(api: CaseApi) -> None:

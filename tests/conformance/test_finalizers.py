@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, told
+from support.arms_case_api import CaseApi, types_and_names
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import config_map, named, workload
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, ROLES, Kind
@@ -85,7 +85,7 @@ async def test_watchers_see_the_mark_and_the_end(api: CaseApi) -> None:
     await release(api, "m")
     query = {"resourceVersion": created["metadata"]["resourceVersion"]}
     events = await api.watch(CONFIGMAPS, query, 2)
-    assert told(events) == [("MODIFIED", "m"), ("DELETED", "m")]
+    assert types_and_names(events) == [("MODIFIED", "m"), ("DELETED", "m")]
     assert events[0].obj["metadata"]["deletionTimestamp"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi, told
+from support.arms_case_api import CaseApi, types_and_names
 from support.arms_kinds import STORED, minimal
 from support.arms_marks import CONFORMANCE, without
 from support.arms_objects import config_map, pod
@@ -162,7 +162,7 @@ async def test_bare_metadata_of_a_watch(api: CaseApi) -> None:
     await api.given(CONFIGMAPS, config_map("m", k="v"))
     query = {"resourceVersion": version, "fieldSelector": "metadata.name=m"}
     events = await api.watch(CONFIGMAPS, query, 1, accept=METADATA)
-    assert told(events) == [("ADDED", "m")]
+    assert types_and_names(events) == [("ADDED", "m")]
     assert events[0].obj["kind"] == "PartialObjectMetadata"
     assert "data" not in events[0].obj
 

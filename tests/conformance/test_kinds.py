@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
-from support.arms_case_api import CaseApi, names, told
+from support.arms_case_api import CaseApi, names, types_and_names
 from support.arms_kinds import PROTECTED, STORED, minimal
 from support.arms_marks import CONFORMANCE
 from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, STORAGECLASSES, Kind
@@ -148,8 +148,8 @@ async def test_watch(api: CaseApi, kind: Kind) -> None:
         {"resourceVersion": before, **of_this(api)},
         lambda event: event.type == last and event.version > int(changed["metadata"]["resourceVersion"]),
     )
-    assert told(events)[:2] == [("ADDED", name), ("MODIFIED", name)]
-    assert told(events)[-1] == (last, name)
+    assert types_and_names(events)[:2] == [("ADDED", name), ("MODIFIED", name)]
+    assert types_and_names(events)[-1] == (last, name)
     assert events[0].obj["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
     versions = [event.version for event in events]
     assert versions == sorted(set(versions))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.arms import Obj
-from support.arms_case_api import CaseApi, told
+from support.arms_case_api import CaseApi, types_and_names
 from support.arms_marks import CONFORMANCE
 from support.arms_objects import pod
 from vacate.api.kinds import PODS
@@ -156,9 +156,9 @@ async def test_watchers_see_every_step(api: CaseApi) -> None:
     await api.arm.given("DELETE", api.at(PODS, "p"), {"gracePeriodSeconds": 0})
     query = {"resourceVersion": before["metadata"]["resourceVersion"]}
     events = await api.watch(PODS, query, lambda event: event.type == "DELETED")
-    assert told(events)[0] == ("MODIFIED", "p")
+    assert types_and_names(events)[0] == ("MODIFIED", "p")
     assert seconds(events[0].obj) == 30
-    assert told(events)[-1] == ("DELETED", "p")
+    assert types_and_names(events)[-1] == ("DELETED", "p")
     assert seconds(events[-1].obj) == 0
 
 

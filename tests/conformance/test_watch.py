@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi, told
+from support.arms_case_api import CaseApi, types_and_names
 from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE
 from support.arms_objects import config_map, pod
 from vacate.api.kinds import CONFIGMAPS, PODS
@@ -29,19 +29,19 @@ async def test_from_a_revision(api: CaseApi) -> None:
     version = await api.version(CONFIGMAPS)
     await make(api, "b", "c")
     events = await api.watch(CONFIGMAPS, {"resourceVersion": version, **MINE}, 2)
-    assert told(events) == [("ADDED", "b"), ("ADDED", "c")]
+    assert types_and_names(events) == [("ADDED", "b"), ("ADDED", "c")]
 
 
 async def test_without_a_revision_begins_with_what_is(api: CaseApi) -> None:
     await make(api, "a", "b")
     events = await api.watch(CONFIGMAPS, MINE, 2)
-    assert sorted(told(events)) == [("ADDED", "a"), ("ADDED", "b")]
+    assert sorted(types_and_names(events)) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 async def test_from_any_revision_begins_with_what_is(api: CaseApi) -> None:
     await make(api, "a")
     events = await api.watch(CONFIGMAPS, {"resourceVersion": "0", **MINE}, 1)
-    assert told(events) == [("ADDED", "a")]
+    assert types_and_names(events) == [("ADDED", "a")]
 
 
 async def test_goes_on_with_what_happens(api: CaseApi) -> None:
@@ -58,7 +58,7 @@ async def test_goes_on_with_what_happens(api: CaseApi) -> None:
     assert first is not None
     assert second is not None
     assert third is not None
-    assert told([first, second, third]) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert types_and_names([first, second, third]) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 async def test_deleted_shows_the_last_state_at_a_new_revision(api: CaseApi) -> None:
@@ -102,7 +102,7 @@ async def test_field_selector_with_enter_and_leave(api: CaseApi) -> None:
     await api.given_status(PODS, "a", {"phase": "Succeeded"})
     query = {"resourceVersion": version, "fieldSelector": "status.phase=Running"}
     events = await api.watch(PODS, query, 2)
-    assert told(events) == [("ADDED", "a"), ("DELETED", "a")]
+    assert types_and_names(events) == [("ADDED", "a"), ("DELETED", "a")]
     assert events[1].obj["status"]["phase"] == "Running"
 
 
@@ -112,7 +112,7 @@ async def test_one_name(api: CaseApi) -> None:
     await api.given_patch(CONFIGMAPS, "b", {"data": {"k": "v"}})
     query = {"resourceVersion": version, "fieldSelector": "metadata.name=b"}
     events = await api.watch(CONFIGMAPS, query, 2)
-    assert told(events) == [("ADDED", "b"), ("MODIFIED", "b")]
+    assert types_and_names(events) == [("ADDED", "b"), ("MODIFIED", "b")]
 
 
 async def test_one_namespace_sees_nothing_of_others(api: CaseApi) -> None:
@@ -122,13 +122,13 @@ async def test_one_namespace_sees_nothing_of_others(api: CaseApi) -> None:
     await make(api, "mine")
     events = await api.watch(CONFIGMAPS, {"resourceVersion": version, **MINE}, 1)
     await api.arm.drop(CONFIGMAPS.object_path(api.unique("x"), "default"))
-    assert told(events) == [("ADDED", "mine")]
+    assert types_and_names(events) == [("ADDED", "mine")]
 
 
 async def test_streamed_list(api: CaseApi) -> None:
     created = await make(api, "b", "a")
     events = await api.watch(CONFIGMAPS, {**STREAMED, **MINE}, 3)
-    assert sorted(told(events[:2])) == [("ADDED", "a"), ("ADDED", "b")]
+    assert sorted(types_and_names(events[:2])) == [("ADDED", "a"), ("ADDED", "b")]
     end = events[2]
     assert end.type == "BOOKMARK"
     assert end.obj["metadata"]["annotations"] == INITIAL_END
@@ -146,7 +146,7 @@ async def test_streamed_list_not_older_than(api: CaseApi) -> None:
 async def test_ends_at_its_timeout(api: CaseApi) -> None:
     await make(api, "a")
     events = await api.watch(CONFIGMAPS, {"timeoutSeconds": "1", **MINE})
-    assert told(events) == [("ADDED", "a")]
+    assert types_and_names(events) == [("ADDED", "a")]
 
 
 async def test_no_bookmarks_unless_asked_for(api: CaseApi) -> None:

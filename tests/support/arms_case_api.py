@@ -120,6 +120,6 @@ def names(listed: Obj) -> list[str]:
     return [item["metadata"]["name"] for item in listed["items"]]
 
 
-def told(events: list[Event]) -> list[tuple[str, str]]:
+def types_and_names(events: list[Event]) -> list[tuple[str, str]]:
     """Type and name of each event."""
     return [(event.type, event.name) for event in events]

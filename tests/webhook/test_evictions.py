@@ -145,7 +145,7 @@ async def test_a_cluster_that_cannot_be_asked_for_a_while_leaves_it_to_the_failu
     assert (await evict(hook)).code == 503
     transport.away = False
     transport.released.set()
-    assert "tells more" in (await evict(hook)).refusal["message"]
+    assert "shows more" in (await evict(hook)).refusal["message"]
     transport.away = True
     server.clock.move(31)
     assert (await evict(hook)).refusal["code"] == 429

@@ -43,7 +43,7 @@ def waiting_message(request: EvictionRequest, now: dt.datetime, program: str = "
     progress = _progress(request)
     more = command_line(program, "explain", f"pod/{name}", "-n", request.metadata.namespace)
     stands = dialect_of(request).phrase(", ".join(parts))
-    return f"{stands}.{progress} Try again until it is evicted; `{more}` tells more."
+    return f"{stands}.{progress} Try again until it is evicted; `{more}` shows more."
 
 
 def requested_message(
@@ -54,7 +54,7 @@ def requested_message(
     more = command_line(program, "explain", f"pod/{pod}", "-n", namespace)
     return (
         f"{Stage.INTERCEPTING}: the eviction of pod/{pod} is requested, and interceptor {first} "
-        f"(1 of {len(interceptors)}) prepares it first. Try again until it is evicted; `{more}` tells more."
+        f"(1 of {len(interceptors)}) prepares it first. Try again until it is evicted; `{more}` shows more."
     )
 
 

@@ -11,7 +11,7 @@ class Changes:
     def __init__(self) -> None:
         self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something changed."""
         current, self._next = self._next, asyncio.get_running_loop().create_future()
         current.set_result(None)

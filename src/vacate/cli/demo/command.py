@@ -111,8 +111,8 @@ class Demo:
         """From an empty cluster to a drained node, a timeline and a summary of how it went."""
         self._requests.subscribe(self._see_request)
         self._pods.subscribe(self._see_pod)
-        self._maintenances.subscribe(lambda _old, _new: self._changes.tell())
-        self._budgets.subscribe(lambda _old, _new: self._changes.tell())
+        self._maintenances.subscribe(lambda _old, _new: self._changes.notify())
+        self._budgets.subscribe(lambda _old, _new: self._changes.notify())
         async with asyncio.TaskGroup() as group:
             around = [group.create_task(informer.run()) for informer in self._informers.all()]
             around.append(group.create_task(serve_interceptors(self._client, app.INTERCEPTORS)))
@@ -176,13 +176,13 @@ class Demo:
     def _see_request(self, old: EvictionRequest | None, new: EvictionRequest | None) -> None:
         if new is not None:
             self._timeline.on_request(new, self._now())
-        self._changes.tell()
+        self._changes.notify()
 
     def _see_pod(self, old: Pod | None, new: Pod | None) -> None:
         seen = new or old
         if seen is not None:
             self._timeline.on_pod(seen, self._now(), gone=new is None)
-        self._changes.tell()
+        self._changes.notify()
 
     def _now(self) -> float:
         return self._clock.monotonic() - self._began if self._began else 0.0

@@ -50,7 +50,7 @@ class ProcessDemo:
     async def play(self) -> None:
         """From an empty cluster to a service that has ended for every reason."""
         self._pods.subscribe(self._see_pod)
-        self._maintenances.subscribe(lambda _old, _new: self._changes.tell())
+        self._maintenances.subscribe(lambda _old, _new: self._changes.notify())
         async with asyncio.TaskGroup() as group:
             around = [group.create_task(informer.run()) for informer in self._informers.all()]
             around.append(group.create_task(self._follow_all(group)))
@@ -143,7 +143,7 @@ class ProcessDemo:
         if new is not None and new.status.phase == "Running" and new.metadata.name not in self._logs:
             self._logs[new.metadata.name] = PodLog(new.metadata.name)
             self._new.put_nowait(new.metadata.name)
-        self._changes.tell()
+        self._changes.notify()
 
     async def _follow_all(self, group: asyncio.TaskGroup) -> None:
         while True:
@@ -166,7 +166,7 @@ class ProcessDemo:
         finally:
             await answer.body.aclose()
         log.over = True
-        self._changes.tell()
+        self._changes.notify()
 
     def _say(self, *lines: str) -> None:
         if terminal.is_terminal():

@@ -157,7 +157,7 @@ _OPTIONS = (
     click.option("--bridge-wait", type=span_between(1.0, 86_400.0), default="10m", show_default=True,
                  metavar="SPAN", help="How long after its last attempt a caller counts as waiting."),
     click.option("--termination-reasons", is_flag=True,
-                 help="Annotate pods with the reason when somebody deletes or evicts them, so that they can "
+                 help="Annotate pods with the reason when they are deleted or evicted, so that they can "
                       "read it from a downward API file."),
     click.option("--prestop-wrapper", is_flag=True,
                  help="Wrap the preStop hooks of new pods, in namespaces labelled "

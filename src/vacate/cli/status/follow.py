@@ -71,7 +71,7 @@ class Follower:
             self._budgets = self._informers.informer(
                 PODDISRUPTIONBUDGETS, PodDisruptionBudget, namespace=self._view.namespace
             )
-        await self._pods.follow(self._cluster, self._changes.tell)
+        await self._pods.follow(self._cluster, self._changes.notify)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in self._informers.all()]
             for informer in self._informers.all():
@@ -93,7 +93,7 @@ class Follower:
     async def _draw(self) -> None:
         """A table that is drawn anew at each change, and each second for the times in it."""
         for informer in self._informers.all():
-            informer.subscribe(lambda _old, _new: self._changes.tell())
+            informer.subscribe(lambda _old, _new: self._changes.notify())
         self._requests.subscribe(self._note)
         self._requests.subscribe_unreadable(self._note_unreadable)
         with Live(self._table(), console=self._console, auto_refresh=False) as live:
@@ -131,7 +131,7 @@ class Follower:
             self._gone.pop(pod, None)
         if self._lines is not None and old != new:
             self._lines.show(row)
-        self._changes.tell()
+        self._changes.notify()
 
     def _done(self) -> bool:
         pods = self._view.pods
@@ -151,7 +151,7 @@ class Follower:
         row = self._unreadable_row(one)
         if self._lines is not None and (not self._view.pods or row.pod in self._view.pods):
             self._lines.show(row)
-        self._changes.tell()
+        self._changes.notify()
 
     def _unreadable_row(self, one: Unreadable) -> Row:
         """Under the pod's name where an earlier state told it, else under the request's."""

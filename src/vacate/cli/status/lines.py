@@ -72,7 +72,7 @@ class WatchEvents:
     async def run(self) -> None:
         """Print until cancelled, or until there is nothing more to wait for."""
         self._informer.subscribe(self._see)
-        await self._pods.follow(self._cluster, self._changes.tell)
+        await self._pods.follow(self._cluster, self._changes.notify)
         loop = asyncio.get_running_loop()
         running = [loop.create_task(one.run()) for one in (self._informer, *self._informers.all())]
         try:
@@ -98,7 +98,7 @@ class WatchEvents:
         self._over[pod] = new is None or _is_over(new)
         if old != new:
             self._print(DELETED if new is None else ADDED if old is None else MODIFIED, request, pod)
-        self._changes.tell()
+        self._changes.notify()
 
     def _print(self, kind: str, request: Obj, pod: str) -> None:
         shown = self._view.dialect.kind
