@@ -15,6 +15,7 @@ import aiohttp
 import orjson
 
 from bench import load
+from vacate.api.identity import EVICTION_CONTROLLER
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -84,12 +85,17 @@ class Writer:
     """Every write of the process, sent by hand.
 
     `prepare` does to a request and for a pod what the server's admission does not do.
+    `controller` is the user that writes what only the eviction request controller may write.
     """
 
     def __init__(
-        self, api: load.Api, prepare: Callable[[Obj, Obj], Obj] = lambda request, _: request
+        self,
+        api: load.Api,
+        prepare: Callable[[Obj, Obj], Obj] = lambda request, _: request,
+        controller: str = EVICTION_CONTROLLER,
     ) -> None:
         self._api = api
+        self._controller = controller
         self._prepare = prepare
 
     async def ask(self, target: Obj) -> bytes:
@@ -117,16 +123,18 @@ class Writer:
             action = Assign(
                 request.spec.interceptors[place].name, turn, request.status.active_interceptor_name
             )
-            request = await self._patch(request, assign_patch(request, action, _CLOCK.now()))
+            made = assign_patch(request, action, _CLOCK.now())
+            request = await self._patch(request, made, self._controller)
             for completed in (False, True):  # taken on, and done
                 said = status_patch(request, Report(), _CLOCK.now(), beat=not completed, completed=completed)
                 request = await self._patch(request, said or {})
         await self.evict(target)
-        await self._patch(request, finish_patch(request, Finish(Ending.POD_DELETED), _CLOCK.now()))
+        made = finish_patch(request, Finish(Ending.POD_DELETED), _CLOCK.now())
+        await self._patch(request, made, self._controller)
 
-    async def _patch(self, request: EvictionRequest, patch: Obj) -> EvictionRequest:
+    async def _patch(self, request: EvictionRequest, patch: Obj, as_user: str = "") -> EvictionRequest:
         path = f"{REQUESTS}/{request.metadata.name}/status"
-        answer = await self._api.send("PATCH", path, orjson.dumps(patch), MERGE)
+        answer = await self._api.send("PATCH", path, orjson.dumps(patch), MERGE, as_user)
         return codec_for(EvictionRequest).decode(answer)
 
 

@@ -28,6 +28,7 @@ from bench.evictionrequest_flow import (
 from bench.kube_cluster import Kube, admitted, cluster, managed
 
 from bench import load
+from vacate.api.identity import INSTALLED_CONTROLLER
 from vacate.api.objects import Obj
 
 NODES = 4
@@ -72,7 +73,9 @@ class Bench:
         self._webhook = webhook
 
     def writer(self, api: load.Api) -> Writer:
-        return Writer(api) if self._webhook else Writer(api, admitted)
+        if self._webhook:
+            return Writer(api, controller=INSTALLED_CONTROLLER)
+        return Writer(api, admitted, controller="")  # nobody checks who writes
 
     async def bare(self, label: str, count: int) -> float:
         """Requests a second of a client that does every write itself."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import aiohttp
 
+from vacate.admission.pods.forcedeletion import DISABLED, GUARD_LABEL
 from vacate.client.credentials import Credentials
 from vacate.client.kubeconfig import load_cluster
 from vacate.client.tls import client_context
@@ -25,6 +26,8 @@ NAMESPACE = "bench"
 NODE = "bench-node"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 WATCHERS = 50
+UNGUARDED = {GUARD_LABEL: DISABLED}
+"""No node runs these pods, so that none can confirm their end: they are force deleted in the end."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,12 @@ class Api:
         self._server = server
         self._headers = headers
 
-    async def send(self, method: str, path: str, body: bytes | None = None, kind: str = "json") -> bytes:
+    async def send(
+        self, method: str, path: str, body: bytes | None = None, kind: str = "json", as_user: str = ""
+    ) -> bytes:
         headers = {**self._headers, "Content-Type": f"application/{kind}"}
+        if as_user:
+            headers["Impersonate-User"] = as_user
         async with self._session.request(method, self._server + path, data=body, headers=headers) as answer:
             raw = await answer.read()
             if answer.status >= 300 and answer.status not in (404, 409):
@@ -140,7 +147,11 @@ async def _measure(api: Api, objects: int, meter: Meter) -> Figures:
 
 
 async def _prepare(api: Api) -> None:
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": UNGUARDED},
+    }
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
     await api.send("POST", "/api/v1/namespaces", json.dumps(namespace).encode())
     await api.send("POST", "/api/v1/nodes", json.dumps(node).encode())

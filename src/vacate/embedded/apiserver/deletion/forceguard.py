@@ -19,7 +19,7 @@ from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
 
-_EXEMPT = (Ground.CONFIRMED, Ground.SYSTEM)
+_RECORDED = (Ground.CONFIRMED, Ground.SYSTEM)
 _COMPONENT = "pod-force-delete-guard"
 
 
@@ -42,7 +42,7 @@ def admit(
 
 def stage_event(registry: Storage, call: Call, pod: Obj, ground: Ground | None) -> list[Write]:
     """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
-    if ground not in _EXEMPT:
+    if ground not in _RECORDED:
         return []
     now = format_time(call.now)
     meta = pod["metadata"]
