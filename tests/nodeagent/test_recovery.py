@@ -61,6 +61,7 @@ def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodePr
         node.gone(name)
 
 
+@pytest.mark.thorough
 def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_back(node: NodeProcess) -> None:
     for name in ("force", "asked"):
         node.create(name, "exec sleep 100002")
@@ -76,6 +77,7 @@ def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_ba
     until(lambda: not list((node.folder / "pods").iterdir()))
 
 
+@pytest.mark.thorough
 def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> hooks; sleep 0.2"]}}}
     made = node.create("web", STUBBORN, terminationGracePeriodSeconds=4, container={"lifecycle": hook})
@@ -114,6 +116,7 @@ def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
         node.gone(name)
 
 
+@pytest.mark.thorough
 def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(node: NodeProcess) -> None:
     made = node.create("web", "exec sleep 100003", restartPolicy="Never")
     node.until("web", ready)
@@ -142,6 +145,7 @@ def test_stopped_in_good_order_it_leaves_its_pods_running(node: NodeProcess) -> 
     node.gone("web")
 
 
+@pytest.mark.thorough
 def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
     node: NodeProcess, cluster: ClusterProcess, tmp_path: Path
 ) -> None:
@@ -160,6 +164,7 @@ def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
     node.gone("web")
 
 
+@pytest.mark.thorough
 def test_without_the_api_what_runs_goes_on_and_the_agent_waits(tmp_path: Path) -> None:
     with running_cluster(tmp_path / "up", "--nodes", "0") as first:
         port = int(first.address.rpartition(":")[2])

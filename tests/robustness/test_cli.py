@@ -55,6 +55,7 @@ def test_hostile_options_are_refused_in_a_word(
 
 
 @pytest.mark.parametrize("name", ["kubeconfig", "pki", "cluster.db"])
+@pytest.mark.thorough
 def test_a_folder_with_something_else_in_it_is_refused(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     (folder / name).mkdir(parents=True) if name != "pki" else folder.mkdir()

@@ -25,6 +25,7 @@ TOLERANCE = "CLOCK_TOLERANCE = dt.timedelta(seconds=10)"
     ],
     ids=["removed", "still there", "broken altogether", "not found"],
 )
+@pytest.mark.thorough
 def test_a_rule_that_holds_is_told_from_one_that_does_not(
     mutation: Mutation, killed: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

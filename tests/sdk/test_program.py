@@ -262,6 +262,7 @@ def test_what_cannot_be_used_is_one_line(
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_a_cluster_without_the_api_is_told(tmp_path: Path) -> None:
     async def ask(client: Client) -> None:
         @interceptor(BACKUP)

@@ -220,6 +220,7 @@ def _silence_counts_as_ended(patch: pytest.MonkeyPatch) -> None:
         _silence_counts_as_ended,
     ],
 )
+@pytest.mark.thorough
 def test_without_any_one_rule_some_seed_finds_two_nodes(
     planted: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 VARIABLE = "VACATE_THOROUGH"
 THOROUGH = bool(os.environ.get(VARIABLE))
-_ALL_SEEDS, _FEW_SEEDS = 200, 12
+_ALL_SEEDS, _FEW_SEEDS = 200, 10
 SEEDS = _ALL_SEEDS if THOROUGH else _FEW_SEEDS
 """Simulated eviction scenarios."""
-_EVERY = 8
+_EVERY = 12
 CRASH_STEP = 1 if THOROUGH else _EVERY
 """Of the requests at which a process may crash, every so many-th is tried."""
 _SHARE = 5

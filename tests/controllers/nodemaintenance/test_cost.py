@@ -67,6 +67,7 @@ def calls_of_a_drain(nodes: int) -> list[str]:
     return calls
 
 
+@pytest.mark.thorough
 def test_a_pod_costs_as_much_in_a_cluster_three_times_as_large() -> None:
     few, many = calls_of_a_drain(3), calls_of_a_drain(9)
     assert (len(many) - ONCE) / 9 <= 1.1 * (len(few) - ONCE) / 3

@@ -61,6 +61,7 @@ def test_commands_options_and_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.thorough
 def test_pods_of_the_cluster(lab: Lab, tmp_path: Path) -> None:
     config = str(lab.cluster.kubeconfig)
     assert completed("vacate evict w", tmp_path, config) == ["web-1", "web-2"]
@@ -79,6 +80,7 @@ def test_every_script_is_one(shell: str, tmp_path: Path) -> None:
         assert subprocess.run([program, "-n", str(tmp_path / "script")], check=False).returncode == 0
 
 
+@pytest.mark.thorough
 def test_versions(lab: Lab, tmp_path: Path) -> None:
     done = lab.vacate("version")
     assert done.code == 0

@@ -101,6 +101,7 @@ def test_the_demo_through_a_pipe_and_on_a_terminal(tmp_path: Path) -> None:
     assert list((tmp_path / "terminal").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_an_interrupted_demo_cleans_up(tmp_path: Path) -> None:
     with start(tmp_path / "tmp", subprocess.PIPE) as demo:
         assert demo.stdout is not None

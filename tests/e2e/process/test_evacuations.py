@@ -144,6 +144,7 @@ def test_output_of_evict_is_for_eviction_requests(lab: Lab) -> None:
     assert "kubectl get evacuations -o json" in refused.err
 
 
+@pytest.mark.thorough
 def test_an_installation_hands_the_gate_to_manager_and_webhook(lab: Lab) -> None:
     printed = lab.vacate("install", "--print", "--feature-gates", "EvacuationAPI=true")
     assert printed.code == 0

@@ -238,6 +238,7 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["evict", "status", "cancel", "explain"])
+@pytest.mark.thorough
 def test_an_interrupt_while_the_server_is_silent(command: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         config = kubeconfig_of(f"http://127.0.0.1:{silent.getsockname()[1]}", tmp_path)

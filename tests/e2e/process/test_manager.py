@@ -68,6 +68,7 @@ def test_it_evicts_shows_its_health_and_gives_its_lease_back(cluster: ClusterPro
     assert admin.get(LEASE_PATH).ok()["spec"]["holderIdentity"] == ""
 
 
+@pytest.mark.thorough
 def test_a_cluster_without_the_kind_is_waited_for(tmp_path: Path) -> None:
     closed = ("--feature-gates", "EvictionRequestAPI=false", "--nodes", "0")
     with running_cluster(tmp_path / "dir", *closed) as without, managing(without.kubeconfig) as manager:
@@ -78,6 +79,7 @@ def test_a_cluster_without_the_kind_is_waited_for(tmp_path: Path) -> None:
         assert manager.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.thorough
 def test_what_stands_in_the_way_is_said_in_one_line(cluster: ClusterProcess, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -44,6 +44,7 @@ def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
     assert late, shown.text
 
 
+@pytest.mark.thorough
 def test_the_table_stays_on_a_terminal_of_any_width(lab: Lab) -> None:
     name = "recommendation-service-7f9c4b7d4-abcde"
     lab.pod(name, BACKUP)

@@ -35,6 +35,7 @@ def test_the_hour_counts_from_the_last_time_it_was_seen(event: Event, end: dt.da
     assert expires_at(event, NOON + 3 * ONE) == end
 
 
+@pytest.mark.thorough
 def test_events_of_a_rollout_are_there_for_an_hour_and_then_gone() -> None:
     async def body(world: World) -> None:
         await world.client.create(DEPLOYMENTS, deployment("web"), "default")

@@ -52,6 +52,7 @@ async def mishap(world: World, chance: float) -> None:
 
 
 @pytest.mark.parametrize(("seed", "latency"), [(6, (0.0005, 0.005)), (5, (0.01, 0.3))], ids=["quick", "slow"])
+@pytest.mark.thorough
 def test_rollouts_end_well_whatever_crashes_on_the_way(seed: int, latency: tuple[float, float]) -> None:
     async def body(world: World) -> None:
         chance = world.sim.stream("mishaps")

@@ -56,6 +56,7 @@ def test_nodes_register_themselves_and_hold_their_leases(sim_seed: int) -> None:
     on_nodes(body, sim_seed)
 
 
+@pytest.mark.thorough
 def test_a_lease_is_renewed_in_time_by_one_write_each(sim_seed: int) -> None:
     async def body(world: World) -> None:
         await world.settle()

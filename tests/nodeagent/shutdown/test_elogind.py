@@ -67,6 +67,7 @@ def power_off(bus: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 async def test_a_lock_delays_a_power_off_and_is_listed(bus: Path, session: DBusSession) -> None:
     assert await session.delay_limit() == LIMIT
     assert not await session.preparing()
@@ -101,6 +102,7 @@ async def test_pods_end_in_order_before_it_powers_off(bus: Path, logind: DBusLog
         await asyncio.wait([running])
 
 
+@pytest.mark.thorough
 async def test_a_limit_that_cannot_be_raised_is_reported(bus: Path, logind: DBusLogind) -> None:
     config = ShutdownConfig((Bucket(0, 100.0),), "")
     clock = SystemClock()

@@ -148,6 +148,7 @@ def test_the_command_shows_the_pods_of_the_node(cluster: ClusterProcess, tmp_pat
         (None, "cannot be read"),
     ],
 )
+@pytest.mark.thorough
 def test_a_bad_file_stops_the_agent_before_it_does_anything(
     cluster: ClusterProcess, tmp_path: Path, text: str | None, named: str
 ) -> None:
@@ -161,5 +162,6 @@ def test_a_bad_file_stops_the_agent_before_it_does_anything(
 
 
 @pytest.mark.process
+@pytest.mark.thorough
 def test_a_node_needs_a_name(cluster: ClusterProcess) -> None:
     assert "Missing option '--name'" in run(cluster).stderr
