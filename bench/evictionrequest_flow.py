@@ -15,7 +15,6 @@ import aiohttp
 import orjson
 
 from bench import load
-from vacate.api.identity import EVICTION_CONTROLLER
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -85,14 +84,14 @@ class Writer:
     """Every write of the process, sent by hand.
 
     `prepare` does to a request and for a pod what the server's admission does not do.
-    `controller` is the user that writes what only the eviction request controller may write.
+    `controller` is the user that may write what is the controller's, where the client may not.
     """
 
     def __init__(
         self,
         api: load.Api,
         prepare: Callable[[Obj, Obj], Obj] = lambda request, _: request,
-        controller: str = EVICTION_CONTROLLER,
+        controller: str = "",
     ) -> None:
         self._api = api
         self._controller = controller

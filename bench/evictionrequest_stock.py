@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
+from vacate.api.identity import EVICTION_CONTROLLER
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -105,7 +107,8 @@ async def _originals(path: Path) -> tuple[Obj, Obj, int]:
         status = {"status": {"phase": "Running", "podIP": "10.0.0.1", "hostIP": "192.168.0.1"}}
         made = await client.patch(PODS, "original", status, NAMESPACE, subresource="status")
         asked = await client.create(EVICTIONREQUESTS, request_for(made), NAMESPACE)
-        assigned = await _assign(client, asked)
+        controller = Client(InProcessTransport(server, replace(ADMIN, name=EVICTION_CONTROLLER)))
+        assigned = await _assign(controller, asked)
         return made, assigned, server.registry.store.revision
     finally:
         await server.registry.store.aclose()

@@ -1,5 +1,7 @@
 """Runs the embedded API server alone, without controllers and nodes, until it is killed.
 
+A manager may run beside it.
+
     python -m bench.serve FOLDER
 
 Prints the path of the kubeconfig once it listens.
@@ -15,7 +17,7 @@ from vacate.embedded.cluster.local import LocalCluster, LocalSettings
 
 
 async def serve(folder: Path) -> None:
-    cluster = LocalCluster(LocalSettings(folder, port=0, nodes=0, controllers=False))
+    cluster = LocalCluster(LocalSettings(folder, port=0, nodes=0, controllers=False, evictions=False))
     await cluster.start()
     print(cluster.folder.kubeconfig, flush=True)
     try:
