@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from support.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
+from support.effort import THOROUGH
 from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec
 from vacate.nodeagent.runtime.supervisor import children, procfs
 
 pytestmark = pytest.mark.process
 
 ROOT = os.geteuid() == 0
-STARTS = int(os.environ.get("VACATE_STARTS", "61"))
+STARTS = 1001 if THOROUGH else 61
 CGROUPS = [pytest.param(True, id="cgroup"), pytest.param(False, id="no-cgroup")]
 # A child that left session and group and lost its parent: only cgroup, marker or sub-reaper find it.
 ESCAPE = "setsid sh -c 'sleep 1000 & echo escaped $!' & sleep 0.1; "
