@@ -75,7 +75,12 @@ class ShutdownNode(NodeProcess):
 
         def begun() -> bool:
             new = self.agent_log.splitlines()[before:]
-            words = ("registered a shutdown inhibitor", "going on with", "the machine goes down")
+            words = (
+                "registered a shutdown inhibitor",
+                "going on with",
+                "the machine goes down",
+                "before this agent started",
+            )
             return any(word in one for one in new for word in words)
 
         until(begun, 60)

@@ -220,6 +220,33 @@ def test_a_shutdown_that_begins_while_the_agent_is_away_is_seen_when_it_is_back(
     simulate(main)
 
 
+def test_an_agent_killed_before_it_could_release_the_lock_releases_it_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, [Bucket(0, 60.0)], [pod("a")])
+        place.start()
+        await place.until(lambda: place.state.locked)
+        release = place.holder.release
+
+        async def fails() -> None:
+            raise OSError(32, "Broken pipe")
+
+        monkeypatch.setattr(place.holder, "release", fails)
+        place.logind.power_off()
+        await place.until(lambda: place.state.finished)
+        await place.kill()
+        monkeypatch.setattr(place.holder, "release", release)
+        place.start()
+        back = sim.clock.monotonic()
+        await place.until(lambda: place.logind.off_at is not None)
+        assert place.logind.off_at is not None
+        assert place.logind.off_at - back < 2.0  # and not when logind has waited for a minute
+        await place.stop()
+
+    simulate(main)
+
+
 def test_a_record_of_another_boot_is_no_shutdown_under_way() -> None:
     async def main(sim: Sim) -> None:
         place = machine(sim, TWO, [pod("a")], a=99.0)

@@ -184,7 +184,9 @@ class ShutdownManager:
         now = self._clock.monotonic()
         record = self.record
         if record.outcome == FINISHED and record.boot == self._boot:
-            # An agent that restarts after it was done: the machine is on its way down.
+            # An agent that restarts after it was done: the machine is on its way down. The one before may
+            # have been killed before it released the lock.
+            log.warning("every bucket had its turn before this agent started")
             self._show(replace(self.state, active=True, finished=True))
             return
         buckets = fit(self._config.buckets, self._granted)
@@ -228,6 +230,8 @@ class ShutdownManager:
 
     async def _step(self) -> float | None:
         """Go on as far as possible; until when to wait for more."""
+        if self.state.finished and self.state.locked:
+            await self._let_go()
         shutdown = self.record.shutdown
         if not self._ending or shutdown is None:
             return None
@@ -254,6 +258,9 @@ class ShutdownManager:
             return  # cancelled meanwhile
         self._save(self.record.closed(FINISHED, self._clock.now()))
         self._show(replace(self.state, finished=True))
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         log.warning("every bucket had its turn: releasing the shutdown inhibitor")
         while self.state.finished and not await self._release():
             await self._clock.sleep(RELEASE_RETRY)
