@@ -14,7 +14,7 @@ import pytest
 
 from embedded.registry.given import NOW, RUNNING, a
 from support.embedded import ADMIN, embedded, namespace
-from support.reviews import MUTATE, review
+from support.reviews import ADMIN_INFO, MUTATE, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
 from vacate.client.key_pair import load_key_pair
@@ -94,8 +94,9 @@ def showing(name: str = "", issuer: KeyPair = CLIENTS) -> ssl.SSLContext:
     return context
 
 
-def a_review() -> bytes:
-    return orjson.dumps(review("CREATE", new={"apiVersion": KIND.api_version, "kind": KIND.kind, **a(KIND)}))
+def a_review(user: str = "admin") -> bytes:
+    new = {"apiVersion": KIND.api_version, "kind": KIND.kind, **a(KIND)}
+    return orjson.dumps(review("CREATE", new=new, user={**ADMIN_INFO, "username": user}))
 
 
 async def sent(parts: WebhookParts, context: ssl.SSLContext, body: bytes | None = None) -> int:
@@ -151,7 +152,8 @@ async def test_without_a_usable_ca_nothing_is_served(folder: Path, content: byte
 async def test_more_reviews_than_there_is_room_for_are_told_to_come_back(folder: Path) -> None:
     async with listening(WebhookSettings("127.0.0.1", 0, folder, reviews=3)) as (parts, gate):
         gate.open.clear()
-        first = [asyncio.create_task(sent(parts, showing())) for _ in range(3)]
+        # By users of their own: reviews of one user ask about a right once.
+        first = [asyncio.create_task(sent(parts, showing(), a_review(f"admin-{n}"))) for n in range(3)]
         while gate.waiting < 3:  # noqa: ASYNC110 - it is told to nobody
             await asyncio.sleep(0.001)
         assert [await sent(parts, showing()) for _ in range(5)] == [429] * 5
