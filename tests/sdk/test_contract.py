@@ -52,7 +52,7 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
         await stage.program(Interceptor(BACKUP, tries))
         await stage.pod("web", BACKUP)
         await stage.requester().request("web")
-        await tried.wait()
+        await stage.until(tried.is_set, 60.0)  # a breach must fail here, and not wait for ever
         assert faults == [
             "condition Complete is the controller's; choose another type",
             "condition Mine: status 'Perhaps' is none of True, False, Unknown",
