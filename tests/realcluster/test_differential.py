@@ -34,7 +34,7 @@ SHORT = settings(
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with open_pair(tmp_path_factory.mktemp("pair")) as pair:
         yield pair
-        print(f"\n{pair.compared} requests were answered and {pair.events} events were told alike")
+        print(f"\n{pair.compared} answers and {pair.events} events were the same")
 
 
 @pytest.mark.parametrize("topic", TOPICS)

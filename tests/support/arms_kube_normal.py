@@ -22,6 +22,8 @@ _BEFORE_THE_DIFF = "(allow it to be set to 1 if it was previously negative)\n"
 _EMPTY = re.compile(r'^[+-].*": (\[\]|\{\}),?$', re.MULTILINE)
 _DROPPED = ("managedFields", "selfLink")
 _ACCOUNT = ("serviceAccountName", "serviceAccount")
+_OURS = {"metadata": ("reason",)}
+"""Fields that stock clusters do not have, by the field around them: the termination reason of a pod."""
 
 
 def comparable(answer: Answer) -> Obj:
@@ -47,7 +49,9 @@ def _without_wording(status: Obj) -> Obj:
 
 def _plain(value: Any, field: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _plain(one, key) for key, one in value.items() if not _left_out(key, one)}
+        ours = _OURS.get(field, ())
+        kept = {key: one for key, one in value.items() if key not in ours and not _left_out(key, one)}
+        return {key: _plain(one, key) for key, one in kept.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if field in ("resourceVersion", "continue") and value:
