@@ -23,6 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\n  One test, one seed: make test T=tests/embedded/store K=compaction SEED=7\n'
+	@printf '  Faults:             make sim SEEDS=500 (each scenario), LAB=50 (the whole system), START=1000 (first seed)\n'
 
 setup: $(STAMP) ## Create .venv with the locked dependencies
 
@@ -45,11 +46,14 @@ test: $(STAMP) ## Run the tests (T=path K=expression SEED=n)
 test-fast: $(STAMP) ## Run only the pure and the simulated tests
 	@$(BIN)/python -m pytest -q -n 2 -m "unit or sim" $(PYTEST_FLAGS) $(T)
 
-# A tenth as many histories of pod safety: each is a whole cluster with fencing.
-sim: $(STAMP) ## Simulate evictions and pod safety under faults in virtual time (SEEDS=n); failing seeds are told
-	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --seeds $(SEEDS)
-	@PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --mixed --seeds $$(( ($(SEEDS) + 4) / 5 ))
-	@PYTHONPATH=tests $(BIN)/python -m support.safety_run --seeds $$(( ($(SEEDS) + 9) / 10 ))
+# make sim SEEDS=1000 START=7000 LAB=200: so many seeds of each, from which one on, and of the whole system.
+# A tenth as many of the whole system, unless LAB says so: each is a cluster with nodes, fencing and volumes.
+START ?= 0
+LAB   ?= $(shell echo $$(( ($(SEEDS) + 9) / 10 )))
+sim: $(STAMP) ## Simulate evictions, and the whole system under faults, in virtual time (SEEDS=n START=n LAB=n)
+	@test $(SEEDS) = 0 || PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --start $(START) --seeds $(SEEDS)
+	@test $(SEEDS) = 0 || PYTHONPATH=tests $(BIN)/python -m support.eviction_scenarios.run --mixed --start $(START) --seeds $$(( ($(SEEDS) + 4) / 5 ))
+	@test $(LAB) = 0 || PYTHONPATH=tests $(BIN)/python -m support.laboratory.run --start $(START) --seeds $(LAB)
 
 rules: $(STAMP) ## Remove each rule in turn and check that its tests fail (15 minutes)
 	@$(BIN)/python -m hack.rules.check --workers 2

@@ -19,6 +19,7 @@ from hack.kubelab.obtain import ASSETS
 
 from support.cluster_process import environment, running_cluster
 from support.containers import clean
+from support.cuttable_proxy import cuttable
 from support.node_process import running
 from support.waiting import until
 
@@ -69,15 +70,19 @@ class Cluster:
         return done.stdout
 
     def start(self) -> None:
-        options = ["--name", "laptop", "--pod-addresses", "loopback", "--dir", str(self.folder)]
+        self.agent = self.start_agent("laptop", self.folder, self.kubeconfig)
+
+    def start_agent(self, name: str, folder: Path, kubeconfig: Path) -> subprocess.Popen[bytes]:
+        options = ["--name", name, "--pod-addresses", "loopback", "--dir", str(folder)]
         options += ["--address", "127.0.0.1", *self._options]
-        self.agent = subprocess.Popen(
-            [sys.executable, "-m", "vacate", "node", *options, "--kubeconfig", str(self.kubeconfig)],
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "vacate", "node", *options, "--kubeconfig", str(kubeconfig)],
             stdin=subprocess.DEVNULL,
             env=environment(),
         )
-        until(lambda: "laptop" in self.kubectl("get", "nodes", "-o", "name"))
-        self.kubectl("wait", "--for=condition=Ready", "node/laptop", "--timeout=60s")
+        until(lambda: name in self.kubectl("get", "nodes", "-o", "name"))
+        self.kubectl("wait", "--for=condition=Ready", f"node/{name}", "--timeout=60s")
+        return agent
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         assert self.agent is not None
@@ -146,6 +151,60 @@ def test_a_killed_agent_comes_back_and_ends_what_was_asked_to_end_meanwhile(clus
     cluster.start()
     cluster.kubectl("wait", "--for=delete", "pod/web", "--timeout=60s")
     assert not running("# 100007")
+
+
+ONCE = """
+mkdir {folder}/running || touch {folder}/twice
+trap 'rmdir {folder}/running; exit 0' TERM
+while :; do sleep 0.05; done # {mark}
+"""
+
+
+def _member(name: str, folder: Path, mark: int) -> dict[str, Any]:
+    """A StatefulSet of one. A second copy that starts beside the first leaves a file."""
+    folder.mkdir()
+    pod = _pod(name, ONCE.format(folder=folder, mark=mark), tolerations=[TOLERATION])
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod["spec"]}
+    spec = {"serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """A proxy stands for the network between the control plane and the node."""
+    with cuttable(cluster.kubeconfig, tmp_path / "kubeconfig") as network:
+        remote = cluster.start_agent("remote", tmp_path / "node", tmp_path / "kubeconfig")
+        try:
+            cluster.kubectl("cordon", "laptop")
+            cluster.apply(_member("db", tmp_path / "db", 100013))
+            cluster.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
+            uid = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
+            before = running("# 100013")
+            cluster.kubectl("uncordon", "laptop")
+            network.cut()
+            cluster.kubectl("delete", "pod", "db-0", "--wait=false")
+            # The controllers are at work, and the node laptop has room: another set is made there meanwhile.
+            cluster.kubectl("cordon", "remote")
+            cluster.apply(_member("beside", tmp_path / "beside", 100014))
+            cluster.kubectl("rollout", "status", "statefulset/beside", "--timeout=60s")
+            shown = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
+            assert (shown, running("# 100013")) == (uid, before)
+            network.heal()
+            cluster.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
+            until(lambda: running("# 100013") not in ([], before), 60)
+            after = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
+            assert after.endswith("laptop")
+            assert len(running("# 100013")) == 1
+            assert not (tmp_path / "db/twice").exists()
+        finally:
+            network.heal()
+            cluster.kubectl("delete", "statefulset", "db", "beside", "--ignore-not-found")
+            until(lambda: not running("# 100013") and not running("# 100014"), 60)
+            remote.terminate()
+            remote.wait(30)
+            cluster.kubectl("delete", "node", "remote", "--wait=false")
+            asyncio.run(clean(tmp_path / "node"))
 
 
 def test_secrets_and_tokens_are_given_where_the_server_has_them(

@@ -18,7 +18,7 @@ from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
-from vacate.errors import AlreadyExists, ApiError, ConfigError, TransportError
+from vacate.errors import AlreadyExists, ApiError, ConfigError, Conflict, TooManyRequests, TransportError
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Outcome, Terminal
@@ -63,14 +63,16 @@ class NodeReconciler:
     async def claim(self) -> None:
         """Register, or see that the Node is ours; ConfigError where another agent or a kubelet has the name.
 
-        Waits for an API server that does not answer: what runs goes on meanwhile.
+        Waits for an API server that does not answer, or is unwell: what runs goes on meanwhile.
         """
         self._identity = own_identity(self._settings, self._entropy)
         pause = 1.0
         while True:
             try:
                 return await self._claim()
-            except TransportError as error:
+            except (TransportError, ApiError) as error:
+                if isinstance(error, ApiError) and not _is_passing(error):
+                    raise
                 log.warning("node %s: waiting for the API server: %s", self._settings.name, error)
             await self._clock.sleep(pause)
             pause = min(2 * pause, 10.0)
@@ -182,6 +184,11 @@ def own_identity(settings: AgentSettings, entropy: Entropy) -> str:
         fresh.write_text(entropy.uid(), "ascii")
         fresh.replace(file)
     return file.read_text("ascii").strip()
+
+
+def _is_passing(error: ApiError) -> bool:
+    """Whether the server is unwell or busy, or another wrote at the same time: not a refusal that stays."""
+    return error.status_code >= 500 or isinstance(error, (TooManyRequests, Conflict))
 
 
 def _owner(node: Obj) -> str:

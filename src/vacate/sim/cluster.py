@@ -117,6 +117,7 @@ class World:
     async def _end(self) -> None:
         for process in self._processes:
             await process.crash()
+        await self.network.stop()
         await self.server.stop()
 
     # What is there
@@ -216,7 +217,7 @@ class World:
     def _link(self, name: str, peer: Peer) -> Transport:
         link = self.network.link(name, peer)
         if self.settings.plans is not None:
-            return FaultyTransport(link, self.settings.plans(name), self.sim.clock)
+            return FaultyTransport(link, self.settings.plans(name), self.sim.clock, link.straggle)
         if self.settings.chances == Chances():
             return link
         plan = RandomPlan(self.settings.chances, self.sim.stream(f"faults of {name}"))

@@ -6,17 +6,28 @@ timeout and lets open watches fall silent, as a real one does; a dead server ref
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Protocol
 
 from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.entropy import Entropy
 from vacate.errors import TransportError
-from vacate.sim.auditlog import Audit
 from vacate.wire.message import Peer, Request, Response, Stream
 
 REQUEST_TIMEOUT = 10.0
 """Seconds until a client gives up on a request that nobody answers."""
+
+
+class Witness(Protocol):
+    """Stands between the network and the server, and sees what goes through."""
+
+    async def handle(self, link: str, server: Handler, request: Request) -> Response:
+        """Let the server answer."""
+        ...
 
 
 class Network:
@@ -27,8 +38,9 @@ class Network:
         self._entropy = entropy
         self._latency = latency
         self.server: Handler | None = None
-        self.audit: Audit | None = None
+        self.audit: Witness | None = None
         self._links: dict[str, Link] = {}
+        self._stragglers: dict[asyncio.Task[None], None] = {}
 
     def link(self, name: str, peer: Peer) -> Link:
         """A transport for one client, under a name by which it can be cut; the same name, the same cut."""
@@ -56,6 +68,28 @@ class Network:
             return await server.handle(request)
         return await self.audit.handle(link, server, request)
 
+    def straggle(self, link: Link, request: Request, seconds: float) -> None:
+        """Let a request arrive so much later, and its answer reach nobody. Its client may be dead by then."""
+        task = asyncio.get_running_loop().create_task(self._arrive(link, request, seconds), name="straggler")
+        self._stragglers[task] = None
+        task.add_done_callback(lambda done: self._stragglers.pop(done, None))
+
+    async def stop(self) -> None:
+        """Lose what is still under way."""
+        waiting = list(self._stragglers)
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
+
+    async def _arrive(self, link: Link, request: Request, seconds: float) -> None:
+        await self.clock.sleep(seconds)
+        if self.server is None or link.is_cut:
+            return
+        with contextlib.suppress(TransportError):
+            response = await self.deliver(link.name, self.server, replace(request, peer=link.peer))
+            await _discard(response)
+
     async def travel(self) -> None:
         """One way through the network."""
         low, high = self._latency
@@ -68,7 +102,7 @@ class Link:
 
     def __init__(self, network: Network, name: str, peer: Peer, *, cut: bool = False) -> None:
         self._network = network
-        self._peer = peer
+        self.peer = peer
         self.name = name
         self.is_cut = cut
         self.closed = False
@@ -80,7 +114,7 @@ class Link:
         server = self._network.server
         if server is None:
             raise TransportError(f"{request.method} {request.path}: connection refused")
-        request.peer = self._peer
+        request.peer = self.peer
         response = await self._network.deliver(self.name, server, request)
         if not isinstance(response.body, bytes):
             response.body = LinkStream(self._network, self, server, response.body)
@@ -89,6 +123,10 @@ class Link:
             await _discard(response)
             raise TransportError(f"{request.method} {request.path}: the answer was lost")
         return response
+
+    def straggle(self, request: Request, seconds: float) -> None:
+        """Let a request arrive so much later."""
+        self._network.straggle(self, request, seconds)
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -41,8 +41,10 @@ class Process:
         manager = self._manager = self._build()
         task = self._task = asyncio.get_running_loop().create_task(manager.run(), name=self.name)
         ready = asyncio.get_running_loop().create_task(manager.wait_ready())
-        await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
+        try:
+            await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
         if task.done() and not task.cancelled():
             task.result()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.compaction import Compactor, Retention
@@ -12,7 +13,7 @@ from vacate.embedded.store.store import Store
 from vacate.errors import StoreError
 from vacate.features import FeatureGates
 from vacate.metrics import Metrics
-from vacate.sim.disk import SimDisk
+from vacate.sim.disk import DiskCondition, SimDisk
 from vacate.sim.network import Network
 from vacate.sim.run import Sim
 
@@ -48,6 +49,8 @@ class SimServer:
         self.log = MemoryLog()
         self.metrics = Metrics(per_request=True)
         self.history: list[tuple[float, Record]] = []  # all that was ever written, and when
+        self.condition = DiskCondition()  # of the disk, whatever server uses it
+        self.written: Callable[[Record], None] = lambda _: None  # called for every record that is kept
 
     @property
     def store(self) -> Store:
@@ -64,7 +67,7 @@ class SimServer:
         """Read the disk and begin to answer."""
         sim = self._sim
         disk = self._disk = SimDisk(
-            self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace, self._keep
+            self.log, sim.clock, sim.stream("disk"), self._latency, sim.trace, self._keep, self.condition
         )
         server = await open_server(ServerParts(disk, self._clock, self._entropy, self.metrics, self.gates))
         self._store = server.registry.store
@@ -76,6 +79,7 @@ class SimServer:
 
     def _keep(self, record: Record) -> None:
         self.history.append((self._sim.loop.time(), record))
+        self.written(record)
 
     async def crash(self) -> None:
         """Lose everything that is not on the disk, and all connections."""

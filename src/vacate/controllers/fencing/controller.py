@@ -16,6 +16,7 @@ from vacate.api.times import after
 from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCING, FencingPolicy, NodeFencing
 from vacate.controllers.fencing import events
 from vacate.controllers.fencing.attempt import Attempts
+from vacate.controllers.fencing.pace import ReportPace
 from vacate.controllers.fencing.recovery import Recovery
 from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.steps import Step, seconds_held
@@ -67,6 +68,7 @@ class FencingPolicies:
         self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
         self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
+        self._pace = ReportPace()
         for reason in events.RESULTS:
             deps.metrics.fences.labels(reason)  # so that what has not happened yet reads as zero
 
@@ -125,8 +127,10 @@ class FencingPolicies:
         if made.start is not None:
             await self._start(policy, made, made.start, now)
             return Done()
-        await self._write(policy, [*_kept(policy, made), *made.rows])
-        until = _earlier(until, made.until)
+        held = self._pace.held_until(name, now)
+        if held is None and await self._write(policy, [*_kept(policy, made), *made.rows]):
+            self._pace.reported(name, now)
+        until = _earlier(_earlier(until, made.until), held)
         return Done() if until is None else Later(until)
 
     def _around(self, heard: frozenset[str] | None) -> Environment:
@@ -194,6 +198,7 @@ class FencingPolicies:
         self._looks.pop(name, None)
         self._reports.pop(name, None)
         self._rest.pop(name, None)
+        self._pace.forget(name)
         self._attempts.heard.pop(name, None)
         self._deps.metrics.fencing_failing.remove(name)
 

@@ -96,8 +96,10 @@ class Termination:
                 self._shortened.clear()
                 shortened = loop.create_task(self._shortened.wait())
                 waited = [gone, shortened, *([task] if task is not None else [])]
-                done, _ = await asyncio.wait(waited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                shortened.cancel()
+                try:
+                    done, _ = await asyncio.wait(waited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    shortened.cancel()
                 if gone in done or (task is not None and task in done):
                     return
         finally:

@@ -7,8 +7,9 @@ expire, or repeat what its client knows; but a stream that lives never skips an 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from vacate.entropy import Entropy
 from vacate.sim.faults.transport import NO_FAULT, Fault
@@ -24,6 +25,7 @@ class FaultRates:
     delay: float = 5.0  # the longest delay of a request
     lag: float = 30.0  # the longest lag of a watch
     rewind: int = 40  # revisions that a watch may repeat, at most
+    late: float = 0.0  # the longest time after which a write arrives whose client gave up, or arrives again
 
 
 _REFUSALS = (429, 500, 502, 503, 504)
@@ -38,6 +40,7 @@ class FaultPlan:
         self._rates = rates
         self._entropy = entropy
         self.active = True
+        self.drawn: Counter[str] = Counter()  # how often each kind of fault was drawn
 
     def fault(self, request: Request) -> Fault:
         """What goes wrong with this request."""
@@ -46,7 +49,10 @@ class FaultPlan:
         chance = rates.watches if watching else rates.requests
         if not self.active or chance <= 0 or self._entropy.uniform(0, 1) >= chance:
             return NO_FAULT
-        return self._of_watch() if watching else self._of_request(request)
+        fault = self._of_watch() if watching else self._of_request(request)
+        what = "watch" if watching else "request"
+        self.drawn.update(f"{what}: {one.name}" for one in fields(fault) if _is_set(fault, one.name))
+        return fault
 
     def _of_request(self, request: Request) -> Fault:
         menu: list[Callable[[], Fault]] = [
@@ -58,6 +64,9 @@ class FaultPlan:
         ]
         if request.method in _WRITES:
             menu.append(lambda: Fault(status=409))
+        if self._rates.late and request.method != "GET":
+            menu.append(lambda: Fault(late=self._up_to(self._rates.late)))
+            menu.append(lambda: Fault(twice=self._up_to(self._rates.late)))
         return menu[self._below(len(menu))]()
 
     def _of_watch(self) -> Fault:
@@ -80,3 +89,8 @@ class FaultPlan:
 
     def _one_of(self, codes: Sequence[int]) -> int:
         return codes[self._below(len(codes))]
+
+
+def _is_set(fault: Fault, name: str) -> bool:
+    value = getattr(fault, name)
+    return value is not None and value != getattr(NO_FAULT, name)

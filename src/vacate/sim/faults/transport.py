@@ -5,7 +5,7 @@ A plan is asked about every request and answers with a fault. The same seed give
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -37,6 +37,8 @@ class Fault:
     repeat: bool = False  # every chunk of a watch comes twice
     lag: float = 0.0  # every chunk of a watch comes so many seconds late
     rewind: int = 0  # a watch begins so many revisions earlier, and tells what its client knows already
+    late: float = 0.0  # its client gives up, and so many seconds later it is carried out all the same
+    twice: float = 0.0  # it is carried out, and so many seconds later once more
 
 
 NO_FAULT = Fault()
@@ -103,19 +105,31 @@ class Script:
         return next(self._faults, NO_FAULT)
 
 
+Straggle = Callable[[Request, float], None]
+"""Lets a request arrive after so many seconds, whatever has become of its client by then."""
+
+
 class FaultyTransport:
     """Wraps a transport and lets a plan interfere."""
 
-    def __init__(self, transport: Transport, plan: Plan, clock: Clock) -> None:
+    def __init__(
+        self, transport: Transport, plan: Plan, clock: Clock, straggle: Straggle | None = None
+    ) -> None:
         self._transport = transport
         self._plan = plan
         self._clock = clock
+        self._straggle = straggle  # without it nothing arrives late
 
     async def send(self, request: Request) -> Response:
         """Carry the request as far as its fault allows."""
         fault = self._plan.fault(request)
         if fault.delay > 0:
             await self._clock.sleep(fault.delay)
+        if fault.late and self._straggle is not None:
+            self._straggle(request, fault.late)
+            raise TransportError(f"{request.method} {request.path}: no answer in time")
+        if fault.twice and self._straggle is not None:
+            self._straggle(request, fault.twice)
         if fault.lost:
             raise TransportError(f"{request.method} {request.path}: the request was lost")
         if fault.status:

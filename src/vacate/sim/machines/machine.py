@@ -1,0 +1,204 @@
+"""One machine: its processes, and the record of them on its disk. Both outlive the node agent.
+
+It behaves as the supervisor of process nodes does: requests are taken one after the other; a run is recorded
+before its process starts, and does not start where that fails; what was started once is not started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+from vacate.nodeagent.adopt import NAMESPACE, POD, UID
+from vacate.nodeagent.runtime.protocol import (
+    ContainerError,
+    ContainerExit,
+    ContainerSpec,
+    ContainerState,
+    RuntimeLost,
+)
+from vacate.sim.machines.network import MachineNetwork
+
+KILLED, ENDED = 137, 0
+LONGEST_END = 20.0
+"""Seconds that a process may take to end when it is asked to."""
+
+
+@dataclass(slots=True)
+class MachineDisk:
+    """What is wrong with the disk; nothing at first."""
+
+    full: bool = False
+    seconds: float = 0.0  # that a write takes
+
+
+class Machine:
+    """Power, processes and disk. `changed` is called whenever a process has started or ended."""
+
+    def __init__(self, name: str, clock: Clock, entropy: Entropy, network: MachineNetwork) -> None:
+        self.name = name
+        self.disk = MachineDisk()
+        self.on = True
+        self.boots = 1
+        self.refused_starts = 0  # because of the disk
+        self.stuck = 0  # how often a process was killed and did not end, since a host is away
+        self.changed: Callable[[], None] = lambda: None
+        self.ended: Callable[[ContainerState], None] = lambda _: None  # tells the agent that runs now
+        self.needs: Callable[[ContainerState], Iterable[str]] = lambda _: ()  # hosts that a process waits for
+        self.ready: Callable[[ContainerState], bool] = lambda _: True  # what its probes say
+        self.descriptors: dict[str, int] = {}
+        self._clock = clock
+        self._entropy = entropy
+        self._network = network
+        self._runs: dict[str, ContainerState] = {}
+        self._dying: dict[str, None] = {}  # killed, and stuck in a call that does not return
+        self._waiting: dict[str, list[asyncio.Future[ContainerState]]] = {}
+        self._turn = asyncio.Lock()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        network.on_mend(self._bury)
+
+    @property
+    def living(self) -> list[ContainerState]:
+        """The runs whose processes are there now, whatever anybody knows of them."""
+        return [one for one in self._runs.values() if one.exit is None] if self.on else []
+
+    def power_off(self) -> None:
+        """All processes are gone, and what was under way; the disk stays."""
+        self.on = False
+        self.descriptors.clear()
+        for task in self._tasks:
+            task.cancel()
+        now = self._clock.now()
+        for one in [one for one in self._runs.values() if one.exit is None]:
+            self._runs[one.id] = replace(one, exit=ContainerExit(None, now))
+        self._dying.clear()
+        self._waiting.clear()
+        self._turn = asyncio.Lock()
+        self.changed()
+
+    def power_on(self) -> None:
+        """Begin anew, with what is on the disk."""
+        self.on = True
+        self.boots += 1
+
+    async def stop(self) -> None:
+        """Leave nothing behind."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run work of the machine, which goes on without the agent."""
+        task = asyncio.get_running_loop().create_task(work, name=f"machine {self.name}")
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
+        return task
+
+    # What the supervisor does
+
+    async def list(self) -> list[ContainerState]:
+        """Every run that was not removed."""
+        async with self._turn:
+            return list(self._runs.values())
+
+    async def start(self, spec: ContainerSpec) -> ContainerState:
+        """Run it, unless it was run before; ContainerError where it cannot be recorded."""
+        async with self._turn:
+            if (known := self._runs.get(spec.id)) is not None:
+                return known
+            if self.disk.seconds:
+                await self._clock.sleep(self._entropy.uniform(0, self.disk.seconds))
+            if self.disk.full:
+                self.refused_starts += 1
+                raise ContainerError("record: No space left on device")
+            made = ContainerState(spec.id, dict(spec.labels), self._clock.now(), str(spec.log))
+            self._runs[spec.id] = made
+            self.changed()
+            return made
+
+    def signal(self, container: str, number: int) -> None:
+        """To one that is gone nothing is sent."""
+        run = self._runs.get(container)
+        if run is None or run.exit is not None:
+            return
+        if number == signal.SIGKILL:
+            self._dying[container] = None
+            self.stuck += not self._free(run)
+            self._bury()
+        else:
+            self.spawn(self._end_later(container))
+
+    async def remove(self, container: str) -> None:
+        """Forget a run that has ended."""
+        async with self._turn:
+            run = self._runs.get(container)
+            if run is not None and run.exit is None:
+                raise ContainerError("container: the container is still running")
+            self._runs.pop(container, None)
+
+    async def wait(self, container: str) -> ContainerState:
+        """The run, once it has ended."""
+        run = self._runs.get(container)
+        if run is None:
+            raise RuntimeLost(f"{container} is not known")
+        if run.exit is not None:
+            return run
+        future: asyncio.Future[ContainerState] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(container, []).append(future)
+        return await future
+
+    def run(self, container: str) -> ContainerState | None:
+        """A run by its id."""
+        return self._runs.get(container)
+
+    # How processes end
+
+    async def _end_later(self, container: str) -> None:
+        await self._clock.sleep(self._entropy.uniform(0, LONGEST_END))
+        run = self._runs.get(container)
+        if run is not None and run.exit is None and self._free(run):
+            self._finish(run, ENDED)
+
+    def _bury(self) -> None:
+        """End what was killed. A process that waits for a host that is away does not even end then."""
+        for container in list(self._dying):
+            run = self._runs.get(container)
+            if run is None or run.exit is not None:
+                del self._dying[container]
+            elif self._free(run):
+                del self._dying[container]
+                self._finish(run, KILLED)
+
+    def _free(self, run: ContainerState) -> bool:
+        return all(self._network.reaches(self.name, host) for host in self.needs(run))
+
+    def _finish(self, run: ContainerState, code: int) -> None:
+        done = self._runs[run.id] = replace(run, exit=ContainerExit(code, self._clock.now()))
+        for future in self._waiting.pop(run.id, ()):
+            if not future.done():
+                future.set_result(done)
+        self.changed()
+        self.ended(done)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # seen: the agent that asked may be gone
+
+
+def identity_of(run: ContainerState) -> str:
+    """Namespace and name of the pod: what a StatefulSet knows its members by."""
+    labels: Mapping[str, str] = run.labels
+    return f"{labels.get(NAMESPACE, '')}/{labels.get(POD, '')}"
+
+
+def uid_of(run: ContainerState) -> str:
+    """The pod's uid."""
+    return run.labels.get(UID, "")

@@ -1,0 +1,81 @@
+"""The container runtime of a simulated machine, as the node agent asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from vacate.nodeagent.runtime.protocol import (
+    ContainerError,
+    ContainerRuntime,
+    ContainerSpec,
+    ContainerState,
+    DescriptorStore,
+    ExecResult,
+)
+from vacate.sim.machines.machine import Machine
+
+
+class SimRuntime:
+    """One agent's connection to its machine. What it asked for is done although it dies meanwhile."""
+
+    name = "simulated://1"
+    honours_mount_paths = True
+
+    def __init__(self, machine: Machine, close: Callable[[int], None] = lambda _: None) -> None:
+        self._machine = machine
+        self._close = close  # called with descriptors that are let go of
+
+    async def open(self, ended: Callable[[ContainerState], None]) -> list[ContainerState]:
+        """What was started and not removed."""
+        self._machine.ended = ended
+        return await self._machine.list()
+
+    async def start(self, spec: ContainerSpec) -> ContainerState:
+        """Start a run."""
+        started: ContainerState = await asyncio.shield(self._machine.spawn(self._machine.start(spec)))
+        return started
+
+    async def exec(
+        self, container: str, argv: Sequence[str], env: Mapping[str, str], timeout: float
+    ) -> ExecResult:
+        """A command in a container: it tells whether the process is ready."""
+        run = self._machine.run(container)
+        if run is None or run.exit is not None:
+            raise ContainerError("container: the container is not running")
+        return ExecResult(0 if self._machine.ready(run) else 1)
+
+    async def signal(self, container: str, number: int) -> None:
+        """Send a signal."""
+        self._machine.signal(container, number)
+
+    async def wait(self, container: str) -> ContainerState:
+        """Return when the run is over."""
+        return await self._machine.wait(container)
+
+    async def remove(self, container: str) -> None:
+        """Forget a run that has ended."""
+        await self._machine.remove(container)
+
+    async def aclose(self) -> None:
+        """Let go. What runs, runs on."""
+        self._machine.ended = lambda _: None
+
+    async def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
+        """Hold a descriptor for as long as the machine is on."""
+        await self.release(name)
+        self._machine.descriptors[name] = fd
+
+    async def holds(self, name: str) -> bool:
+        """Whether one of that name is held."""
+        return name in self._machine.descriptors
+
+    async def release(self, name: str) -> None:
+        """Close it, if it is held."""
+        fd = self._machine.descriptors.pop(name, None)
+        if fd is not None:
+            self._close(fd)
+
+
+_runtime: type[ContainerRuntime] = SimRuntime
+_store: type[DescriptorStore] = SimRuntime

@@ -1,0 +1,132 @@
+"""The node agent on a simulated machine: its server is unwell, its disk full or slow, a host away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vacate.api.kinds import NODES, PODS
+from vacate.api.objects import dig
+from vacate.embedded.bootstrap.identities import node
+from vacate.nodeagent.settings import AgentSettings
+from vacate.sim.cluster import World, WorldSettings
+from vacate.sim.faults.transport import Fault, Script
+from vacate.sim.machines.agent import AgentProgram
+from vacate.sim.machines.machine import Machine
+from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.process import Process
+from vacate.sim.run import Sim, run_sim
+from vacate.testing import pod
+
+pytestmark = pytest.mark.sim
+
+NAME = "laptop"
+
+
+class Place:
+    """A world with one machine."""
+
+    def __init__(self, sim: Sim, folder: Path, faults: tuple[Fault, ...] = ()) -> None:
+        settings = WorldSettings(
+            nodes=0, schedulers=(), evictions=(), plans=lambda name: Script(faults if name == NAME else ())
+        )
+        self.sim = sim
+        self.world = World(sim, settings)
+        self.network = MachineNetwork()
+        self.machine = Machine(NAME, sim.clock, sim.stream("machine"), self.network)
+        self._settings = AgentSettings(name=NAME, folder=folder / NAME, taint=False)
+        self.agent: Process | None = None
+
+    async def start(self) -> None:
+        self.agent = self.world.add(
+            NAME, lambda link, around: AgentProgram(self.machine, self._settings, link, around), node(NAME)
+        )
+        await self.agent.start()
+
+    async def run_pod(self, name: str, **spec: Any) -> None:
+        made = pod(name, spec={"nodeName": NAME, **spec})
+        made["spec"]["containers"] = [{"name": "main", "image": "none", "command": ["main"]}]
+        await self.world.client.create(PODS, made, "default")
+
+    def phase(self, name: str) -> str:
+        return str(dig(self.world.find(PODS, name, "default"), "status", "phase"))
+
+
+def in_place(body: Any, folder: Path, faults: tuple[Fault, ...] = ()) -> None:
+    async def main(sim: Sim) -> None:
+        place = Place(sim, folder, faults)
+        async with place.world:
+            try:
+                await place.start()
+                await body(place)
+            finally:
+                if place.agent is not None:
+                    await place.agent.crash()
+                await place.machine.stop()
+
+    run_sim(main, 1)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(status=503), Fault(status=500), Fault(status=429), Fault(status_after=504)],
+    ids=["503", "500", "429", "504 after the work"],
+)
+def test_an_agent_that_starts_waits_for_a_server_that_is_unwell(fault: Fault, tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        await place.world.until(lambda: place.world.find(NODES, NAME) is not None)
+        place.world.check()
+        await place.run_pod("db-0")
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+
+    in_place(body, tmp_path, (fault, fault))
+
+
+def test_with_a_full_disk_nothing_starts_and_what_runs_runs_on(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        await place.run_pod("db-0")
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        place.machine.disk.full = True
+        await place.run_pod("db-1")
+        assert place.agent is not None
+        await place.world.restart(place.agent, 5.0)
+        await place.sim.clock.sleep(300)
+        assert [one.labels["pod"] for one in place.machine.living] == ["db-0"]
+        assert place.machine.refused_starts > 1
+        place.machine.disk.full = False
+        await place.world.until(lambda: len(place.world.healthy_pods()) == 2)
+        assert sorted(one.labels["pod"] for one in place.machine.living) == ["db-0", "db-1"]
+
+    in_place(body, tmp_path)
+
+
+def test_an_agent_that_crashes_while_the_disk_is_slow_starts_nothing_twice(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        place.machine.disk.seconds = 60.0
+        await place.run_pod("db-0")
+        await place.sim.clock.sleep(2.0)
+        assert place.agent is not None
+        await place.world.restart(place.agent, 0.5)
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        assert [one.id.rpartition(".")[2] for one in place.machine.living] == ["0"]
+
+    in_place(body, tmp_path)
+
+
+def test_a_process_that_waits_for_a_lost_host_keeps_its_pod(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        place.machine.needs = lambda _: ("storage",)
+        await place.run_pod("db-0", terminationGracePeriodSeconds=5)
+        await place.world.until(lambda: place.phase("db-0") == "Running")
+        place.network.cut(NAME, "storage")
+        await place.world.client.delete(PODS, "db-0", "default")
+        await place.sim.clock.sleep(600)
+        assert place.world.find(PODS, "db-0", "default") is not None
+        assert len(place.machine.living) == 1
+        place.network.mend(NAME, "storage")
+        await place.world.until(lambda: place.world.find(PODS, "db-0", "default") is None)
+        assert place.machine.living == []
+
+    in_place(body, tmp_path)

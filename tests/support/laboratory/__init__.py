@@ -1,0 +1,1 @@
+"""The fault laboratory: the whole system in virtual time under random combinations of faults."""

@@ -1,0 +1,83 @@
+"""Power switches of the laboratory's machines, as a manager reaches them from its own machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vacate.api.types import Node
+from vacate.api.types.fencingpolicy import AgentSpec
+from vacate.clock import Clock
+from vacate.fencing.agentprotocol import OFF, ON, STATUS, PowerState
+from vacate.fencing.agents import Answer, MachineAgent
+from vacate.sim.fenceagents import Behaviour
+
+SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Switches:
+    """The switches themselves, with a behaviour for each machine."""
+
+    clock: Clock
+    is_on: Callable[[str], bool]
+    switch: Callable[[str, bool], None]
+    asked: Callable[[str, str, str], None]  # action, machine and behaviour, as a call arrives
+    behaviours: dict[str, Behaviour] = field(default_factory=dict)
+
+    async def call(self, name: str, action: str, timeout: float) -> Answer:
+        """Do it, or fail in the way that was drawn."""
+        behaviour = self.behaviours.get(name, Behaviour.WORKS)
+        self.asked(action, name, behaviour)
+        await self.clock.sleep(SECONDS)
+        if behaviour is Behaviour.REFUSES:
+            return Answer(False, PowerState.UNKNOWN, "login failed")
+        if behaviour in (Behaviour.HANGS, Behaviour.LATE):
+            await self.clock.sleep(timeout)
+            if behaviour is Behaviour.LATE and action != STATUS:
+                self.switch(name, action == ON)
+            return Answer(False, PowerState.UNKNOWN, f"no answer within {timeout:g} s")
+        if action == STATUS:
+            mute = behaviour is Behaviour.MUTE
+            state = PowerState.UNKNOWN if mute else PowerState.ON if self.is_on(name) else PowerState.OFF
+            return Answer(not mute, state, f"the machine is {state}")
+        if behaviour is not Behaviour.LIES:
+            self.switch(name, action == ON)
+        return Answer(True, PowerState.UNKNOWN, "done")
+
+
+@dataclass(frozen=True, slots=True)
+class ReachableSwitches:
+    """The switches as one manager reaches them: over the network between the machines."""
+
+    switches: Switches
+    reaches: Callable[[str], bool]
+
+    async def for_node(self, spec: AgentSpec, node: Node, step: str) -> MachineAgent:
+        """The agent of one node."""
+        return _Agent(self, node.metadata.name, float(spec.timeout_seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    by: ReachableSwitches
+    node: str
+    timeout: float
+
+    async def off(self) -> Answer:
+        """Switch the machine off."""
+        return await self._call(OFF)
+
+    async def on(self) -> Answer:
+        """Switch the machine on."""
+        return await self._call(ON)
+
+    async def status(self) -> Answer:
+        """What the machine's state is said to be."""
+        return await self._call(STATUS)
+
+    async def _call(self, action: str) -> Answer:
+        if not self.by.reaches(self.node):
+            await self.by.switches.clock.sleep(self.timeout)
+            return Answer(False, PowerState.UNKNOWN, f"no answer within {self.timeout:g} s")
+        return await self.by.switches.call(self.node, action, self.timeout)

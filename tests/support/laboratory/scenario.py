@@ -1,0 +1,194 @@
+"""One seed of the laboratory: random faults, then none, and everything must come to its end."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.fencing_words import beside
+from support.laboratory.cluster import MANAGERS, NODES, LaboratoryCluster
+from support.laboratory.faults import FAULTS, Draw, Fault, untaint
+from support.laboratory.outcome import Enough, Outcome
+from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, POLICY, create_workload
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, PODS
+from vacate.api.objects import Obj, dig
+from vacate.entropy import Entropy
+from vacate.errors import OutOfTime, VacateError
+from vacate.features import FeatureGates, parse_feature_gates
+from vacate.sim.cluster import WorldSettings
+from vacate.sim.faults.plan import FaultPlan, FaultRates
+from vacate.sim.history import budget_breaches, is_healthy
+from vacate.sim.run import Sim, run_sim
+
+GATES = parse_feature_gates("EvacuationAPI=true,EvictionBridge=true")
+RATES = FaultRates(requests=0.02, watches=0.08, delay=3.0, lag=15.0, late=40.0)
+HARSH = FaultRates(requests=0.04, watches=0.3, delay=3.0, lag=25.0, late=40.0)
+"""For the managers: two at once, with caches of different age."""
+SEEDS_FOR_ALL = 2
+"""So many seeds in a row have every fault among them."""
+EXTRA = 4
+"""Further faults of each seed, by their weights."""
+SKEW = 5.0
+PARTS = ("controllers", "scheduler", "server", *MANAGERS, *NODES)
+LONGEST_END = 4 * 3600.0
+"""Virtual seconds from the end of the faults until all must be well."""
+
+
+@dataclass(slots=True)
+class Scenario:
+    """One seed."""
+
+    seed: int
+    gates: FeatureGates = GATES
+    stops: bool = False
+    extra: int = EXTRA
+
+    def play(self) -> Outcome:
+        """From beginning to end."""
+        outcome = Outcome(stops=self.stops)
+        with tempfile.TemporaryDirectory(prefix="vacate-lab-") as folder:
+            try:
+                run_sim(lambda sim: self._main(sim, Path(folder), outcome), self.seed, limit=7 * 86400.0)
+            except Enough:
+                pass
+            except OutOfTime as error:
+                outcome.breach(f"when the faults had stopped, not all became well: {error}")
+        return outcome
+
+    async def _main(self, sim: Sim, folder: Path, outcome: Outcome) -> None:
+        outcome.time = sim.loop.time
+        entropy = sim.stream("laboratory")
+        plans: list[FaultPlan] = []
+
+        def plan(name: str) -> FaultPlan:
+            plans.append(
+                FaultPlan(HARSH if name in MANAGERS else RATES, sim.stream(f"faults of {name} {len(plans)}"))
+            )
+            plans[-1].active = started
+            return plans[-1]
+
+        started = False
+        skews = {name: entropy.uniform(-SKEW, SKEW) for name in PARTS}
+        outcome.counts["clock more than a second off"] = sum(abs(one) > 1.0 for one in skews.values())
+        settings = WorldSettings(
+            nodes=0, evictions=(), plans=plan, skews=skews, gates=self.gates, disk=(0.0005, 0.003)
+        )
+        lab = LaboratoryCluster(sim, settings, folder, outcome)
+        async with lab.world:
+            try:
+                await lab.open()
+                (folder / "volume").mkdir()
+                await create_workload(lab.world.client, folder / "volume")
+                await lab.until(lambda: _is_well(lab), 900.0, "the start")
+                started = True
+                for one in plans:
+                    one.active = True
+                async with beside(lab.keep_server_running()):
+                    await self._break(lab, entropy)
+                    outcome.note("all faults stop")
+                    started = False
+                    for one in plans:
+                        one.active = False
+                    await self._heal(lab)
+            finally:
+                await lab.close()
+                for one in plans:
+                    outcome.counts.update(one.drawn)
+        _judge(lab)
+
+    async def _break(self, lab: LaboratoryCluster, entropy: Entropy) -> None:
+        for name in drawn_faults(self.seed, entropy, self.extra):
+            lab.outcome.counts[name] += 1
+            self._begin(lab, name, FAULTS[name][0], Draw(lab.sim.stream(f"{name} {lab.sim.loop.time():.3f}")))
+            await lab.sim.clock.sleep(entropy.uniform(2, 80))
+            lab.check()
+
+    def _begin(self, lab: LaboratoryCluster, name: str, fault: Fault, draw: Draw) -> None:
+        async def work() -> None:
+            try:
+                await fault(lab, draw)
+            except VacateError as error:
+                lab.outcome.note(f"{name}: {error}")
+
+        lab.spawn(work())
+
+    async def _heal(self, lab: LaboratoryCluster) -> None:
+        """All faults stop: everything must end well."""
+        await lab.mend()
+        await untaint(lab)
+        await lab.until(lambda: _all_drained(lab), LONGEST_END, "every maintenance is drained")
+        for one in lab.world.objects(NODEMAINTENANCES):
+            await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])
+        await untaint(lab)
+        await lab.until(
+            lambda: _is_well(lab) and not _open_requests(lab) and not lab.world.objects(NODEMAINTENANCES),
+            LONGEST_END,
+            "all workloads run, and no request, maintenance or fence is open",
+        )
+
+
+def drawn_faults(seed: int, entropy: Entropy, extra: int) -> list[str]:
+    """A hand of faults: dealt so that some seeds in a row have all of them, and more by their weights."""
+    names = list(FAULTS)
+    hand = names[seed % SEEDS_FOR_ALL :: SEEDS_FOR_ALL]
+    menu = [name for name, (_, weight) in FAULTS.items() for _ in range(weight)]
+    hand += [menu[min(int(entropy.uniform(0, len(menu))), len(menu) - 1)] for _ in range(extra)]
+    return [name for _, name in sorted((entropy.uniform(0, 1), name) for name in hand)]
+
+
+def _is_well(lab: LaboratoryCluster) -> bool:
+    pods = lab.world.objects(PODS, "default")
+    healthy = [pod for pod in pods if is_healthy(pod)]
+    return (
+        len([pod for pod in healthy if _app(pod) == "db"]) == MEMBERS
+        and len([pod for pod in healthy if _app(pod) == "web"]) == COPIES
+        and len([pod for pod in healthy if _app(pod) == DISK_USERS]) > 0
+        and not any(pod["metadata"].get("deletionTimestamp") for pod in pods)
+        and not lab.fences.out_of_service
+        and not (dig(lab.world.find(FENCINGPOLICIES, POLICY), "status", "nodes") or ())
+    )
+
+
+def _app(pod: Obj) -> str:
+    return str(dig(pod, "metadata", "labels", "app"))
+
+
+def _open_requests(lab: LaboratoryCluster) -> list[Obj]:
+    found = [*lab.world.objects(EVICTIONREQUESTS), *lab.world.objects(EVACUATIONS)]
+    return [one for one in found if not _is_complete(one)]
+
+
+def _is_complete(request: Obj) -> bool:
+    conditions = dig(request, "status", "conditions") or ()
+    return any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
+
+
+def _all_drained(lab: LaboratoryCluster) -> bool:
+    return all(dig(one, "status", "phase") == "Drained" for one in lab.world.objects(NODEMAINTENANCES))
+
+
+def _judge(lab: LaboratoryCluster) -> None:
+    """What is read from the whole history."""
+    for text in lab.acknowledged.lost(lab.world.server.log.records):
+        lab.outcome.breach(text)
+    for text in budget_breaches(record for _, record in lab.world.server.history):
+        lab.outcome.breach(text)
+    evictions = [one for one in lab.audit.heard if one.method == "POST"]
+    lab.outcome.counts.update(
+        {
+            "near: eviction refused by a budget": sum(one.status == 429 for one in evictions),
+            "near: identity started on another node": lab.processes.moves,
+            "near: exclusive volume used on another node": lab.processes.volume_moves,
+            "near: pods released by a fence": lab.fences.released,
+            "near: start refused by a full disk": sum(one.refused_starts for one in lab.machines.values()),
+            "near: processes of a pod that waited for a lost host": sum(
+                one.stuck for one in lab.machines.values()
+            ),
+        }
+    )
+
+
+def play(seed: int, gates: FeatureGates = GATES, *, stops: bool = False) -> Outcome:
+    """Run one seed; to its end, or where `stops` is given to the first breach."""
+    return Scenario(seed, gates, stops).play()

@@ -1,0 +1,111 @@
+"""What runs in the laboratory: a database, a web service, and pods that want one exclusive volume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.fencing_words import SOON
+from vacate.admission.pods.forcedeletion import GUARD_LABEL
+from vacate.admission.pods.workloads import OPT_IN
+from vacate.api.kinds import (
+    DEPLOYMENTS,
+    DESCHEDULINGPOLICIES,
+    FENCINGPOLICIES,
+    NAMESPACES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
+    STATEFULSETS,
+)
+from vacate.api.objects import Obj
+from vacate.client.client import Client
+from vacate.kube.exclusivevolumes import EXCLUSIVE
+from vacate.testing import deployment, pdb, statefulset
+
+MEMBERS, COPIES = 3, 3
+MAX_FENCED = 2
+POLICY = "rack"
+TIDY = "tidy"
+DISK_USERS = "disk"
+STORAGE = "storage"
+"""The host on which the exclusive volume lies: machines reach it over the network between them."""
+
+
+async def create_workload(client: Client, folder: Path) -> None:
+    """Create all of it."""
+    labels = {GUARD_LABEL: "enabled", OPT_IN: "true"}
+    await client.patch(NAMESPACES, "default", {"metadata": {"labels": labels}})
+    await client.create(FENCINGPOLICIES, _fencing())
+    await client.create(DESCHEDULINGPOLICIES, _descheduling())
+    await client.create(PODDISRUPTIONBUDGETS, pdb("db", min_available=2), "default")
+    await client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=2), "default")
+    await client.create(STATEFULSETS, _database(), "default")
+    await client.create(DEPLOYMENTS, deployment("web", replicas=COPIES, template=_template("web")), "default")
+    await client.create(PERSISTENTVOLUMES, _volume(folder))
+    await client.create(PERSISTENTVOLUMECLAIMS, _claim(), "default")
+    await client.create(DEPLOYMENTS, _volume_users(), "default")
+
+
+def _fencing() -> Obj:
+    spec = {
+        "unreachableSeconds": 30,
+        "agent": {"http": {"url": "https://bmc.example"}, "timeoutSeconds": 20},
+        "maxFenced": MAX_FENCED,
+        "powerOn": "Automatic",
+        "minHealthy": "40%",
+    }
+    return {"metadata": {"name": POLICY}, "spec": spec}
+
+
+def _descheduling() -> Obj:
+    identity = {"apiVersion": DESCHEDULINGPOLICIES.api_version, "kind": DESCHEDULINGPOLICIES.kind}
+    return {**identity, "metadata": {"name": TIDY}, "spec": {"rules": ["NodeTaints"], "mode": "Evict"}}
+
+
+def _database() -> Obj:
+    spec = {"podManagementPolicy": "Parallel"}
+    return statefulset("db", replicas=MEMBERS, template=_template("db", probed=True), spec=spec)
+
+
+def _template(name: str, *, probed: bool = False) -> Obj:
+    """Pods that are deleted soon after their node is lost. Members of the database probe each other."""
+    container: Obj = {"name": "main", "image": "none", "command": [name]}
+    if probed:
+        check = {"exec": {"command": ["quorum"]}, "periodSeconds": 20, "failureThreshold": 2}
+        container["readinessProbe"] = check
+    return {"spec": {"tolerations": SOON, "containers": [container], "terminationGracePeriodSeconds": 30}}
+
+
+def _volume(folder: Path) -> Obj:
+    spec = {
+        "capacity": {"storage": "10Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "",
+        "hostPath": {"path": str(folder)},
+    }
+    return {"metadata": {"name": "disk", "annotations": {EXCLUSIVE: "true"}}, "spec": spec}
+
+
+def _claim() -> Obj:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "",
+        "resources": {"requests": {"storage": "10Gi"}},
+    }
+    return {"metadata": {"name": "data"}, "spec": spec}
+
+
+def _volume_users() -> Obj:
+    """Three pods for one volume: one runs, the others wait. They cannot be moved first."""
+    template = _template(DISK_USERS)
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    template["spec"]["volumes"] = [volume]
+    made = deployment(DISK_USERS, replicas=3, template=template)
+    made["metadata"]["annotations"] = {OPT_IN: "false"}
+    return made
+
+
+def uses_storage(labels: Mapping[str, str]) -> bool:
+    """Whether a run waits for the storage host."""
+    return labels.get("pod", "").startswith(f"{DISK_USERS}-")
