@@ -12,6 +12,7 @@ from vacate.cli.common.events import note_node
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError
 from vacate.kube.nodes import readiness
+from vacate.views.phrases import counted
 
 NODE_TYPES = ("node", "nodes", "no")
 
@@ -25,12 +26,12 @@ async def delete_node(cluster: Cluster, name: str, *, confirm: bool, dry_run: bo
     uid = node.metadata.uid
     if not dry_run:
         user = await cluster_user(cluster) or "a user of vacate delete"
-        text = f"{user} declared the node to be gone for good; {len(pods)} pods of it are released."
+        text = f"{user} declared the node to be gone for good; {counted(len(pods), 'pod')} of it released."
         await note_node(cluster, node, "NodeDeletionConfirmed", text, warning=True)
     await cluster.client.delete(NODES, name, uid=uid, dry_run=dry_run)
     if dry_run:
-        return f"would be deleted, and {len(pods)} pods with it (dry run)"
-    return f"deleted: it counts as gone for good, and pod GC removes its {len(pods)} pods in about a minute"
+        return f"would be deleted, and {counted(len(pods), 'pod')} with it (dry run)"
+    return f"deleted: it counts as gone for good, and pod GC removes {_its(len(pods))} in about a minute"
 
 
 async def pods_on(cluster: Cluster, node: str) -> list[Pod]:
@@ -53,12 +54,16 @@ async def lost_pods(cluster: Cluster, node: str) -> list[tuple[Cluster, str]]:
     return [(replace(cluster, namespace=pod.metadata.namespace), pod.metadata.name) for pod in held]
 
 
+def _its(pods: int) -> str:
+    return f"its {counted(pods, 'pod')}"
+
+
 def _consequences(node: Node, pods: int) -> str:
     name = node.metadata.name
     state = "it is ready and would go on running" if readiness(node) == "True" else "it does not report"
     return (
-        f"deleting node {name} says that the machine is gone for good ({state}): its {pods} pods are removed "
-        "without waiting for their processes to end, and replacements with the same identities and volumes "
-        "may start beside them and damage data. Nothing was deleted. Fence the node, or bring it back; pass "
-        "--confirm if you know that the machine is gone"
+        f"deleting node {name} says that the machine is gone for good ({state}): {_its(pods)} would be "
+        "removed without waiting for processes to end, and replacements with the same identities and "
+        "volumes may start beside them and damage data. Nothing was deleted. Fence the node, or bring it "
+        "back; pass --confirm if you know that the machine is gone"
     )
