@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -142,6 +143,31 @@ async def test_an_agent_that_comes_back_finds_what_runs_and_what_ended_meanwhile
         await runtime.wait("stays")
         for name in ("stays", "ends"):
             await runtime.remove(name)
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 0.2])
+async def test_a_lock_outlives_the_agent_and_the_last_container_until_its_time_is_over(
+    folder: Path, seconds: float
+) -> None:
+    reader, lock = os.pipe()
+    async with opened(folder) as (runtime, _):
+        await runtime.start(spec(folder, "echo on; exec sleep 1002"))
+        await logged(folder, "on")
+        await runtime.hold("lock", lock, seconds)
+    (container,) = (pid for pid in processes_of(folder) if b"1002" in _cmdline(pid))
+    os.kill(container, signal.SIGTERM)
+    record = folder / "runtime/containers/c.json"
+    while not json.loads(record.read_text()).get("exit"):  # noqa: ASYNC110  a file tells nobody
+        await asyncio.sleep(0.01)
+    if seconds < 1.0:  # no agent came back: it is closed, and the supervisor ends
+        assert await asyncio.to_thread(os.read, reader, 1) == b""
+        await clean(folder)
+    async with opened(folder) as (runtime, found):
+        assert [exit_code(one) for one in found] == [143]
+        assert await runtime.holds("lock") == (seconds > 1.0)
+        await runtime.remove("c")
+        await runtime.release("lock")
+    os.close(reader)
 
 
 @pytest.mark.parametrize("use_cgroups", CGROUPS)

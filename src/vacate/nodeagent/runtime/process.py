@@ -130,7 +130,7 @@ class ProcessRuntime:
         self._states.pop(container, None)
 
     async def aclose(self) -> None:
-        """Close the connection; the supervisor stays for as long as something runs."""
+        """Close the connection; the supervisor stays while something runs or is held."""
         for task in (self._reading, self._returning):
             if task is not None:
                 task.cancel()

@@ -13,6 +13,10 @@ class Descriptors:
         self._held: dict[str, tuple[int, float]] = {}
         self._alone_since: float | None = None
 
+    def __bool__(self) -> bool:
+        """Whether any is held."""
+        return bool(self._held)
+
     def hold(self, name: str, fd: int, orphan_seconds: float) -> None:
         """Take a descriptor, in place of one of that name."""
         os.set_inheritable(fd, False)

@@ -59,7 +59,7 @@ class Client:
 
 
 class Supervisor:
-    """Serves one folder until no container runs and no agent is there."""
+    """Serves one folder until no container runs, no descriptor is held and no agent is there."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -101,7 +101,8 @@ class Supervisor:
     def _idle(self) -> bool:
         if self.clients or any(not one.ended for one in self.containers.values()):
             return False
-        return time.monotonic() >= self.exit_at
+        # An agent that comes back after the last pod ended still needs the lock to report how it ended.
+        return not self.descriptors and time.monotonic() >= self.exit_at
 
     def _wait_seconds(self) -> float | None:
         now = time.monotonic()
