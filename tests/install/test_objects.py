@@ -277,7 +277,15 @@ def test_secrets_and_leases_are_only_those_at_home() -> None:
 
 def test_the_manager_may_create_jobs_at_home_and_only_when_asked() -> None:
     def jobs(settings: Settings) -> list[str]:
-        roles = [one for one in objects(settings) if one["kind"] in ("Role", "ClusterRole")]
+        made = objects(settings)
+        bound = {
+            (one["roleRef"]["kind"], one["roleRef"]["name"])
+            for one in made
+            if one["kind"] in ("RoleBinding", "ClusterRoleBinding")
+            and any(subject["name"] == MANAGER for subject in one["subjects"])
+        }
+        roles = [one for one in made if (one["kind"], one["metadata"]["name"]) in bound]
+        assert roles
         return [one["kind"] for one in roles if any("jobs" in rule["resources"] for rule in one["rules"])]
 
     assert jobs(EVERYTHING) == []
