@@ -53,6 +53,10 @@ class Network:
         """Separate a client from the server."""
         self._links[name].is_cut = True
 
+    def is_cut(self, name: str) -> bool:
+        """Whether nothing gets through from or to this link."""
+        return self._links[name].is_cut
+
     def mend(self, name: str) -> None:
         """Undo `cut`."""
         self._links[name].is_cut = False

@@ -35,6 +35,11 @@ class Process:
         self._manager: Program | None = None
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and has neither ended nor crashed."""
+        return self._task is not None and not self._task.done()
+
     async def start(self) -> None:
         """Start, and return when it runs on synced caches, or has crashed meanwhile."""
         assert self._task is None, f"{self.name} runs already"

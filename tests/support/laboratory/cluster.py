@@ -18,6 +18,7 @@ from support.laboratory.fencing import ReachableSwitches, Switches
 from support.laboratory.outcome import Outcome
 from support.laboratory.workload import MAX_FENCED, MEMBERS, STORAGE, uses_storage
 from support.shutdown_sim import SimLogind
+from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.client.transport import Transport
 from vacate.controllers.fencing.controller import build as build_fencing
 from vacate.controllers.projections import PROJECTIONS
@@ -62,6 +63,7 @@ class LaboratoryCluster:
         self.folder = folder
         self.world = World(sim, settings)
         self.network = MachineNetwork()
+        self.registering: dict[str, None] = {}  # nodes that must do so soon, and are spared meanwhile
         self.machines = {
             name: Machine(name, sim.clock, sim.stream(f"machine {name}"), self.network) for name in NODES
         }
@@ -197,6 +199,12 @@ class LaboratoryCluster:
         """Nothing gets through between the machine, with its agent and managers, and the control plane."""
         for process in self._on(name):
             self.world.network.cut(process.name)
+
+    def reports(self, name: str) -> bool:
+        """Whether the node is registered, its agent runs, and nothing is between it and the control plane."""
+        agent = self.agents[name]
+        connected = agent.is_running and not self.world.network.is_cut(agent.name)
+        return connected and self.world.find(NODE_OBJECTS, name) is not None
 
     def reconnect(self, name: str) -> None:
         """Undo `cut_off`."""

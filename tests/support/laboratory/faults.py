@@ -57,7 +57,8 @@ async def cut_all_nodes_off(lab: LaboratoryCluster, draw: Draw) -> None:
     await _cut_off(lab, NODES, draw.seconds(60, 400))
 
 
-async def _cut_off(lab: LaboratoryCluster, names: tuple[str, ...], seconds: float) -> None:
+async def _cut_off(lab: LaboratoryCluster, nodes: tuple[str, ...], seconds: float) -> None:
+    names = [name for name in nodes if name not in lab.registering]
     for name in names:
         lab.outcome.note(f"{name} is cut off from the control plane for {seconds:.0f} s")
         lab.cut_off(name)
@@ -153,6 +154,8 @@ async def shutdown(lab: LaboratoryCluster, draw: Draw) -> None:
 
 async def agent_crash(lab: LaboratoryCluster, draw: Draw) -> None:
     name = draw.node()
+    if name in lab.registering:
+        return
     lab.outcome.note(f"the agent of {name} crashes")
     await lab.restart(lab.agents[name], draw.seconds(0.1, 200), name)
 
@@ -212,12 +215,19 @@ async def delete_pod(lab: LaboratoryCluster, draw: Draw) -> None:
 
 
 async def delete_node_by_mistake(lab: LaboratoryCluster, draw: Draw) -> None:
-    """It registers again before the quarantine of pod GC has ended."""
+    """It registers again before the quarantine of pod GC has ended.
+
+    Only of a node that can: to delete another one says that its machine is gone for good, which must be true.
+    """
     name = draw.node()
-    if not lab.machines[name].on:
+    if not lab.machines[name].on or not lab.reports(name):
         return
     lab.outcome.note(f"the Node object {name} is deleted")
+    lab.registering[name] = None
     await _tried(lab.world.client.delete(NODE_OBJECTS, name))
+    while lab.machines[name].on and not lab.reports(name):
+        await lab.sim.clock.sleep(1.0)
+    lab.registering.pop(name, None)
 
 
 async def request_eviction(lab: LaboratoryCluster, draw: Draw) -> None:
