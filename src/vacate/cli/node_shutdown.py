@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
+from vacate.cli.node_shutdown_layout import order_lines
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
@@ -58,12 +60,16 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
         async with connected(reach) as cluster:
             node = await cluster.client.get(NODES, name)
             found = await cluster.client.list(PODS, field_selector=f"spec.nodeName={name}", into=AgentPod)
-        terminal.echo_lines(shown_order(name, config, [one for one in found.items if not one.terminal], node))
+        pods = [one for one in found.items if not one.terminal]
+        width = shutil.get_terminal_size().columns if terminal.is_terminal() else 0
+        terminal.echo_lines(shown_order(name, config, pods, node, width))
 
     run_until_signalled(work)
 
 
-def shown_order(name: str, config: ShutdownConfig, pods: list[AgentPod], node: Obj) -> list[str]:
+def shown_order(
+    name: str, config: ShutdownConfig, pods: list[AgentPod], node: Obj, width: int = 0
+) -> list[str]:
     """By what the Node says of its agent: beside a kubelet, that one ends the pods, also static ones."""
     condition = graceful_shutdown(node)
     agents = [one for one in pods if _is_agent(one)]
@@ -74,10 +80,10 @@ def shown_order(name: str, config: ShutdownConfig, pods: list[AgentPod], node: O
         except ShutdownRefused as error:
             raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
         described = [_described(one) for one in pods]
-        return preview(name, config, described, preparation(beside, described))
+        return order_lines(preview(name, config, described, preparation(beside, described)), width)
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
-    lines = preview(name, config, [_described(one) for one in ended])
+    lines = order_lines(preview(name, config, [_described(one) for one in ended]), width)
     lines += [f"pod {_described(one).key} is static: it ends with the machine" for one in static]
     if condition.get("status") == "False":
         lines.append(f"node/{name} would not do this now: {condition.get('message')}")

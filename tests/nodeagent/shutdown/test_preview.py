@@ -17,6 +17,7 @@ from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objectnames import labels
 from vacate.api.objects import Obj
 from vacate.cli.node_shutdown import shown_order
+from vacate.cli.node_shutdown_layout import order_lines
 from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
@@ -45,12 +46,32 @@ def test_the_how_to_shows_what_its_configuration_does() -> None:
         ShutdownPod("3", "kube-system", "dns", 200000, 30),
     ]
     shown = HOW_TO.partition("$ vacate node shutdown laptop --dry-run --config kubelet.yaml\n")[2]
-    assert preview("laptop", config, pods) == shown.partition("```")[0].splitlines()
+    order = preview("laptop", config, pods)
+    lines = shown.partition("```")[0].splitlines()
+    widest = max(map(len, lines[1:]))
+    assert order_lines(order) == order_lines(order, widest) == lines
+    narrow = order_lines(order, 40)
+    assert narrow[1:] == [
+        "bucket 0: 1m, starts at +0s at the",
+        "  latest",
+        "  shop/db",
+        "    priority 10, grace 20s, interceptors",
+        "      40s, allotted 20s",
+        "  shop/web",
+        "    priority 5, grace 30s, allotted 30s",
+        "bucket 1000: 2m, no pods, skipped",
+        "bucket 100000: 10s, starts at +1m at the",
+        "  latest",
+        "  kube-system/dns",
+        "    priority 200000, grace 30s, allotted",
+        "      10s",
+    ]
+    assert order_lines(order, widest - 1)[1] == "bucket 0: 1m, starts at +0s at the latest"
 
 
 @pytest.mark.unit
 def test_a_node_without_the_feature_says_why() -> None:
-    (line,) = preview("laptop", ShutdownConfig(), [])
+    (line,) = order_lines(preview("laptop", ShutdownConfig(), []))
     assert "is off, since neither shutdownGracePeriod nor" in line
 
 

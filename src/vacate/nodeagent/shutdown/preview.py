@@ -1,16 +1,37 @@
-"""PURE. What a shutdown would do, as lines to read: each bucket with its pods and their allotted time."""
+"""PURE. What a shutdown would do: each bucket with its pods and their allotted time, in words to read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, group_pods
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS
 
-_HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "INTERCEPTORS", "ALLOTTED")
+
+@dataclass(frozen=True, slots=True)
+class PodPreview:
+    """One pod in its bucket; of a bucket without pods there is one without a pod."""
+
+    bucket: str
+    period: str
+    latest_start: str = ""
+    pod: str = ""
+    priority: str = ""
+    grace: str = ""
+    interceptors: str = ""  # how long they have; empty without any
+    allotted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The order of a shutdown."""
+
+    headline: str
+    rows: tuple[PodPreview, ...] = ()
 
 
 def preview(
@@ -18,7 +39,7 @@ def preview(
     config: ShutdownConfig,
     pods: Iterable[ShutdownPod],
     prepared_before: Mapping[str, float] | None = None,
-) -> list[str]:
+) -> Preview:
     """The order in which this configuration ends these pods.
 
     `prepared_before` is for an agent beside a kubelet: how long the interceptors of which pods, by UID, have
@@ -26,42 +47,40 @@ def preview(
     """
     if not config.enabled:
         why = config.disabled_because
-        return [f"node/{node}: graceful node shutdown is off, since {why}: all pods end at once"]
+        return Preview(f"node/{node}: graceful node shutdown is off, since {why}: all pods end at once")
     groups = group_pods(config.buckets, pods)
     count = sum(len(one.pods) for one in groups)
     used = format_duration(sum(one.bucket.seconds for one in groups if one.pods))
-    rows: list[tuple[str, ...]] = [_HEADER]
+    rows: list[PodPreview] = []
     latest = 0.0
     for group in groups:
         rows += _rows(group, latest, prepared_before)
         latest += group.bucket.seconds if group.pods else 0.0
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     needed = math.ceil(config.total_seconds + MARGIN_SECONDS)
     what = f"{count} {'pod ends' if count == 1 else 'pods end'} within {used}"
     if prepared_before is not None:
         what += ", after interceptors had their time"
-    first = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"
-    return [first, *(line.rstrip() for line in table)]
+    headline = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"
+    return Preview(headline, tuple(rows))
 
 
-def _rows(group: Group, latest: float, prepared_before: Mapping[str, float] | None) -> list[tuple[str, ...]]:
+def _rows(group: Group, latest: float, prepared_before: Mapping[str, float] | None) -> list[PodPreview]:
     bucket, period = str(group.bucket.priority), format_duration(group.bucket.seconds)
     if not group.pods:
-        return [(bucket, period, "-", "none: skipped", "", "", "", "")]
-    rows: list[tuple[str, ...]] = []
+        return [PodPreview(bucket, period)]
+    rows: list[PodPreview] = []
     for one in group.pods:
         within = group.prepare_of(one) if prepared_before is None else 0.0  # of the bucket's own time
         prepare = within if prepared_before is None else prepared_before.get(one.uid, 0.0)
         rows.append(
-            (
+            PodPreview(
                 bucket,
                 period,
                 f"+{format_duration(latest)}",
                 one.key,
                 str(one.priority),
                 format_duration(one.grace_seconds),
-                format_duration(prepare) if one.interceptors else "-",
+                format_duration(prepare) if one.interceptors else "",
                 format_duration(min(group.grace_of(one), group.bucket.seconds - within)),
             )
         )
