@@ -19,6 +19,8 @@ from vacate.nodeagent.shutdown.machine import EndPod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 from vacate.nodeagent.shutdown.record import ShutdownRecord, decode_record, encode_record
 
+_EARLY = 1e-6  # by so much a loop may call before the time; nobody calls again
+
 
 class SimLogind:
     """Logind and its bus."""
@@ -187,6 +189,7 @@ class SimPods:
     needs: dict[str, float] = field(default_factory=dict)  # seconds to end
     ended: dict[str, Ended] = field(default_factory=dict)
     stuck: set[str] = field(default_factory=set)  # those that outlive even SIGKILL
+    orders: list[str] = field(default_factory=list)  # uids, as often as they were to end
     callback: Callable[[], None] = lambda: None
 
     def running(self) -> list[ShutdownPod]:
@@ -194,6 +197,7 @@ class SimPods:
 
     def end(self, order: EndPod) -> None:
         now, uid = self.clock.monotonic(), order.pod.uid
+        self.orders.append(uid)
         kill_at = now + order.seconds
         known = self.ended.get(uid)
         if known is None:
@@ -207,6 +211,12 @@ class SimPods:
         self.ended[uid] = known
         if known.gone < math.inf:
             asyncio.get_running_loop().call_later(max(known.gone - now, 0.0), self._call)
+
+    def finish_by_force(self, uid: str) -> None:
+        """As `kubectl delete --force`: someone else ends it, at once."""
+        now = self.clock.monotonic()
+        self.ended[uid] = replace(self.ended.get(uid, Ended(now, now, now, now)), gone=now)
+        self._call()
 
     def cancel(self) -> None:
         now = self.clock.monotonic()
@@ -226,7 +236,7 @@ class SimPods:
 
     def _is_gone(self, uid: str) -> bool:
         known = self.ended.get(uid)
-        return known is not None and known.gone <= self.clock.monotonic()
+        return known is not None and known.gone <= self.clock.monotonic() + _EARLY
 
 
 class SimStorage:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from support.shutdown_scenario import SLACK, machine, pod
+from vacate.clock import LoopClock
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdownagent.nodemarks import marks_of
-from vacate.sim.run import Sim, run_sim
+from vacate.sim.run import EPOCH, Sim, run_sim
 
 pytestmark = pytest.mark.sim
 
@@ -309,6 +311,105 @@ def test_without_a_disk_the_shutdown_runs_all_the_same() -> None:
         place.logind.power_off()
         await place.until(lambda: place.logind.off_at is not None)
         assert set(place.pods.ended) == {"a", "b"}
+        await place.stop()
+
+    simulate(main)
+
+
+def test_a_shutdown_that_is_announced_again_is_the_same_shutdown() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, TWO, [pod("a"), pod("b", 1000)], a=99.0, b=3.0)
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.power_off()
+        for seen in ("a", "b"):
+            await place.until(lambda seen=seen: seen in place.pods.ended)  # type: ignore[misc]
+            await sim.clock.sleep(2.0)
+            place.logind.signal()
+        await place.until(lambda: place.logind.off_at is not None)
+        place.logind.signal()
+        await sim.clock.sleep(100.0)
+        assert place.pods.orders == ["a", "b"]
+        ended = place.pods.ended
+        assert ended["a"].gone - ended["a"].asked == pytest.approx(10.0)
+        assert ended["b"].asked - ended["a"].asked == pytest.approx(10.0, abs=SLACK)
+        assert len(place.storage.starts - {None}) == 1
+        await place.stop()
+
+    simulate(main)
+
+
+def test_a_shutdown_that_follows_a_cancelled_one_before_that_was_seen_goes_on_with_it() -> None:
+    async def main(sim: Sim) -> None:
+        place = machine(sim, TWO, [pod("a"), pod("b", 1000)], a=99.0, b=99.0)
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.power_off()
+        await place.until(lambda: "a" in place.pods.ended)
+        place.logind.cancel()
+        place.logind.power_off()
+        await place.until(lambda: place.logind.off_at is not None)
+        assert place.pods.orders == ["a", "b"]
+        ended = place.pods.ended
+        assert ended["b"].gone - ended["a"].asked == pytest.approx(15.0, abs=SLACK)
+        assert place.logind.off_at == pytest.approx(ended["b"].gone, abs=SLACK)
+        await place.stop()
+
+    simulate(main)
+
+
+class SteppedClock(LoopClock):
+    """A wall clock that is set in the middle."""
+
+    def step(self, seconds: float) -> None:
+        self._skew += seconds
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_clock_that_is_set_in_the_middle_changes_no_time_of_a_pod(jump: float, restart: bool) -> None:
+    async def main(sim: Sim) -> None:
+        clock = SteppedClock(sim.loop, EPOCH)
+        place = machine(replace(sim, clock=clock), TWO, [pod("a"), pod("b", 1000)], b=99.0)
+        place.pods.stuck.add("a")  # only the clock ends its bucket
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.power_off()
+        await place.until(lambda: "a" in place.pods.ended)
+        clock.step(jump)
+        if restart:
+            await place.kill()
+            await sim.clock.sleep(2.0)
+            place.start()
+        await place.until(lambda: place.logind.off_at is not None)
+        ended = place.pods.ended
+        assert ended["b"].asked - ended["a"].asked == pytest.approx(10.0, abs=SLACK)
+        assert ended["b"].gone - ended["b"].asked == pytest.approx(5.0, abs=SLACK)
+        assert place.storage.load().outcome == "finished"
+        await place.stop()
+
+    simulate(main)
+
+
+def test_pods_that_others_finish_by_force_cost_no_more_time() -> None:
+    async def main(sim: Sim) -> None:
+        buckets = [Bucket(0, 60.0), Bucket(10, 60.0), Bucket(20, 60.0)]
+        pods = [pod("now", grace=60.0), pod("later", 10, grace=60.0), pod("last", 20, grace=60.0)]
+        place = machine(sim, buckets, pods, now=99.0, later=99.0, last=1.0)
+        place.start()
+        await place.until(lambda: place.state.locked)
+        place.logind.power_off()
+        await place.until(lambda: "now" in place.pods.ended)
+        await sim.clock.sleep(3.0)
+        place.pods.finish_by_force("later")  # its bucket is still to come
+        await sim.clock.sleep(3.0)
+        assert place.pods.orders == ["now"]
+        place.pods.finish_by_force("now")
+        forced = sim.clock.monotonic()
+        await place.until(lambda: place.logind.off_at is not None)
+        assert place.pods.orders == ["now", "last"]
+        assert place.pods.ended["last"].asked == pytest.approx(forced, abs=SLACK)
+        assert place.logind.off_at == pytest.approx(forced + 1.0, abs=2 * SLACK)
         await place.stop()
 
     simulate(main)
