@@ -37,4 +37,5 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
 
 def _controllers(cluster: LocalCluster) -> str:
     names = "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes"
-    return f"{names}, eviction requests" if cluster.evictions else names
+    evictions = ", eviction requests" if cluster.evictions else ""
+    return names + evictions + (", hooks" if cluster.settings.hooks is not None else "")

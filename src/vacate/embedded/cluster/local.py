@@ -21,7 +21,7 @@ from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.bootstrap.identities import ADMIN, node
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.cluster.certificates import Pki
-from vacate.embedded.cluster.controlplane import ControlPlane
+from vacate.embedded.cluster.controlplane import HOOKS, ControlPlane
 from vacate.embedded.cluster.directory import Folder, FolderLock
 from vacate.embedded.cluster.nodelogs import NodeLogs
 from vacate.embedded.nodes.nodeobjects import shapes
@@ -35,6 +35,7 @@ from vacate.features import FeatureGates
 from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
 from vacate.interceptors.hooks.allowlistfile import AllowListFile
+from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
 from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
@@ -76,7 +77,10 @@ class LocalSettings:
     def authority(self) -> StatusAuthority:
         """Who writes the status of requests. A manager beside the cluster uses our kubeconfig."""
         beside = () if self.evictions else (ADMIN.name,)
-        return StatusAuthority((*StatusAuthority().controllers, *beside), self.interceptor_accounts)
+        accounts = dict(self.interceptor_accounts)
+        if self.hooks is not None:  # nobody else reports that a hook is done, unless the user says so
+            accounts[HOOKS_INTERCEPTOR] = (HOOKS.name, *accounts.get(HOOKS_INTERCEPTOR, ()))
+        return StatusAuthority((*StatusAuthority().controllers, *beside), accounts)
 
 
 class LocalCluster:
@@ -130,12 +134,13 @@ class LocalCluster:
         await self._undo.aclose()
 
     async def _start(self) -> None:
+        hooks = self._hooks()  # first: a list that is refused leaves no folder behind
         lock = FolderLock(self.folder)
         lock.acquire()
         self._undo.callback(lock.release)
         server = await self._open_server()
         await self._listen(server)
-        self._run_parts(server)
+        self._run_parts(server, hooks)
 
     async def _open_server(self) -> ApiServer:
         tokens = read_token_file(self.folder.tokens) if self.folder.tokens.exists() else {}
@@ -177,7 +182,7 @@ class LocalCluster:
         asks = pki.client("kubelet-client", "kube-apiserver-kubelet-client", (MASTERS,))
         server.registry.node_logs = NodeLogs(asks, self._clock)
 
-    def _run_parts(self, server: ApiServer) -> None:
+    def _run_parts(self, server: ApiServer, hooks: Sequence[ControllerDescriptor]) -> None:
         if not self.settings.controllers:
             return
         around = Environment(self._clock, system_entropy(), self._metrics, self.settings.gates)
@@ -187,7 +192,7 @@ class LocalCluster:
             shapes(self.settings.nodes if self.settings.runtime == SIMULATED else 0),
             self.settings.behaviour,
             evictions=self.evictions,
-            hooks=self._hooks(),
+            hooks=hooks,
         )
         server.health.add_ready("controllers", self._plane.not_ready)
         self._in_background(self._plane.run())
