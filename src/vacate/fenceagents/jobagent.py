@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import PODS, Kind
+from vacate.api.kinds import JOBS, PODS, Kind
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -31,7 +31,6 @@ from vacate.fencing.jobs import (
     waiting_for,
 )
 
-JOBS = Kind("batch", "v1", "Job", "jobs", "job", namespaced=True)
 PODTEMPLATES = Kind("", "v1", "PodTemplate", "podtemplates", "podtemplate", namespaced=True)
 
 _LOOK_EVERY = 1.0

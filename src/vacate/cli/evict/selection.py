@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from vacate.api.kinds import DEPLOYMENTS, NODES, REPLICASETS, Kind
+from vacate.api.kinds import DEPLOYMENTS, JOBS, NODES, REPLICASETS, STATEFULSETS, Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod, ReplicaSet
@@ -22,15 +22,13 @@ from vacate.views.phrases import counted
 WIDE = 10
 """More pods than that are confirmed first, unless each of them was named."""
 
-_STATEFULSETS = Kind("apps", "v1", "StatefulSet", "statefulsets", "statefulset", namespaced=True)
-_JOBS = Kind("batch", "v1", "Job", "jobs", "job", namespaced=True)
 _WORKLOADS: Mapping[str, Kind] = {
     name: kind
     for kind, names in (
         (DEPLOYMENTS, ("deployment", "deployments", "deploy")),
         (REPLICASETS, ("replicaset", "replicasets", "rs")),
-        (_STATEFULSETS, ("statefulset", "statefulsets", "sts")),
-        (_JOBS, ("job", "jobs")),
+        (STATEFULSETS, ("statefulset", "statefulsets", "sts")),
+        (JOBS, ("job", "jobs")),
     )
     for name in names
 }
