@@ -109,7 +109,7 @@ async def test_a_name_does_not_lead_to_this_machine(serve: Serve) -> None:
     assert (await post_json(url, {}, seconds=20, ordinary_addresses_only=True)).status == 200
 
 
-async def test_a_certificate_of_others_is_refused(serve: Serve) -> None:
+async def test_no_tls_where_https_is_asked_for_is_no_answer(serve: Serve) -> None:
     url = (await serve(saying(b"HTTP/1.1 200 x\r\n\r\n"))).replace("http://", "https://")
     with pytest.raises(CallFailed):
         await post_json(url, {}, seconds=20)

@@ -28,7 +28,7 @@ class HttpCaller:
         """Send the call on a connection of its own."""
         headers = {"Idempotency-Key": str(body["idempotencyKey"])}
         if hook.target.token_file:
-            headers["Authorization"] = f"Bearer {_read(hook.target.token_file).strip()}"
+            headers["Authorization"] = f"Bearer {_read(hook.target.token_file)}"
         return await post_json(
             hook.url,
             body,
@@ -40,10 +40,15 @@ class HttpCaller:
 
 
 def _read(file: str) -> str:
+    """Never empty, as the file of a Secret that is yet to be filled: without authorities those of the system
+    would count, and without a token the service would be called as nobody."""
     try:
-        return Path(file).read_text()
+        found = Path(file).read_text().strip()
     except (OSError, UnicodeDecodeError):
+        found = ""
+    if not found:
         # The name of the file is for the administrator's log, not for the status of every request.
         raise CallFailed(
-            "the token or the authorities of the target cannot be read by vacate hooks"
-        ) from None
+            "the token or the authorities of the target are empty or cannot be read by vacate hooks"
+        )
+    return found
