@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +17,8 @@ import pytest
 from support.cluster_process import FAST_PODS, running_cluster, vacate
 from support.manifests import pod
 from support.waiting import until
+from vacate.embedded.cluster.local import LocalCluster, LocalSettings
+from vacate.errors import ConfigError
 
 pytestmark = pytest.mark.process
 
@@ -100,15 +104,13 @@ def _containing(words: str, text: str) -> str:
     ],
     ids=["jobs", "no URL"],
 )
-def test_a_list_that_cannot_be_used_is_refused_before_anything_starts(
+async def test_a_list_that_cannot_be_used_is_refused_before_anything_starts(
     tmp_path: Path, text: str, why: str
 ) -> None:
     allowed = tmp_path / "hooks.yaml"
     allowed.write_text(text)
-    folder = tmp_path / "dir"
-    refused = vacate("up", "--dir", str(folder), "--port", "0", "--hooks", str(allowed))
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"error: --hooks: {allowed}: ")
-    assert why in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1
-    assert not folder.exists()
+    cluster = LocalCluster(LocalSettings(tmp_path / "dir", port=0, hooks=allowed))
+    with pytest.raises(ConfigError, match=re.escape(why)) as refused:
+        await cluster.start()
+    assert str(refused.value).startswith(f"--hooks: {allowed}: ")
+    assert [one.name for one in os.scandir(tmp_path)] == ["hooks.yaml"]
