@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any, cast
 
 from vacate import __version__
+from vacate.api.objectnames import HOOKS
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest
 from vacate.install.objects import part_makers, parts
@@ -30,6 +31,7 @@ from vacate.install.settings import (
     ShutdownAgent,
     ShutdownAgentMode,
 )
+from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
 
 _MANAGERS, _WEBHOOKS = 770001, 770002
 _ALLOWED, _SECRET, _RULES, _GATES = "mark-allowed", "mark-pull-secret", "mark-rules", "mark-gates"
@@ -131,7 +133,10 @@ SWITCHES = (
         'ne (toString .Values.limits.requestSeconds) ""',
         partial(_changed, {"max_request_seconds": _MAX_SECONDS}),
     ),
-    Switch(".Values.interceptorAccounts", partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}})),
+    Switch(
+        "or .Values.interceptorAccounts .Values.hooks.enabled",
+        partial(_changed, {"interceptor_accounts": {_BOUND: (_ACCOUNT,)}}),
+    ),
     Switch(".Values.featureGates", lambda given: replace(given, feature_gates=_GATES)),
     Switch(
         'eq .Values.shutdownAgent.mode "beside-kubelet"',
@@ -320,15 +325,21 @@ def _bridge_requirements(found: re.Match[str]) -> str:
     return _BRIDGE_REQUIREMENTS.replace("INDENT", indent).replace("WIDTH", str(len(indent)))
 
 
-# Accounts by interceptor: as options of the webhook, and as a map in CEL within a text in single quotes.
-_BOUND_ARGUMENTS = """\
-{{- range $name, $accounts := .Values.interceptorAccounts }}
-{{- range $accounts }}
-INDENT- --interceptor={{ $name }}={{ . }}
-{{- end }}
-{{- end }}"""
+# Accounts by interceptor: as options of the webhook, and as a map in CEL within a text in single quotes. With
+# the hooks interceptor comes its own account, unless the user has named others for it.
+_ACCOUNTS = (
+    "merge (dict) .Values.interceptorAccounts (ternary (dict) "
+    f'(dict "{HOOKS_INTERCEPTOR}" (list (printf "%s/{HOOKS}" .Release.Namespace))) '
+    "(not .Values.hooks.enabled))"
+)
+_BOUND_ARGUMENTS = f"""\
+{{{{- range $name, $accounts := {_ACCOUNTS} }}}}
+{{{{- range $accounts }}}}
+INDENT- --interceptor={{{{ $name }}}}={{{{ . }}}}
+{{{{- end }}}}
+{{{{- end }}}}"""
 _BOUND_ACCOUNTS = (
-    '{{ "{" }}{{ $comma := "" }}{{ range $name, $accounts := .Values.interceptorAccounts }}{{ $comma }}'
+    f'{{{{ "{{" }}}}{{{{ $comma := "" }}}}{{{{ range $name, $accounts := {_ACCOUNTS} }}}}{{{{ $comma }}}}'
     "''{{ $name }}'': [{{ range $i, $account := $accounts }}{{ if $i }}, {{ end }}"
     "''system:serviceaccount:{{ $account | replace \"/\" \":\" }}''{{ end }}]"
     '{{ $comma = ", " }}{{ end }}{{ "}" }}'
@@ -445,8 +456,8 @@ shutdownAgent:
   # A KubeletConfiguration: the buckets, for alone.
   config: |
 {_indented(DEFAULT_SHUTDOWN_CONFIG)}
-# The interceptor hooks.vacate.dev, which calls services and runs Jobs before pods are evicted. Let no other
-# account report for it: interceptorAccounts: {{hooks.vacate.dev: [NAMESPACE/vacate-hooks]}}
+# The interceptor hooks.vacate.dev, which calls services and runs Jobs before pods are evicted. No other
+# account reports for it, unless interceptorAccounts names some.
 hooks:
   enabled: false
   # The allow-list: which services pods may name, and where Jobs may be run. Files of the Secret vacate-hooks

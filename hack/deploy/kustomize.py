@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
-from vacate.install.manifests.hooks import hooks
+from vacate.install.manifests.hooks import hook_accounts, hooks
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.objectkinds import path_of
 from vacate.install.objects import objects, parts
-from vacate.install.settings import DEFAULT_HOOKS, Monitoring, Settings, ShutdownAgent
+from vacate.install.settings import DEFAULT_HOOKS, DEFAULT_NAMESPACE, Monitoring, Settings, ShutdownAgent
 
 _IDENTITY = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+HOOK_SETTINGS = Settings(hooks=DEFAULT_HOOKS, interceptor_accounts=hook_accounts(DEFAULT_NAMESPACE))
+"""What is in the folder for hooks: what `vacate install --hooks` does."""
 
 
 def kustomize_files() -> dict[str, str]:
@@ -24,31 +26,37 @@ def kustomize_files() -> dict[str, str]:
     watched = parts(replace(Settings(), monitoring=Monitoring.everything()))
     added = {name: part for name, part in watched.items() if name not in base}
     agents = {"shutdown-agent": shutdown_agent(replace(Settings(), shutdown_agent=ShutdownAgent()))}
-    called = {"hooks": hooks(replace(Settings(), hooks=DEFAULT_HOOKS))}
+    called = {"hooks": hooks(HOOK_SETTINGS)}
+    bound = replace(HOOK_SETTINGS, hooks="")  # what hooks change of the base
     return {
         **_folder("base", base),
         **_folder("monitoring", added, "../base"),
         **_folder("shutdown-agent", agents, "../base"),
-        **_folder("hooks", called, "../base"),
-        **_component("eviction-bridge", Settings(eviction_bridge=True)),
+        **_folder("hooks", called, "../base", patches=_patches(bound)),
+        "eviction-bridge/kustomization.yaml": manifest(
+            {**_COMPONENT, "patches": _patches(Settings(eviction_bridge=True))}
+        ),
     }
 
 
-def _folder(name: str, found: dict[str, list[Obj]], *bases: str) -> dict[str, str]:
-    resources = [*bases, *(f"{part}.yaml" for part in found)]
+def _folder(
+    name: str, found: dict[str, list[Obj]], *bases: str, patches: Sequence[Obj] = ()
+) -> dict[str, str]:
+    listed: Obj = {**_IDENTITY, "resources": [*bases, *(f"{part}.yaml" for part in found)]}
+    if patches:
+        listed["patches"] = list(patches)
     files = {f"{name}/{part}.yaml": manifests(objects) for part, objects in found.items()}
-    return {**files, f"{name}/kustomization.yaml": manifest({**_IDENTITY, "resources": resources})}
+    return {**files, f"{name}/kustomization.yaml": manifest(listed)}
 
 
-def _component(name: str, settings: Settings) -> dict[str, str]:
-    """What the settings add to objects of the base, as patches: for any kustomization that has the base."""
+def _patches(settings: Settings) -> list[Obj]:
+    """What the settings add to objects of the base: for any kustomization that has the base."""
     base = {path_of(obj): obj for obj in objects(Settings())}
     changed = [(base[path_of(obj)], obj) for obj in objects(settings) if base[path_of(obj)] != obj]
-    patches = [
+    return [
         {"target": _target(obj), "patch": manifest(list(_additions("", before, obj)))}
         for before, obj in changed
     ]
-    return {f"{name}/kustomization.yaml": manifest({**_COMPONENT, "patches": patches})}
 
 
 def _target(obj: Obj) -> Obj:
@@ -57,17 +65,31 @@ def _target(obj: Obj) -> Obj:
 
 
 def _additions(path: str, before: Any, after: Any) -> Iterable[Obj]:
-    """JSON patches that append to lists. Nothing else is needed, and whatever else came is an error."""
+    """JSON patches that add to lists. Nothing else is needed, and whatever else came is an error."""
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
         for key in before:
             if before[key] != after[key]:
                 yield from _additions(f"{path}/{key}", before[key], after[key])
-    elif isinstance(before, list) and isinstance(after, list) and after[: len(before)] == before:
-        for item in after[len(before) :]:
-            yield {"op": "add", "path": f"{path}/-", "value": item}
+    elif (
+        isinstance(before, list) and isinstance(after, list) and (place := _place(before, after)) is not None
+    ):
+        for number in range(place, place + len(after) - len(before)):
+            index = "-" if place == len(before) else str(number)
+            yield {"op": "add", "path": f"{path}/{index}", "value": after[number]}
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for number, (one, other) in enumerate(zip(before, after, strict=True)):
             if one != other:
                 yield from _additions(f"{path}/{number}", one, other)
     else:
-        raise ValueError(f"{path}: a component only appends to lists")
+        raise ValueError(f"{path}: patches only add to lists")
+
+
+def _place(before: list[Any], after: list[Any]) -> int | None:
+    """Where new items stand together in the longer list, as late as possible; None where they do not."""
+    more = len(after) - len(before)
+    if more <= 0:
+        return None
+    fits = (
+        at for at in range(len(before), -1, -1) if before[:at] + after[at : at + more] + before[at:] == after
+    )
+    return next(fits, None)

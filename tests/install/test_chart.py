@@ -13,6 +13,7 @@ from support.helm import CHART, Helm, Values, helm_or_reason
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects
+from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import FailurePolicy, ShutdownAgent, ShutdownAgentMode
 
@@ -143,14 +144,29 @@ CASES: dict[str, tuple[Values, Settings]] = {
     "hooks": (
         {
             "hooks": {"enabled": True, "config": HOOKS},
-            "interceptorAccounts": {"hooks.vacate.dev": ["vacate-system/vacate-hooks"]},
+            "interceptorAccounts": {"a.example.com": ["x/one"]},
             "networkPolicySources": {"metrics": ["10.1.0.0/16"]},
         },
         Settings(
+            namespace="elsewhere",
             hooks=HOOKS,
-            interceptor_accounts={"hooks.vacate.dev": ("system:serviceaccount:vacate-system:vacate-hooks",)},
+            interceptor_accounts={
+                "a.example.com": ("system:serviceaccount:x:one",),
+                "hooks.vacate.dev": ("system:serviceaccount:elsewhere:vacate-hooks",),
+            },
             metrics_sources=("10.1.0.0/16",),
         ),
+    ),
+    "hooks alone": (
+        {"hooks": {"enabled": True, "config": HOOKS}},
+        Settings(hooks=HOOKS, interceptor_accounts=hook_accounts("vacate-system")),
+    ),
+    "hooks of another account": (
+        {
+            "hooks": {"enabled": True, "config": HOOKS},
+            "interceptorAccounts": {"hooks.vacate.dev": ["shop/own"]},
+        },
+        Settings(hooks=HOOKS, interceptor_accounts={"hooks.vacate.dev": ("system:serviceaccount:shop:own",)}),
     ),
     "gates": (
         {"featureGates": "EvictionRequestAPI=false"},

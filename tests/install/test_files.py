@@ -15,6 +15,7 @@ from hack.gen_deploy import DEPLOY, outdated
 from support.kubectl import kubectl_or_reason
 from vacate.api.objects import Obj
 from vacate.install import Monitoring, Settings, objects
+from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import DEFAULT_HOOKS, ShutdownAgent
 
@@ -24,7 +25,7 @@ FOLDERS = [
     ("base", Settings()),
     ("monitoring", MONITORED),
     ("shutdown-agent", WITH_AGENT),
-    ("hooks", Settings(hooks=DEFAULT_HOOKS)),
+    ("hooks", Settings(hooks=DEFAULT_HOOKS, interceptor_accounts=hook_accounts("vacate-system"))),
 ]
 
 

@@ -15,8 +15,6 @@ import yaml
 from cryptography import x509
 
 from vacate.admission.pods.registrationrules import read_rules
-from vacate.api.identity import service_account_user
-from vacate.api.objectnames import HOOKS
 from vacate.api.selectors.labels import parse_selector
 from vacate.api.selectors.requirements import GREATER, LESS
 from vacate.cli.common.kubeletconfig import load_kubelet_config
@@ -25,6 +23,7 @@ from vacate.cli.common.serveroptions import interceptor_accounts_option
 from vacate.errors import ApiError, ConfigError
 from vacate.eviction.dialects.registry import DIALECT_NAMES
 from vacate.features import FeatureGates, parse_feature_gates
+from vacate.install.manifests.hooks import hook_accounts
 from vacate.install.manifests.webhooks import SYSTEM_NAMESPACES
 from vacate.install.settings import (
     DEFAULT_HOOKS,
@@ -37,7 +36,6 @@ from vacate.install.settings import (
     ShutdownAgent,
     ShutdownAgentMode,
 )
-from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
 from vacate.interceptors.hooks.targets import read_allow_list
 from vacate.nodeagent.shutdown.config import read_config
 
@@ -269,7 +267,7 @@ def settings_of(
         ca_bundle=_authority(ca_file, "--ca-file"),
         certificates=Certificates(certificates),
         allowed_interceptors=allowed,
-        interceptor_accounts=_accounts(interceptors, namespace, hooks=hooks is not None),
+        interceptor_accounts={**(hook_accounts(namespace) if hooks else {}), **interceptors},
         manager_users=manager_users,
         max_interceptors=max_interceptors,
         max_request_seconds=int(max_request_duration.total_seconds()) if max_request_duration else None,
@@ -323,14 +321,6 @@ def _shutdown_agent(
     if not found.enabled and made.mode is ShutdownAgentMode.ALONE:
         raise ConfigError(f"{source} ends no pods in order, since {found.disabled_because}")
     return made
-
-
-def _accounts(
-    given: Mapping[str, tuple[str, ...]], namespace: str, *, hooks: bool
-) -> Mapping[str, tuple[str, ...]]:
-    """Nobody else reports that a hook is done, unless the administrator says so."""
-    own = {HOOKS_INTERCEPTOR: (service_account_user(namespace, HOOKS),)} if hooks else {}
-    return {**own, **given}
 
 
 def _hooks(file: Path | None) -> str:
