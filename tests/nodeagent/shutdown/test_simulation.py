@@ -123,7 +123,18 @@ def never_raises_the_limit(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_notice_a_cancellation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ShutdownManager, "_cancel", lambda self: None)
+    attend = ShutdownManager._attend
+
+    async def deaf(self: ShutdownManager, session: Any) -> None:
+        preparing = session.preparing
+
+        async def still_preparing() -> bool:
+            return await preparing() or self.state.active
+
+        patch.setattr(session, "preparing", still_preparing)
+        await attend(self, session)
+
+    patch.setattr(ShutdownManager, "_attend", deaf)
 
 
 def ends_pods_that_wait_for_interceptors_after_a_cancellation(patch: pytest.MonkeyPatch) -> None:
