@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 
+import msgspec
 import pytest
 
 from vacate.api.objects import Obj
+from vacate.api.types import Node
+from vacate.views.noderows import node_rows
 from vacate.views.nodeshutdowns import shutdown_lines
 
 pytestmark = pytest.mark.unit
@@ -38,3 +41,34 @@ def test_a_time_that_is_none_hides_no_node() -> None:
     odd = node("a", "GracefulNodeShutdownInProgress", "True")
     odd["status"]["conditions"][0]["lastTransitionTime"] = "yesterday"
     assert shutdown_lines([odd], NOW) == ["node/a is shutting down: its pods end by priority"]
+
+
+def test_a_machine_that_is_off_does_not_shut_down_any_more() -> None:
+    off = node("a", "GracefulNodeShutdownInProgress", "True")
+    off["status"]["conditions"] += node("a", "Ready", "Unknown")["status"]["conditions"]
+    (line,) = shutdown_lines([off], NOW)
+    assert line == (
+        "node/a was shutting down and does not report any more: it is off, or cut off (it began 2m ago)"
+    )
+
+
+def test_the_list_of_nodes_says_which_go_down_and_why_others_are_not_ready() -> None:
+    beside = node("beside", "GracefulNodeShutdownInProgress", "True")
+    off = node("off", "GracefulNodeShutdownInProgress", "True")
+    for one, status in ((beside, "True"), (off, "Unknown")):
+        one["status"]["conditions"] += node("", "Ready", status)["status"]["conditions"]
+    nodes = [
+        node("fine", "Ready", "True"),
+        node("broken", "Ready", "False", "container runtime is down"),
+        node("own", "Ready", "False", "node is shutting down"),
+        beside,
+        off,
+    ]
+    rows = node_rows([msgspec.convert(one, Node) for one in nodes], [], [], NOW)
+    assert [(row.name, row.state, row.since, row.message) for row in rows] == [
+        ("off", "NodeDown", "2m ago", "off, or cut off with its pods running"),
+        ("beside", "ShuttingDown", "2m ago", "its pods end by priority"),
+        ("own", "ShuttingDown", "2m ago", "its pods end by priority"),
+        ("broken", "NotReady", "2m ago", "container runtime is down"),
+        ("fine", "Ready", "2m ago", ""),
+    ]

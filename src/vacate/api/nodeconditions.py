@@ -33,3 +33,11 @@ def shutdown_condition(node: Obj) -> Obj | None:
         if stated == ("Ready", "False", GOING_DOWN_MESSAGE):
             return one
     return None
+
+
+def ready_status(node: Obj) -> str:
+    """True, False or Unknown, as the Ready condition has it; empty where there is none."""
+    for one in dig(node, "status", "conditions") or []:
+        if isinstance(one, dict) and one.get("type") == "Ready":
+            return str(one.get("status"))
+    return ""

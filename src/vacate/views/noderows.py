@@ -1,4 +1,4 @@
-"""Nodes as they are: which do not report, since when, whether they are fenced, and how many pods wait."""
+"""Nodes as they are: which go down or do not report, since when, whether fenced, and how many pods wait."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.api.nodeconditions import GOING_DOWN_MESSAGE, SHUTDOWN_IN_PROGRESS
 from vacate.api.types import Node, Pod, condition
 from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
+from vacate.api.types.meta import Condition
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.views.phrases import ago
 
 READY, NOT_READY, NODE_DOWN, FENCED = "Ready", "NotReady", "NodeDown", "Fenced"
-_ORDER = (NODE_DOWN, FENCED, NOT_READY, READY)
+SHUTTING_DOWN = "ShuttingDown"
+_ORDER = (NODE_DOWN, FENCED, SHUTTING_DOWN, NOT_READY, READY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,10 @@ def node_rows(
 
 def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.datetime) -> NodeRow:
     ready = condition(node.status.conditions, "Ready")
-    state = _state(node, ready.status if ready else "")
-    since = ready.last_transition_time if ready else None
+    going_down = _going_down(node, ready)
+    state = _state(node, ready, going_down)
+    stated = going_down if state == SHUTTING_DOWN else ready
+    since = stated.last_transition_time if stated else None
     policy, fencing = _fencing(node, policies)
     shown = f"{fencing.phase} ({policy})" if fencing else "-"
     return NodeRow(
@@ -54,14 +59,26 @@ def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.da
         ago(since, now) if since else "-",
         shown,
         waiting,
-        fencing.message if fencing else _meaning(state, waiting),
+        fencing.message if fencing else _meaning(state, waiting, ready),
     )
 
 
-def _state(node: Node, ready: str) -> str:
+def _going_down(node: Node, ready: Condition | None) -> Condition | None:
+    """What says that the node ends its pods in order to shut down: an agent beside a kubelet, or its own."""
+    under_way = condition(node.status.conditions, SHUTDOWN_IN_PROGRESS)
+    if under_way is not None and under_way.status == "True":
+        return under_way
+    own = ready is not None and (ready.status, ready.message) == ("False", GOING_DOWN_MESSAGE)
+    return ready if own else None
+
+
+def _state(node: Node, ready: Condition | None, going_down: Condition | None) -> str:
     if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
         return FENCED
-    return {"True": READY, "Unknown": NODE_DOWN}.get(ready, NOT_READY)
+    status = ready.status if ready else ""
+    if going_down is not None and status != "Unknown":
+        return SHUTTING_DOWN
+    return {"True": READY, "Unknown": NODE_DOWN}.get(status, NOT_READY)
 
 
 def _fencing(node: Node, policies: Sequence[FencingPolicy]) -> tuple[str, NodeFencing | None]:
@@ -74,8 +91,12 @@ def _fencing(node: Node, policies: Sequence[FencingPolicy]) -> tuple[str, NodeFe
     return max(found, key=lambda one: one[1].under_way, default=("", None))
 
 
-def _meaning(state: str, waiting: int) -> str:
+def _meaning(state: str, waiting: int, ready: Condition | None) -> str:
     if state == NODE_DOWN:
         held = "; its pods stay until it reports, is fenced, or is gone for good" if waiting else ""
         return f"off, or cut off with its pods running{held}"
-    return "out of service: its pods are released" if state == FENCED else ""
+    if state == NOT_READY:
+        return ready.message if ready else "it has never reported"
+    return {FENCED: "out of service: its pods are released", SHUTTING_DOWN: "its pods end by priority"}.get(
+        state, ""
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from vacate.api.nodeconditions import shutdown_condition
+from vacate.api.nodeconditions import ready_status, shutdown_condition
 from vacate.api.objects import Obj, name_of
 from vacate.api.times import parse_time
 from vacate.views.phrases import ago
@@ -13,12 +13,18 @@ from vacate.views.phrases import ago
 
 def shutdown_lines(nodes: Iterable[Obj], now: dt.datetime) -> list[str]:
     """A line for each node that ends its pods in order to shut down, by name."""
-    found = [(name_of(one), shutdown_condition(one)) for one in nodes]
     return [
-        f"node/{name} is shutting down: its pods end by priority{_since(condition, now)}"
-        for name, condition in sorted(found, key=lambda one: one[0])
-        if condition is not None
+        f"node/{name_of(node)} {_course(node)}{_since(condition, now)}"
+        for node in sorted(nodes, key=name_of)
+        if (condition := shutdown_condition(node)) is not None
     ]
+
+
+def _course(node: Obj) -> str:
+    """The agent beside a kubelet is off with the machine: what it said last stays there until it is back."""
+    if ready_status(node) == "Unknown":
+        return "was shutting down and does not report any more: it is off, or cut off"
+    return "is shutting down: its pods end by priority"
 
 
 def _since(condition: Obj, now: dt.datetime) -> str:

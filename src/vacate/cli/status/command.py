@@ -62,7 +62,7 @@ def status(
     {"type": …, "object": …}.
 
     With --nodes it shows nodes: NodeDown is a node that does not report, with its pods perhaps alive; Fenced
-    is one that is off for certain.
+    is one that is off for certain; ShuttingDown is one that ends its pods by priority.
 
     Exit codes: 0 done, also without requests, 1 refused or failed, 2 usage, 130 interrupted without -w.
     """
