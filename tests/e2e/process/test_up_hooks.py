@@ -23,6 +23,7 @@ from vacate.errors import ConfigError
 pytestmark = pytest.mark.process
 
 PODS = "/api/v1/namespaces/default/pods"
+REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
 
 
 class Service:
@@ -82,6 +83,11 @@ def test_a_pod_waits_for_its_hook_and_explain_says_so(tmp_path: Path) -> None:
             until(lambda: service.calls)
             explained = until(lambda: _containing("copying", vacate("explain", "pod/db-0", *place).stdout))
             assert "hooks.vacate.dev is preparing pod db-0" in explained
+            (request,) = admin.get(REQUESTS).ok()["items"]
+            status = f"{REQUESTS}/{request['metadata']['name']}/status"
+            claim = {"status": {"activeInterceptorCompleted": True}}
+            refused = admin.call("PATCH", status, claim, content_type="application/merge-patch+json")
+            assert "may not report for it" in refused.obj["message"]  # bound, as by an installation
             assert admin.get(f"{PODS}/db-0").code == 200
             service.done = True
             until(lambda: admin.get(f"{PODS}/db-0").code == 404)
