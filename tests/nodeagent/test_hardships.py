@@ -20,7 +20,7 @@ from vacate.api.objects import Obj
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import node
-from vacate.errors import TransportError
+from vacate.errors import Conflict, TransportError
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.process
@@ -137,6 +137,29 @@ async def test_on_a_full_disk_what_runs_goes_on_and_a_new_pod_waits_until_there_
         await place.logged(blocked, "on")
         await place.client.delete(PODS, "blocked", "default", grace_period_seconds=1)
         await place.gone("blocked")
+
+
+class RefusingTransport(InProcessTransport):
+    """Answers the first attempt to remove a pod with a conflict, as something between agent and store may."""
+
+    refused = False
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "DELETE" and not self.refused:
+            self.refused = True
+            raise Conflict("try again")
+        return await super().send(request)
+
+
+async def test_a_pod_whose_removal_meets_a_conflict_goes_all_the_same(place: Place) -> None:
+    await place.stop_agent()
+    transport = RefusingTransport(place.server, node(NODE))
+    await place.start_agent(transport=transport)
+    made = await place.create("web", ENDS)
+    await place.logged(made, "on")
+    await place.client.delete(PODS, "web", "default")
+    await place.gone("web")
+    assert transport.refused
 
 
 class DyingTransport(InProcessTransport):

@@ -213,8 +213,14 @@ class PodReconciler:
         meta = held.pod.metadata
         try:
             await self._client.delete(PODS, meta.name, meta.namespace, grace_period_seconds=0, uid=meta.uid)
-        except (NotFound, Conflict):
-            log.info("%s is gone already, or another pod has its name", held.key)
+        except NotFound:
+            log.info("%s is gone already", held.key)
+        except Conflict:
+            # Another pod has its name, or something on the way refused; the cache will know which.
+            known = self._pods.get(meta.namespace, meta.name)
+            if known is not None and known.metadata.uid == meta.uid:
+                raise
+            log.info("another pod has the name of %s", held.key)
         held.released = True
         # With finalizers it stays in the API; without, the watch brings its end.
 

@@ -18,10 +18,11 @@ from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.bootstrap.identities import controller, node
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, Conflict
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.testing import pod
+from vacate.wire.message import Request
 
 pytestmark = pytest.mark.process
 
@@ -299,3 +300,21 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         here.logind.power_off()
         assert is_marked(await here.place.until("web", is_deleted))
         await here.place.gone("web")
+
+
+async def test_a_pod_whose_deletion_meets_a_conflict_is_deleted_all_the_same(here: AgentPlace) -> None:
+    refused: list[str] = []
+
+    def conflicts(request: Request) -> bool:
+        if request.method == "DELETE" and not refused:
+            refused.append(request.path)
+            raise Conflict("try again")
+        return False
+
+    await run_pod(here.place, "web", POLITE, terminationGracePeriodSeconds=60)
+    here.fails = conflicts
+    async with here.running():
+        await eventually(lambda: here.logind.held() == [True])
+        here.logind.power_off()
+        await here.place.gone("web")
+    assert refused

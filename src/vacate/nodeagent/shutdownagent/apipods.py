@@ -184,9 +184,11 @@ class ApiPods:
             if ending.end < ending.asked:
                 try:
                     await self._delete(ending)
-                except (NotFound, Conflict):
-                    return  # gone, or another pod has the name
+                except NotFound:
+                    return
                 except (VacateError, OSError, TimeoutError) as error:
+                    if isinstance(error, Conflict) and not self._is_there(ending.pod):
+                        return  # another pod has the name
                     why = str(error) or type(error).__name__
                     log.warning("pod %s cannot be deleted yet: %s", ending.pod.key, why)
                     await self._wait(ending, RETRY_SECONDS)
@@ -200,6 +202,10 @@ class ApiPods:
         except TimeoutError:
             return
         ending.changed.clear()
+
+    def _is_there(self, pod: ShutdownPod) -> bool:
+        found = self._reader.get(pod.namespace, pod.name)
+        return found is not None and found.metadata.uid == pod.uid
 
     async def _delete(self, ending: _Ending) -> None:
         pod, end = ending.pod, ending.end
