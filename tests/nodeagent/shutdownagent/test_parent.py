@@ -26,6 +26,8 @@ import asyncio, os, signal, socket, sys
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock
 
 async def main():
+    if os.path.exists(sys.argv[1] + ".broken"):
+        os._exit(3)
     holder = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
     held = await holder.holds()
     if not held and "never" not in sys.argv:
@@ -42,16 +44,25 @@ async def main():
 asyncio.run(main())
 """
 
+# The parent, with a clock that is an hour ahead once there is a file.
+PARENT = f"""
+import os, sys, time
+real = time.monotonic
+time.monotonic = lambda: real() + 3600.0 * os.path.exists(sys.argv[1])
+from {parent.__name__} import Parent
+sys.exit(Parent(sys.argv[2:]).run())
+"""
+
 
 class Run:
     def __init__(self, folder: Path, *more: str) -> None:
-        lock, self._said = folder / "lock", folder / "said"
+        lock, self._said, self.hour = folder / "lock", folder / "said", folder / "hour"
         os.mkfifo(lock)
         self.reader = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
         command = [sys.executable, "-c", AGENT, str(lock), *more]
         with self._said.open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", parent.__name__, *command], stdout=said, stderr=said
+                [sys.executable, "-c", PARENT, str(self.hour), *command], stdout=said, stderr=said
             )
 
     @property
@@ -93,11 +104,35 @@ def test_an_agent_that_is_killed_is_started_again_and_its_lock_stays_held(
     assert run.agent() != first
 
 
+def test_an_agent_that_said_nothing_for_an_hour_loses_no_lock_when_it_is_killed(
+    tmp_path: Path, started: list[Run]
+) -> None:
+    run = Run(tmp_path, "60")
+    started.append(run)
+    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    run.hour.touch()
+    os.kill(run.agent(), signal.SIGKILL)
+    until(lambda: len(run.said) >= 3)
+    assert run.said[2].startswith("held")
+    assert run.held()
+
+
 def test_a_lock_that_no_agent_comes_for_is_released(tmp_path: Path, started: list[Run]) -> None:
     run = Run(tmp_path, "0.1", "crash")
     started.append(run)
     until(lambda: any("no agent comes up" in one for one in run.said))
     until(lambda: not run.held())
+
+
+@pytest.mark.thorough
+def test_agents_that_crash_at_their_start_keep_no_lock(tmp_path: Path, started: list[Run]) -> None:
+    run = Run(tmp_path, "3")  # longer than from one start to the next
+    started.append(run)
+    until(lambda: run.said[:1] and run.said[0].startswith("took"))
+    (tmp_path / "lock.broken").touch()
+    os.kill(run.agent(), signal.SIGKILL)
+    until(lambda: any("no agent comes up" in one for one in run.said))
+    assert not run.held()
 
 
 def test_a_signal_goes_to_the_agent_and_ends_both(tmp_path: Path, started: list[Run]) -> None:

@@ -36,7 +36,8 @@ class Parent:
         self._orphan_seconds = 0.0
         self._connection: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        self._last_spoken = time.monotonic()  # by an agent
+        self._spoke = False  # the agent that runs; one that crashes before is of no use to the lock
+        self._last_use = time.monotonic()  # when an agent that spoke was last there
         self._stopping = False
 
     def run(self) -> int:
@@ -48,8 +49,11 @@ class Parent:
             signal.signal(number, self._pass_on)
         while True:
             self._child, self._connection = self._start()
+            self._spoke = False
             while (code := self._child.poll()) is None:
                 self._attend(self._connection, reader)
+            if self._spoke:  # it may have had nothing to say for days
+                self._last_use = time.monotonic()
             self._connection.close()
             if code == 0 or (self._stopping and self._lock is None):
                 return code if code >= 0 else 128 - code
@@ -76,7 +80,7 @@ class Parent:
     def _answer(self, connection: socket.socket) -> None:
         try:
             message, descriptors, _, _ = socket.recv_fds(connection, 256, 4)
-            self._last_spoken = time.monotonic()
+            self._spoke = self._spoke or bool(message)  # it is empty at the end of the connection
             connection.send(self._do(message.decode().split(), descriptors).encode())
         except OSError:
             return  # it is about to end
@@ -101,7 +105,7 @@ class Parent:
         while (left := end - time.monotonic()) > 0:
             if select.select([signals], [], [], left)[0]:
                 os.read(signals, 64)
-        if self._lock is not None and time.monotonic() - self._last_spoken > self._orphan_seconds:
+        if self._lock is not None and time.monotonic() - self._last_use > self._orphan_seconds:
             _say("no agent comes up: the shutdown inhibitor is released")
             self._release()
 
