@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from realcluster.test_fencingpolicy import served
 from support.arms_kube import KUBECONFIG
-from support.definitions import until
+from support.definitions import serving, until
 from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
@@ -135,7 +134,7 @@ async def phase(client: Client) -> tuple[str, str]:
 
 async def test_a_lost_node_is_fenced_only_with_the_right_credentials(client: Client, machine: Path) -> None:
     long_ago = SystemClock().now() - dt.timedelta(hours=1)
-    async with served():
+    async with serving(FENCINGPOLICIES):
         try:
             for name in ALIVE:
                 await node(client, name, "True", long_ago)

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crds.fencing_samples import REFUSED, VALID
 from support.arms import Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.definitions import DEFINITIONS, remove, until
+from support.definitions import serving
 from vacate.api.kinds import FENCINGPOLICIES as KIND
-from vacate.crds.definition import definition_for
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
 
 _NOT_CHECKED = "<nil>"
-
-
-@contextlib.asynccontextmanager
-async def served() -> AsyncIterator[KubeArm]:
-    arm = KubeArm(Path(os.environ[KUBECONFIG]))
-    definition = definition_for(KIND)
-
-    async def ready() -> bool:
-        return (await arm.call("GET", KIND.collection_path())).code == 200
-
-    try:
-        (await arm.call("POST", DEFINITIONS, body=definition)).ok(201)
-        await until(ready)
-        yield arm
-    finally:
-        await remove(arm, [definition])
-        await arm.aclose()
 
 
 def policy(spec: Any, name: str = "rack") -> Obj:
@@ -46,7 +23,7 @@ def policy(spec: Any, name: str = "rack") -> Obj:
 
 
 async def test_the_real_server_takes_and_refuses_what_ours_does() -> None:
-    async with served() as arm:
+    async with serving(KIND) as arm:
         for case, spec in VALID.items():
             made = (await arm.call("POST", KIND.collection_path(), body=policy(spec, case))).ok(201)
             assert made["spec"]["maxFenced"] == spec.get("maxFenced", 1)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 
 from support import arms_objects as make
 from support.arms import Obj
-from support.arms_kube import KubeArm
+from support.arms_kube import KUBECONFIG, KubeArm
 from vacate.api.kinds import CLUSTERROLEBINDINGS, Kind
 from vacate.api.objectnames import REQUESTER
-from vacate.crds.definition import defined_kind
+from vacate.crds.definition import defined_kind, definition_for
 from vacate.install.manifests.roles import user_roles
 from vacate.install.objectkinds import path_of
 
@@ -30,6 +32,17 @@ async def installed(arm: KubeArm, definition: Obj, others: Sequence[Obj] = ()) -
         yield
     finally:
         await remove(arm, [*reversed(others), definition])
+
+
+@contextlib.asynccontextmanager
+async def serving(kind: Kind) -> AsyncIterator[KubeArm]:
+    """The real server, with the definition of this kind."""
+    arm = KubeArm(Path(os.environ[KUBECONFIG]))
+    try:
+        async with installed(arm, definition_for(kind)):
+            yield arm
+    finally:
+        await arm.aclose()
 
 
 async def remove(arm: KubeArm, objects: Sequence[Obj]) -> None:
@@ -83,4 +96,4 @@ async def _served(arm: KubeArm, kind: Kind) -> bool:
     found = await arm.call("GET", f"{DEFINITIONS}/{kind.resource}")
     conditions = found.ok().get("status", {}).get("conditions") or []
     established = any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
-    return established and not (await arm.call("GET", kind.collection_path("default"))).failed
+    return established and not (await arm.call("GET", kind.collection_path())).failed
