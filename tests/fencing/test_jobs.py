@@ -76,7 +76,7 @@ def test_every_alternative_of_the_affinity_excludes_the_node(terms: list[Obj], e
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (template(nodeName="node-1"), "leave out nodeName"),
+        (template(nodeName="node-1"), "remove nodeName"),
         ({"metadata": {"name": "fencing"}}, "has no container"),
         (template(containers="x"), "has no container"),
     ],

@@ -61,10 +61,10 @@ async def read_plans(cluster: Cluster, maintenance: NodeMaintenance) -> dict[str
 
 async def _each(nodes: Sequence[str], read: Callable[[str], Awaitable[T]]) -> dict[str, T]:
     """What is read for each node, some side by side."""
-    room = asyncio.Semaphore(_READS_AT_ONCE)
+    slots = asyncio.Semaphore(_READS_AT_ONCE)
 
     async def one(node: str) -> T:
-        async with room:
+        async with slots:
             return await read(node)
 
     return dict(zip(nodes, await asyncio.gather(*map(one, nodes)), strict=True))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 
 import click
 
-from vacate.cli.common import terminal
-from vacate.cli.common.parameters import namespace_name
-from vacate.cli.common.run import run_until_signalled
-from vacate.cli.common.serveroptions import gates_option, health_options, kubeconfig_options, log_to_stderr
+from vacate.cli.common.controllers import serve_controllers
+from vacate.cli.common.serveroptions import (
+    election_options,
+    gates_option,
+    health_options,
+    kubeconfig_options,
+    log_to_stderr,
+)
 from vacate.client.http import HttpTransport
 from vacate.client.incluster import load_config
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.features import FeatureGates
-from vacate.httpserver.healthserver import HealthServer
 from vacate.interceptors.hooks.allowlistfile import AllowListFile
 from vacate.metrics import Metrics
 from vacate.wiring.components import Environment
@@ -36,20 +38,7 @@ from vacate.wiring.manager import ManagerParts, ManagerSettings
     " Read again when it changes.",
 )
 @kubeconfig_options
-@click.option(
-    "--leader-elect/--no-leader-elect",
-    default=True,
-    show_default=True,
-    help="Of several copies let one work, by a Lease.",
-)
-@click.option(
-    "--lease-namespace",
-    type=namespace_name,
-    default="kube-system",
-    show_default=True,
-    metavar="NAME",
-    help="Where the Lease is kept.",
-)
+@election_options("copies")
 @health_options(8085)
 @gates_option
 @click.option("--verbose", "-v", is_flag=True, help="Log what the interceptor does.")
@@ -75,21 +64,12 @@ def hooks(
     allowed = AllowListFile(config_file)
     settings = ManagerSettings(gates, leader_elect, lease_namespace)
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    run_until_signalled(lambda: _serve(transport, allowed, settings, metrics_address, metrics_port))
-
-
-async def _serve(
-    transport: HttpTransport, allowed: AllowListFile, settings: ManagerSettings, host: str, port: int
-) -> None:
-    around = Environment(SystemClock(), system_entropy(), Metrics(), settings.gates)
-    controllers = hook_controllers(allowed.current, settings.gates)
-    parts = ManagerParts(transport, around, settings, controllers, COMPONENT)
-    health = HealthServer(around.metrics, parts.not_ready, "hooks")
-    try:
-        await health.start(host, port)
-        terminal.echo(f"vacate hooks: health and metrics on http://{host}:{health.port}")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(parts.run())
-    finally:
-        await health.stop()
-        await transport.aclose()
+    around = Environment(SystemClock(), system_entropy(), Metrics(), gates)
+    controllers = hook_controllers(allowed.current, gates)
+    serve_controllers(
+        "hooks",
+        transport,
+        around.metrics,
+        lambda: ManagerParts(transport, around, settings, controllers, COMPONENT),
+        (metrics_address, metrics_port),
+    )

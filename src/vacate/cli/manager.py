@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 
 import click
 
-from vacate.cli.common import terminal
+from vacate.cli.common.controllers import serve_controllers
 from vacate.cli.common.parameters import namespace_name
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import (
+    election_options,
     gates_option,
     health_options,
     kubeconfig_options,
@@ -24,7 +23,6 @@ from vacate.entropy import system_entropy
 from vacate.errors import ConfigError
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
-from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
 from vacate.runtime.ratelimit import Pace
@@ -42,20 +40,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
 
 @click.command()
 @kubeconfig_options
-@click.option(
-    "--leader-elect/--no-leader-elect",
-    default=True,
-    show_default=True,
-    help="Of several managers let one work, by a Lease.",
-)
-@click.option(
-    "--lease-namespace",
-    type=namespace_name,
-    default="kube-system",
-    show_default=True,
-    metavar="NAME",
-    help="Where the Lease is kept.",
-)
+@election_options("managers")
 @click.option(
     "--lease-timings",
     default="15,10,2",
@@ -130,21 +115,11 @@ def manager(
         fencing_job_namespace=fencing_job_namespace or "",
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    metrics = Metrics(per_request=per_request)
-    run_until_signalled(lambda: _serve(transport, settings, metrics, metrics_address, metrics_port))
-
-
-async def _serve(
-    transport: HttpTransport, settings: ManagerSettings, metrics: Metrics, host: str, port: int
-) -> None:
-    around = Environment(SystemClock(), system_entropy(), metrics, settings.gates)
-    parts = ManagerParts(transport, around, settings)
-    health = HealthServer(around.metrics, parts.not_ready)
-    try:
-        await health.start(host, port)
-        terminal.echo(f"vacate manager: health and metrics on http://{host}:{health.port}")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(parts.run())
-    finally:
-        await health.stop()
-        await transport.aclose()
+    around = Environment(SystemClock(), system_entropy(), Metrics(per_request=per_request), gates)
+    serve_controllers(
+        "manager",
+        transport,
+        around.metrics,
+        lambda: ManagerParts(transport, around, settings),
+        (metrics_address, metrics_port),
+    )

@@ -54,7 +54,7 @@ class JobCall:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every container is told."""
+        """The variables that every container has."""
         return {NODE_ENV: self.node, UID_ENV: self.uid, ACTION_ENV: self.action}
 
 
@@ -71,7 +71,7 @@ def make_job(template: Obj, call: JobCall, timeout: int) -> Obj:
     if not maps(spec.get("containers")):
         raise ConfigError(f"{source} has no container; write it as template.spec.containers")
     if spec.get("nodeName"):
-        raise ConfigError(f"{source}: leave out nodeName; the pod must not run on the node that it fences")
+        raise ConfigError(f"{source}: remove nodeName; the pod must not run on the node that it fences")
     for part in ("containers", "initContainers"):
         for container in maps(spec.get(part)):
             container["env"] = _environment(call, sequence(container.get("env")))
@@ -98,10 +98,10 @@ def make_job(template: Obj, call: JobCall, timeout: int) -> Obj:
 
 
 def is_of_call(job: Obj, call: JobCall) -> bool:
-    """Whether a Job of that name carries out this call, and not one of somebody else."""
+    """Whether a Job of that name carries out this call, and not another one."""
     if dig(job, "metadata", "annotations", CALL) != call.identity:
         return False
-    return _is_told(dig(job, "spec", "template", "spec"), call)
+    return _has_environment(dig(job, "spec", "template", "spec"), call)
 
 
 def is_finished(job: Obj) -> bool:
@@ -143,7 +143,7 @@ def _read_pod(pod: Obj, call: JobCall) -> Answer:
     name = text(dig(pod, "metadata", "name"))
     if dig(pod, "spec", "nodeName") == call.node:
         return unclear(f"pod {name} ran on node {call.node}, which it should have fenced")
-    if dig(pod, "status", "phase") != "Succeeded" or not _is_told(pod.get("spec"), call):
+    if dig(pod, "status", "phase") != "Succeeded" or not _has_environment(pod.get("spec"), call):
         return unclear(f"pod {name} did not carry out {call.action} for node {call.node} and end well")
     first = text(dig(next(iter(maps(dig(pod, "spec", "containers"))), {}), "name"))
     for status in maps(dig(pod, "status", "containerStatuses")):
@@ -161,7 +161,7 @@ def _environment(call: JobCall, given: Sequence[Any]) -> list[Any]:
     return [*({"name": key, "value": value} for key, value in ours.items()), *kept]
 
 
-def _is_told(spec: Any, call: JobCall) -> bool:
+def _has_environment(spec: Any, call: JobCall) -> bool:
     containers = maps(mapping(spec).get("containers"))
     return bool(containers) and all(
         {one.get("name"): one.get("value") for one in maps(container.get("env"))}.items()

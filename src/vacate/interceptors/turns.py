@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from vacate.clock import Clock
 from vacate.eviction.dialects.base import Dialect
-from vacate.interceptors.decision import Decision, Wait
+from vacate.interceptors.decision import Wait
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build
 from vacate.sdk.interceptors.interceptor import Handler, Interceptor
-from vacate.sdk.values import Outcome
 
 CONCURRENCY = 1_000
 """Turns wait for each other, so many are open at once; each costs a look at the caches."""
 
 H = TypeVar("H")
+R = TypeVar("R")
 
 
 def interceptor_for(deps: Deps, name: str, handler: Handler, dialect: Dialect) -> Controller:
@@ -47,8 +48,12 @@ class SharedHandlers(Generic[H]):
 
 
 async def decided(
-    context: EvictionContext, clock: Clock, every: float, look: Callable[[], Awaitable[Decision]]
-) -> Outcome:
+    context: EvictionContext,
+    clock: Clock,
+    every: float,
+    look: Callable[[], Awaitable[Wait | R]],
+    expected_finish: dt.datetime | None = None,
+) -> R:
     """Look every so many seconds until there is more to do than to wait; report what is waited for."""
     reported = ""
     while True:
@@ -57,6 +62,6 @@ async def decided(
             return decision
         if decision.message != reported:
             reported = decision.message
-            await context.report(reported)
+            await context.report(reported, expected_finish=expected_finish)
         context.progress()
         await clock.sleep(every)

@@ -11,7 +11,7 @@ import click
 from vacate.api.identity import service_account_user, split_service_account
 from vacate.api.names import dns1123_subdomain
 from vacate.cli.common import terminal
-from vacate.cli.common.parameters import span_between, subdomain
+from vacate.cli.common.parameters import namespace_name, span_between, subdomain
 from vacate.features import FeatureGates, parse_feature_gates
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +46,28 @@ def health_options(port: int) -> Callable[[F], F]:
             default=port,
             show_default=True,
             help="Port for /healthz, /readyz and /metrics; 0 takes any free one.",
+        )(command)
+
+    return add
+
+
+def election_options(of: str) -> Callable[[F], F]:
+    """Add --leader-elect and --lease-namespace; `of` names the processes of which one works."""
+
+    def add(command: F) -> F:
+        command = click.option(
+            "--lease-namespace",
+            type=namespace_name,
+            default="kube-system",
+            show_default=True,
+            metavar="NAME",
+            help="Where the Lease is kept.",
+        )(command)
+        return click.option(
+            "--leader-elect/--no-leader-elect",
+            default=True,
+            show_default=True,
+            help=f"Of several {of} let one work, by a Lease.",
         )(command)
 
     return add

@@ -11,6 +11,7 @@ from vacate.api.objects import Obj
 from vacate.cli.common.program import program_name
 from vacate.cli.demo.service import ENDED, HOOK_PATH, PORT
 from vacate.cli.demo.view import short
+from vacate.cli.demo.workloads import deployment_of
 
 WEB, REPLICAS = "web", 2
 REASON = "resolve issue 354961"
@@ -30,17 +31,7 @@ def deployment(python: str, program: str) -> Obj:
         "lifecycle": {"preStop": {"httpGet": {"path": HOOK_PATH, "port": PORT}}},
     }
     spec = {"containers": [container], "terminationGracePeriodSeconds": _GRACE_SECONDS}
-    labels = {"app": WEB}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": WEB},
-        "spec": {
-            "replicas": REPLICAS,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
+    return deployment_of(WEB, REPLICAS, spec)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,11 @@ def _deployment(name: str, replicas: int, *interceptors: str) -> Obj:
     spec: Obj = {"containers": [{"name": name, "image": f"{name}:1"}]}
     if interceptors:
         spec["evictionInterceptors"] = [{"name": one} for one in reversed(interceptors)]
+    return deployment_of(name, replicas, spec)
+
+
+def deployment_of(name: str, replicas: int, spec: Obj) -> Obj:
+    """A Deployment of pods with this spec."""
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",

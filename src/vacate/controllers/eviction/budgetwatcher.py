@@ -36,7 +36,7 @@ class BudgetWatcher:
         self._pods = pods
         self._budgets = budgets
         self._enqueue = enqueue
-        self.changes = 0  # of budgets that let somebody go, so far
+        self.changes = 0  # of budgets, so far, that may let pods be evicted
         self._recent: deque[tuple[int, str, list[Selector]]] = deque(maxlen=_RECENT)
         self._begun: set[str] = set()  # namespaces that were looked at since the start
 

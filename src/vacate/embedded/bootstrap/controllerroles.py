@@ -129,7 +129,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
         rule(READ, CORE, "pods"),
         rule("create patch", EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
         rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-        rule("delete", CORE, "pods"),  # whoever requests an eviction must be allowed to
+        rule("delete", CORE, "pods"),  # a requester of evictions must have this right
     ),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
     "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),

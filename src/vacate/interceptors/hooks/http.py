@@ -31,7 +31,7 @@ from vacate.sdk.values import NO_ESTIMATE, Finished, OnFailure, TurnEndReason
 log = logging.getLogger(__name__)
 
 CANCEL_SECONDS, CANCEL_CALLS = 20.0, 3
-"""How long, and how often, a hook is told that it is no longer awaited: a cancelled handler has 30 s."""
+"""How long, and how often, a call is cancelled at its hook: a cancelled handler has 30 s."""
 _KEPT = (TurnEndReason.SHUTDOWN, TurnEndReason.COMPLETED)
 TIMED_OUT = "the time of the hook is over"
 
@@ -53,12 +53,12 @@ class HttpTurns:
             step = await self._until_final(turn)
         except (asyncio.CancelledError, TurnLost):
             if turn.calls and context.end_reason not in _KEPT:
-                await self._tell(turn, str(context.end_reason or ""))
+                await self._cancel(turn, str(context.end_reason or ""))
             raise
         if isinstance(step, Finished):
             return step
         if not turn.refused:
-            await self._tell(turn, TIMED_OUT)
+            await self._cancel(turn, TIMED_OUT)
         raise PreparationFailed(step.why, on_failure=on_failure)
 
     async def _until_final(self, turn: _Turn) -> Finished | Failed:
@@ -87,7 +87,7 @@ class HttpTurns:
             return Unavailable(str(error))
         return meaning_of(answer)
 
-    async def _tell(self, turn: _Turn, cause: str) -> None:
+    async def _cancel(self, turn: _Turn, cause: str) -> None:
         """Best effort: a hook must bound its work by the deadline that it was given, too."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CANCEL_SECONDS):
@@ -96,7 +96,7 @@ class HttpTurns:
                     if not isinstance(meaning, Unavailable):
                         return
                     await self.deps.clock.sleep(1.0)
-        log.warning("hook %s could not be told that it is no longer awaited", turn.hook.target.name)
+        log.warning("hook %s did not answer the cancellation of its call", turn.hook.target.name)
 
 
 class _Turn:

@@ -8,12 +8,12 @@ from vacate.api.kinds import CRONJOBS, JOBS
 from vacate.api.types.batch import Job
 from vacate.cache.informer import Informer
 from vacate.errors import AlreadyExists, Forbidden, Invalid, NotFound
-from vacate.interceptors.decision import Wait
 from vacate.interceptors.hooks.annotations import HookRefused, JobHook
 from vacate.interceptors.hooks.decision import Failed
 from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
 from vacate.interceptors.hooks.jobtemplate import job_from, job_name
 from vacate.interceptors.hooks.names import JOB_REQUEST
+from vacate.interceptors.turns import decided
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.errors import PreparationFailed
 from vacate.sdk.interceptors.context import EvictionContext
@@ -47,24 +47,14 @@ class JobTurns:
             job = await self._found(context) or await self._made(context, hook, deadline)
         except HookRefused as error:
             raise PreparationFailed(str(error), on_failure=on_failure) from None
-        step = await self._until_final(context, job, deadline)
+
+        async def look() -> JobStep:
+            return decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline)
+
+        step: Finished | Failed = await decided(context, self._clock, LOOK_EVERY, look, deadline)
         if isinstance(step, Finished):
             return step
         raise PreparationFailed(step.why, on_failure=on_failure)
-
-    async def _until_final(
-        self, context: EvictionContext, job: Job, deadline: dt.datetime
-    ) -> Finished | Failed:
-        reported = ""
-        while True:
-            step: JobStep = decide_job(job.metadata.name, await self._now(job), self._clock.now(), deadline)
-            if not isinstance(step, Wait):
-                return step
-            if step.message != reported:
-                reported = step.message
-                await context.report(reported, expected_finish=deadline)
-            context.progress()
-            await self._clock.sleep(LOOK_EVERY)
 
     async def _now(self, job: Job) -> Job | None:
         """The Job by the cache; where that does not have it, by the server."""

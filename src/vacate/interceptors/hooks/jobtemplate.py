@@ -41,7 +41,7 @@ def job_from(
     own = spec.get("activeDeadlineSeconds")
     spec["activeDeadlineSeconds"] = min(own, left) if isinstance(own, int) and own > 0 else left
     spec.setdefault("ttlSecondsAfterFinished", KEPT_SECONDS)
-    _tell(spec, pod, reason, deadline)
+    _add_environment(spec, pod, reason, deadline)
     meta = mapping(template.get("metadata"))
     return {
         "apiVersion": JOBS.api_version,
@@ -71,7 +71,7 @@ def job_from(
     }
 
 
-def _tell(spec: dict[str, Any], pod: Pod, reason: str, deadline: dt.datetime) -> None:
+def _add_environment(spec: dict[str, Any], pod: Pod, reason: str, deadline: dt.datetime) -> None:
     """Each container learns which pod it is about; variables that the template sets itself stay."""
     known = {
         "VACATE_POD_NAMESPACE": pod.metadata.namespace,
