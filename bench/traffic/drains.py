@@ -20,12 +20,18 @@ _LIMIT = 300.0
 _LOOK = 0.2
 _WAIT = f"--timeout={_LIMIT:.0f}s"
 _JOINED = "joined"
-_ASK_COUNT = 20
-"""For each node: that none of so many requests meets one of two pods is a chance of one in a million."""
+_ASK_LIMIT = 60.0
+# Pods are ready before each kube-proxy knows them all, so a pod asks until each of them has answered.
 _ASK = """
-import os, urllib.request
-address = "http://" + os.environ["WEB_SERVICE_HOST"]
-print(*(urllib.request.urlopen(address, timeout=10).read().decode() for _ in range({count})))
+import os, sys, time, urllib.request
+address, seen, end = "http://" + os.environ["WEB_SERVICE_HOST"], set(), time.monotonic() + {limit}
+while len(seen) < {pods} and time.monotonic() < end:
+    try:
+        seen.add(urllib.request.urlopen(address, timeout=10).read().decode())
+    except OSError as error:
+        print(error, file=sys.stderr)
+        time.sleep({look})
+print(*seen)
 """
 
 
@@ -89,7 +95,7 @@ class Cluster:
             pods = [pod_on(node, self._image) for node in self.nodes]
             self.kubectl("--namespace", _JOINED, "create", "-f", "-", stdin=listed([*support(), *pods]))
             self.kubectl("--namespace", _JOINED, "wait", "--for=condition=Ready", "pods", "--all", _WAIT)
-            ask = ("python", "-c", _ASK.format(count=_ASK_COUNT * len(self.nodes)))
+            ask = ("python", "-c", _ASK.format(pods=len(self.nodes), limit=_ASK_LIMIT, look=_LOOK))
             return {
                 node: set(self.kubectl("--namespace", _JOINED, "exec", node, "--", *ask).split())
                 for node in self.nodes
