@@ -1,6 +1,6 @@
 """The whole system under random faults: the invariants hold after every step, and all ends when faults stop.
 
-`make sim` plays many more seeds. Rules that are taken out are found: support/laboratory/removals.py.
+`make sim` plays many more seeds. Rules that are taken out are found: support/laboratory/removals.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import Counter
 
 import pytest
 
-from support.laboratory.faults import FAULTS
+from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.outcome import Outcome
-from support.laboratory.removals import REMOVALS, finds
+from support.laboratory.removals.catalogue import REMOVALS, finds
 from support.laboratory.scenario import SEEDS_FOR_ALL, play
 
 pytestmark = pytest.mark.sim

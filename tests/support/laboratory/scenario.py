@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.fencing_words import beside
-from support.laboratory.cluster import MANAGERS, NODES, LaboratoryCluster
-from support.laboratory.faults import FAULTS, Draw, Fault, untaint
+from support.laboratory.cluster import LaboratoryCluster
+from support.laboratory.faults.catalogue import FAULTS
+from support.laboratory.faults.draw import Draw, Fault
+from support.laboratory.faults.people import untaint
+from support.laboratory.health import all_drained, is_well, open_requests
+from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.outcome import Enough, Outcome
-from support.laboratory.workload import COPIES, DISK_USERS, MEMBERS, POLICY, create_workload
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, FENCINGPOLICIES, NODEMAINTENANCES, PODS
-from vacate.api.objects import Obj, dig
+from support.laboratory.verdict import judge
+from support.laboratory.workload import create_workload
+from vacate.api.kinds import NODEMAINTENANCES
 from vacate.entropy import Entropy
 from vacate.errors import OutOfTime, VacateError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.sim.cluster import WorldSettings
 from vacate.sim.faults.plan import FaultPlan, FaultRates
-from vacate.sim.history import budget_breaches, is_healthy
 from vacate.sim.run import Sim, run_sim
 
 GATES = parse_feature_gates("EvacuationAPI=true,EvictionBridge=true")
@@ -80,7 +83,7 @@ class Scenario:
                 await lab.open()
                 (folder / "volume").mkdir()
                 await create_workload(lab.world.client, folder / "volume")
-                await lab.until(lambda: _is_well(lab), 900.0, "the start")
+                await lab.until(lambda: is_well(lab), 900.0, "the start")
                 started = True
                 for one in plans:
                     one.active = True
@@ -95,7 +98,7 @@ class Scenario:
                 await lab.close()
                 for one in plans:
                     outcome.counts.update(one.drawn)
-        _judge(lab)
+        judge(lab)
 
     async def _break(self, lab: LaboratoryCluster, entropy: Entropy) -> None:
         for name in drawn_faults(self.seed, entropy, self.extra):
@@ -117,12 +120,12 @@ class Scenario:
         """All faults stop: everything must end well."""
         await lab.mend()
         await untaint(lab)
-        await lab.until(lambda: _all_drained(lab), LONGEST_END, "every maintenance is drained")
+        await lab.until(lambda: all_drained(lab), LONGEST_END, "every maintenance is drained")
         for one in lab.world.objects(NODEMAINTENANCES):
             await lab.world.client.delete(NODEMAINTENANCES, one["metadata"]["name"])
         await untaint(lab)
         await lab.until(
-            lambda: _is_well(lab) and not _open_requests(lab) and not lab.world.objects(NODEMAINTENANCES),
+            lambda: is_well(lab) and not open_requests(lab) and not lab.world.objects(NODEMAINTENANCES),
             LONGEST_END,
             "all workloads run, and no request, maintenance or fence is open",
         )
@@ -135,58 +138,6 @@ def drawn_faults(seed: int, entropy: Entropy, extra: int) -> list[str]:
     menu = [name for name, (_, weight) in FAULTS.items() for _ in range(weight)]
     hand += [menu[min(int(entropy.uniform(0, len(menu))), len(menu) - 1)] for _ in range(extra)]
     return [name for _, name in sorted((entropy.uniform(0, 1), name) for name in hand)]
-
-
-def _is_well(lab: LaboratoryCluster) -> bool:
-    pods = lab.world.objects(PODS, "default")
-    healthy = [pod for pod in pods if is_healthy(pod)]
-    return (
-        len([pod for pod in healthy if _app(pod) == "db"]) == MEMBERS
-        and len([pod for pod in healthy if _app(pod) == "web"]) == COPIES
-        and len([pod for pod in healthy if _app(pod) == DISK_USERS]) > 0
-        and not any(pod["metadata"].get("deletionTimestamp") for pod in pods)
-        and not lab.fences.out_of_service
-        and not (dig(lab.world.find(FENCINGPOLICIES, POLICY), "status", "nodes") or ())
-    )
-
-
-def _app(pod: Obj) -> str:
-    return str(dig(pod, "metadata", "labels", "app"))
-
-
-def _open_requests(lab: LaboratoryCluster) -> list[Obj]:
-    found = [*lab.world.objects(EVICTIONREQUESTS), *lab.world.objects(EVACUATIONS)]
-    return [one for one in found if not _is_complete(one)]
-
-
-def _is_complete(request: Obj) -> bool:
-    conditions = dig(request, "status", "conditions") or ()
-    return any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
-
-
-def _all_drained(lab: LaboratoryCluster) -> bool:
-    return all(dig(one, "status", "phase") == "Drained" for one in lab.world.objects(NODEMAINTENANCES))
-
-
-def _judge(lab: LaboratoryCluster) -> None:
-    """What is read from the whole history."""
-    for text in lab.acknowledged.lost(lab.world.server.log.records):
-        lab.outcome.breach(text)
-    for text in budget_breaches(record for _, record in lab.world.server.history):
-        lab.outcome.breach(text)
-    evictions = [one for one in lab.audit.heard if one.method == "POST"]
-    lab.outcome.counts.update(
-        {
-            "near: eviction refused by a budget": sum(one.status == 429 for one in evictions),
-            "near: identity started on another node": lab.processes.moves,
-            "near: exclusive volume used on another node": lab.processes.volume_moves,
-            "near: pods released by a fence": lab.fences.released,
-            "near: start refused by a full disk": sum(one.refused_starts for one in lab.machines.values()),
-            "near: processes of a pod that waited for a lost host": sum(
-                one.stuck for one in lab.machines.values()
-            ),
-        }
-    )
 
 
 def play(seed: int, gates: FeatureGates = GATES, *, stops: bool = False) -> Outcome:

@@ -21,6 +21,10 @@ from vacate.api.kinds import (
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.kube.exclusivevolumes import EXCLUSIVE
+from vacate.nodeagent.runtime.protocol import ContainerState
+from vacate.sim.machines.machine import Machine
+from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.runs import identity_of
 from vacate.testing import deployment, pdb, statefulset
 
 MEMBERS, COPIES = 3, 3
@@ -109,3 +113,14 @@ def _volume_users() -> Obj:
 def uses_storage(labels: Mapping[str, str]) -> bool:
     """Whether a run waits for the storage host."""
     return labels.get("pod", "").startswith(f"{DISK_USERS}-")
+
+
+def has_quorum(run: ContainerState, machines: Mapping[str, Machine], network: MachineNetwork) -> bool:
+    """Whether a member of the database reaches most members, itself among them."""
+    where = {
+        identity_of(one): name for name, machine in machines.items() for one in machine.living
+        if identity_of(one).startswith("default/db-")
+    }  # fmt: skip
+    own = where.get(identity_of(run), "")
+    reached = [name for name in where.values() if name == own or network.reaches(own, name)]
+    return len(reached) * 2 > MEMBERS

@@ -18,7 +18,8 @@ from vacate.api.objects import Obj, dig
 from vacate.embedded.store.log import Record
 from vacate.nodeagent.adopt import CONTAINER
 from vacate.nodeagent.runtime.protocol import ContainerState
-from vacate.sim.machines.machine import Machine, identity_of, uid_of
+from vacate.sim.machines.machine import Machine
+from vacate.sim.machines.runs import identity_of, uid_of
 
 
 class LiveProcesses:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from typing import Any
 
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.nodeagent.adopt import NAMESPACE, POD, UID
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
     ContainerExit,
@@ -22,19 +21,12 @@ from vacate.nodeagent.runtime.protocol import (
     ContainerState,
     RuntimeLost,
 )
+from vacate.sim.machines.disk import MachineDisk
 from vacate.sim.machines.network import MachineNetwork
 
 KILLED, ENDED = 137, 0
 LONGEST_END = 20.0
 """Seconds that a process may take to end when it is asked to."""
-
-
-@dataclass(slots=True)
-class MachineDisk:
-    """What is wrong with the disk; nothing at first."""
-
-    full: bool = False
-    seconds: float = 0.0  # that a write takes
 
 
 class Machine:
@@ -191,14 +183,3 @@ class Machine:
         self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # seen: the agent that asked may be gone
-
-
-def identity_of(run: ContainerState) -> str:
-    """Namespace and name of the pod: what a StatefulSet knows its members by."""
-    labels: Mapping[str, str] = run.labels
-    return f"{labels.get(NAMESPACE, '')}/{labels.get(POD, '')}"
-
-
-def uid_of(run: ContainerState) -> str:
-    """The pod's uid."""
-    return run.labels.get(UID, "")

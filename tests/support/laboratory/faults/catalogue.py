@@ -1,0 +1,37 @@
+"""Every fault by its name, and how often it is drawn."""
+
+from __future__ import annotations
+
+from support.laboratory.faults import controllers, machines, partitions, people, store
+from support.laboratory.faults.draw import Fault
+
+FAULTS: dict[str, tuple[Fault, int]] = {
+    "node cut off from the control plane": (partitions.cut_node_off, 12),
+    "all nodes cut off": (partitions.cut_all_nodes_off, 1),
+    "two nodes cut off from each other": (partitions.cut_nodes_from_each_other, 2),
+    "node cut off from all peers": (partitions.cut_node_from_all_peers, 2),
+    "node cut off from storage": (partitions.cut_node_from_storage, 2),
+    "manager cut off": (partitions.cut_manager_off, 1),
+    "controllers cut off": (partitions.cut_controllers_off, 1),
+    "store unreachable": (store.store_unreachable, 2),
+    "store slow": (store.store_slow, 1),
+    "store full": (store.store_full, 1),
+    "server crash": (store.server_crash, 2),
+    "machine loses power": (machines.power_loss, 2),
+    "machine shuts down": (machines.shutdown, 3),
+    "agent crash": (machines.agent_crash, 3),
+    "node disk full": (machines.node_disk_full, 2),
+    "node disk slow": (machines.node_disk_slow, 2),
+    "manager crash": (controllers.manager_crash, 2),
+    "controllers crash": (controllers.controllers_crash, 1),
+    "fence agent misbehaves": (controllers.fence_agent, 3),
+    "force deletion without confirmation": (people.force_without_confirming, 2),
+    "pod deleted": (people.delete_pod, 2),
+    "node object deleted": (people.delete_node_by_mistake, 1),
+    "eviction requested": (people.request_eviction, 3),
+    "request withdrawn": (people.withdraw_request, 1),
+    "node drained": (people.drain_node, 2),
+    "direct eviction": (people.evict_directly, 1),
+    "node tainted": (people.taint_node, 1),
+}
+"""Every fault with its weight."""

@@ -1,0 +1,66 @@
+"""Partitions: between the control plane and nodes or controllers, and between nodes."""
+
+from __future__ import annotations
+
+from support.laboratory.cluster import LaboratoryCluster
+from support.laboratory.faults.draw import Draw
+from support.laboratory.hosts import MANAGERS, NODES
+from support.laboratory.workload import STORAGE
+
+
+async def cut_node_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    name = draw.node()
+    await _cut_off(lab, (name,), draw.seconds(20, 500))
+
+
+async def cut_all_nodes_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    await _cut_off(lab, NODES, draw.seconds(60, 400))
+
+
+async def _cut_off(lab: LaboratoryCluster, nodes: tuple[str, ...], seconds: float) -> None:
+    names = [name for name in nodes if name not in lab.hosts.registering]
+    for name in names:
+        lab.outcome.note(f"{name} is cut off from the control plane for {seconds:.0f} s")
+        lab.hosts.cut_off(name)
+    await lab.sim.clock.sleep(seconds)
+    for name in names:
+        lab.hosts.reconnect(name)
+
+
+async def cut_nodes_from_each_other(lab: LaboratoryCluster, draw: Draw) -> None:
+    name = draw.node()
+    await _separate(lab, name, [draw.other(name)], draw.seconds(20, 400))
+
+
+async def cut_node_from_all_peers(lab: LaboratoryCluster, draw: Draw) -> None:
+    name = draw.node()
+    others = [one for one in (*NODES, STORAGE) if one != name]
+    await _separate(lab, name, others, draw.seconds(20, 400))
+
+
+async def cut_node_from_storage(lab: LaboratoryCluster, draw: Draw) -> None:
+    await _separate(lab, draw.node(), [STORAGE], draw.seconds(20, 400))
+
+
+async def _separate(lab: LaboratoryCluster, name: str, others: list[str], seconds: float) -> None:
+    lab.outcome.note(f"{name} does not reach {', '.join(others)} for {seconds:.0f} s")
+    for other in others:
+        lab.hosts.network.cut(name, other)
+    await lab.sim.clock.sleep(seconds)
+    for other in others:
+        lab.hosts.network.mend(name, other)
+
+
+async def cut_manager_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    await _cut_process(lab, list(MANAGERS)[draw.below(len(MANAGERS))], draw.seconds(5, 200))
+
+
+async def cut_controllers_off(lab: LaboratoryCluster, draw: Draw) -> None:
+    await _cut_process(lab, ("controllers", "scheduler")[draw.below(2)], draw.seconds(5, 200))
+
+
+async def _cut_process(lab: LaboratoryCluster, name: str, seconds: float) -> None:
+    lab.outcome.note(f"{name} is cut off from the API server for {seconds:.0f} s")
+    lab.world.network.cut(name)
+    await lab.sim.clock.sleep(seconds)
+    lab.world.network.mend(name)

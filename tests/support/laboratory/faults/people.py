@@ -1,0 +1,127 @@
+"""What people do: requests, drains and evictions, and mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable
+
+from support.laboratory.cluster import LaboratoryCluster
+from support.laboratory.faults.draw import Draw
+from support.laboratory.hosts import NODES
+from support.maintenance_words import maintenance
+from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
+from vacate.api.kinds import NODES as NODE_OBJECTS
+from vacate.api.objects import Obj, dig
+from vacate.errors import VacateError
+
+PEOPLE = "people.example.com"
+TAINT = {"key": "gpu", "effect": "NoSchedule"}
+
+
+async def force_without_confirming(lab: LaboratoryCluster, draw: Draw) -> None:
+    if (pod := _any_pod(lab, draw)) is not None:
+        await _tried(
+            lab.world.client.delete(PODS, pod["metadata"]["name"], "default", grace_period_seconds=0)
+        )
+
+
+async def delete_pod(lab: LaboratoryCluster, draw: Draw) -> None:
+    if (pod := _any_pod(lab, draw)) is not None:
+        await _tried(lab.world.client.delete(PODS, pod["metadata"]["name"], "default"))
+
+
+async def delete_node_by_mistake(lab: LaboratoryCluster, draw: Draw) -> None:
+    """It registers again before the quarantine of pod GC has ended.
+
+    Only of a node that can: to delete another one says that its machine is gone for good, which must be true.
+    """
+    name = draw.node()
+    if not lab.hosts.machines[name].on or not lab.hosts.reports(name):
+        return
+    lab.outcome.note(f"the Node object {name} is deleted")
+    lab.hosts.registering[name] = None
+    await _tried(lab.world.client.delete(NODE_OBJECTS, name))
+    while lab.hosts.machines[name].on and not lab.hosts.reports(name):
+        await lab.sim.clock.sleep(1.0)
+    lab.hosts.registering.pop(name, None)
+
+
+async def request_eviction(lab: LaboratoryCluster, draw: Draw) -> None:
+    pod = _any_pod(lab, draw)
+    if pod is None:
+        return
+    lab.outcome.note(f"an eviction of {pod['metadata']['name']} is requested")
+    await _tried(lab.world.client.create(EVICTIONREQUESTS, _request(pod), "default"))
+
+
+async def withdraw_request(lab: LaboratoryCluster, draw: Draw) -> None:
+    found = lab.world.objects(EVICTIONREQUESTS, "default")
+    if found:
+        name = str(found[draw.below(len(found))]["metadata"]["name"])
+        patch: Obj = {"spec": {"requesters": []}}
+        await _tried(lab.world.client.patch(EVICTIONREQUESTS, name, patch, "default"))
+
+
+async def drain_node(lab: LaboratoryCluster, draw: Draw) -> None:
+    name = draw.node()
+    lab.outcome.note(f"{name} is drained")
+    await _tried(lab.world.client.create(NODEMAINTENANCES, maintenance(f"of-{name}", {"nodes": [name]})))
+    await lab.sim.clock.sleep(draw.seconds(100, 1000))
+    if draw.below(2):
+        await _tried(lab.world.client.delete(NODEMAINTENANCES, f"of-{name}"))
+
+
+async def evict_directly(lab: LaboratoryCluster, draw: Draw) -> None:
+    """As kubectl drain does; where interceptors are registered, the bridge makes a request of it."""
+    pod = _any_pod(lab, draw)
+    if pod is None:
+        return
+    await _tried(lab.world.client.evict(pod["metadata"]["name"], "default"))
+
+
+async def taint_node(lab: LaboratoryCluster, draw: Draw) -> None:
+    """The descheduler evicts what does not tolerate it."""
+    name = draw.node()
+    await _tried(_set_taint(lab, name, present=True))
+    await lab.sim.clock.sleep(draw.seconds(30, 300))
+    await _tried(_set_taint(lab, name, present=False))
+
+
+async def _set_taint(lab: LaboratoryCluster, name: str, *, present: bool) -> None:
+    found = await lab.world.client.get(NODE_OBJECTS, name)
+    taints = [one for one in dig(found, "spec", "taints") or [] if one["key"] != TAINT["key"]]
+    wanted = [*taints, TAINT] if present else taints
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    await lab.world.client.patch(
+        NODE_OBJECTS, name, {"metadata": version, "spec": {"taints": wanted or None}}
+    )
+
+
+async def untaint(lab: LaboratoryCluster) -> None:
+    """Take away what `taint_node` may have left."""
+    for name in NODES:
+        await _tried(_set_taint(lab, name, present=False))
+
+
+async def _tried(work: Awaitable[object]) -> None:
+    with contextlib.suppress(VacateError):
+        await work
+
+
+def _any_pod(lab: LaboratoryCluster, draw: Draw) -> Obj | None:
+    found = lab.world.objects(PODS, "default")
+    return found[draw.below(len(found))] if found else None
+
+
+def _request(pod: Obj) -> Obj:
+    meta = pod["metadata"]
+    return {
+        "apiVersion": EVICTIONREQUESTS.api_version,
+        "kind": EVICTIONREQUESTS.kind,
+        "metadata": {"name": meta["uid"]},
+        "spec": {
+            "target": {"podRef": {"name": meta["name"], "uid": meta["uid"]}},
+            "requesters": [{"name": PEOPLE}],
+            "heartbeatDeadlineSeconds": 600,
+        },
+    }

@@ -1,0 +1,27 @@
+"""Rules of fencing, taken out."""
+
+from __future__ import annotations
+
+import pytest
+
+from vacate.controllers.fencing import attempt
+from vacate.fencing import limits
+from vacate.fencing.agents import Answer
+
+Patch = pytest.MonkeyPatch
+
+
+def the_word_of_an_agent_is_enough(patch: Patch) -> None:
+    def believe(_: Answer) -> bool:
+        return True
+
+    patch.setattr(attempt, "is_confirmed_off", believe)
+
+
+def no_healthy_share(patch: Patch) -> None:
+    patch.setattr(limits, "_too_few_healthy", lambda *_: "")
+    patch.setattr(attempt, "silent_nodes", lambda *_: [])
+
+
+def no_limit_of_fences(patch: Patch) -> None:
+    patch.setattr(limits, "_too_many_fenced", lambda *_: "")

@@ -1,0 +1,70 @@
+"""Rules about when a pod may go or be replaced, taken out."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from vacate.api.kinds import PODS
+from vacate.api.types import Node, Pod, StatefulSet
+from vacate.embedded.controllers.controllerrevisions.history import Recorded
+from vacate.embedded.controllers.podgc import controller as podgc
+from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
+from vacate.embedded.controllers.statefulset import controller as statefulset_controller
+from vacate.embedded.controllers.statefulset import plan as plan_of_members
+from vacate.embedded.controllers.statefulset.identity import pod_name
+from vacate.embedded.controllers.statefulset.plan import Creation
+from vacate.embedded.controllers.statefulset.pods import PodWriter
+from vacate.errors import NotFound
+from vacate.kube.nodes import readiness
+from vacate.nodeagent.model import PodProgress
+from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.runtime.protocol import ContainerState
+
+Patch = pytest.MonkeyPatch
+
+
+def silence_is_the_end_for_pod_gc(patch: Patch) -> None:
+    def eager(one: Pod, node: Node | None) -> Reason | None:
+        if one.terminating and node is not None and readiness(node) == "Unknown":
+            return Reason.OUT_OF_SERVICE
+        return reason_to_remove(one, node)
+
+    patch.setattr(podgc, "reason_to_remove", eager)
+
+
+def no_quarantine(patch: Patch) -> None:
+    patch.setattr(podgc, "QUARANTINE", dt.timedelta(0))
+
+
+def members_are_replaced_early(patch: Patch) -> None:
+    """A controller that takes a terminating member for gone, and pushes it out of its name's way."""
+
+    def eager(one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime) -> plan_of_members.Plan:
+        return plan_members(one, update, [pod for pod in pods if not pod.terminating], now)
+
+    async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:
+        name = pod_name(one, creation.ordinal)
+        with contextlib.suppress(NotFound):
+            await writer._deps.client.delete(PODS, name, "default", grace_period_seconds=0)
+        return await make(writer, one, creation, known)
+
+    plan_members, make = plan_of_members.plan_members, PodWriter._create
+    patch.setattr(statefulset_controller, "plan_members", eager)
+    patch.setattr(PodWriter, "_create", create)
+
+
+def an_agent_forgets_what_runs(patch: Patch) -> None:
+    """An agent that starts does not take over the processes of the one before."""
+
+    def adopt(self: PodReconciler, states: Iterable[ContainerState]) -> None:
+        return None
+
+    patch.setattr(PodReconciler, "adopt", adopt)
+
+
+def a_pod_goes_before_its_processes(patch: Patch) -> None:
+    patch.setattr(PodProgress, "busy", property(lambda _: False))
