@@ -294,3 +294,10 @@ def test_a_start_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(children.StartError, match="did not get as far as the program"):
         children.start_container(plan, str(tmp_path / "records"), "boot", 0.0)
     assert os.waitpid(-1, 0)[1] == signal.SIGKILL
+
+
+async def test_containers_of_a_throw_away_runtime_end_with_its_connection(folder: Path) -> None:
+    """However its program ends, SIGKILL too: the supervisor sees the connection close."""
+    async with opened(folder, ends_with_agent=True) as (runtime, _):
+        await runtime.start(spec(folder, "trap '' TERM; " + ESCAPE + "while :; do sleep 0.05; done"))
+        await logged(folder, "escaped")

@@ -33,6 +33,7 @@ class AgentSettings:
     pressure: PressureConfig = field(default_factory=PressureConfig)
     logind_drop_ins: Path = DROP_INS
     stop_pods: bool = False  # when the agent ends, end its pods too, as a machine that goes down would
+    throw_away: bool = False  # its pods end with the agent's process, however that ends: nobody comes back
     pods: int = 110
     port: int = 0  # where API servers read logs; none
     heartbeat_seconds: float = 10.0

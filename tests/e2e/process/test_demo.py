@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import IO
 
@@ -161,6 +162,18 @@ def test_an_interrupted_demo_on_a_narrow_terminal_leaves_no_process_and_no_cgrou
     assert list((tmp_path / "tmp").iterdir()) == []
     assert processes_of(tmp_path) == []
     assert not any(Path(made).exists() for one in folders if (made := ProcessRuntime(one).cgroup))
+
+
+@pytest.mark.thorough
+def test_a_demo_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    with start(tmp_path / "tmp", subprocess.PIPE, "--runtime", "process") as demo:
+        assert demo.stdout is not None
+        while b"serving version" not in demo.stdout.readline():
+            pass
+        assert len(processes_of(tmp_path)) > 2
+        demo.kill()
+    while processes_of(tmp_path):
+        time.sleep(0.05)  # nobody else is told that they end
 
 
 def read_terminal(handle: int) -> str:

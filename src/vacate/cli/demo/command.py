@@ -67,7 +67,9 @@ def demo(runtime: str) -> None:
 async def _in_temporary_folder(runtime: str) -> None:
     with tempfile.TemporaryDirectory(prefix="vacate-demo-") as folder:
         behaviour = NodeSettings(timings=PodTimings(start=1.0, ready=0.6, stop=1.5))
-        settings = LocalSettings(Path(folder), port=0, nodes=3, behaviour=behaviour, runtime=runtime)
+        settings = LocalSettings(
+            Path(folder), port=0, nodes=3, behaviour=behaviour, runtime=runtime, throw_away=True
+        )
         cluster = LocalCluster(settings)
         terminal.echo("Starting a throw-away cluster of three nodes; this takes a few seconds")
         await cluster.start()

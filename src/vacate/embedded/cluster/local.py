@@ -67,6 +67,7 @@ class LocalSettings:
     allowed_interceptors: tuple[str, ...] = ()  # below k8s.io, beside those of Kubernetes itself
     guard_force_deletion: bool = True  # in namespaces that have no label about it
     runtime: str = SIMULATED  # or PROCESS: pods are processes of this machine
+    throw_away: bool = False  # processes of its pods end with it, also if it is killed
     # Accounts that interceptors are bound to, by the interceptors' names.
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
@@ -221,6 +222,7 @@ class LocalCluster:
                 loopback_pods=True,
                 taint=False,
                 stop_pods=True,
+                throw_away=self.settings.throw_away,
                 take_over=True,
                 labels={"topology.kubernetes.io/zone": shape.zone},
                 base_env=container_environment(self.address),

@@ -20,7 +20,7 @@ from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine, Resident
 from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import PodTimings, after, timings_for
-from vacate.errors import Conflict, NotFound
+from vacate.errors import NotFound
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -146,8 +146,8 @@ class PodReconciler:
             await self._client.delete(
                 PODS, key.name, key.namespace, grace_period_seconds=0, uid=pod.metadata.uid
             )
-        except (NotFound, Conflict):
-            return
+        except NotFound:
+            return  # a Conflict is tried again: the cache says by then whether another pod has its name
 
     def _timings(self, pod: SimulatedPod) -> PodTimings:
         return timings_for(pod.metadata.annotations, self._defaults)

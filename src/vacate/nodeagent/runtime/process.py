@@ -46,8 +46,11 @@ class ProcessRuntime:
 
     name = "process://1"
 
-    def __init__(self, folder: Path, *, use_cgroups: bool = True, use_views: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, use_cgroups: bool = True, use_views: bool = True, ends_with_agent: bool = False
+    ) -> None:
         self._folder = folder
+        self._ends_with_agent = ends_with_agent  # else containers outlive this process, as on a real node
         root = cgroups.find_root() if use_cgroups else ""
         mark = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
         self.cgroup = f"{root}/vacate-{mark}" if root else ""
@@ -219,7 +222,7 @@ class ProcessRuntime:
         reader = await self._connect()
         self._reading = asyncio.get_running_loop().create_task(self._read(reader))
         try:
-            listed: dict[str, Any] = await self._send("list", {})
+            listed: dict[str, Any] = await self._send("list", {"ends_with_agent": self._ends_with_agent})
         except RuntimeLost:
             return None
         return listed

@@ -139,8 +139,10 @@ class PodGarbageCollector:
             await self._deps.client.delete(
                 PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_seconds=0
             )
-        except (NotFound, Conflict):
-            return  # gone, or another pod has its name
+        except NotFound:
+            return
+        except Conflict:
+            raise  # another pod has its name, or another write came first: the cache will say which
         except BaseException:
             metrics.pod_gc_errors.labels(meta.namespace, reason).inc()
             raise

@@ -54,8 +54,10 @@ class PodHands:
         meta = pod.metadata
         try:
             await self._deps.client.delete(PODS, meta.name, meta.namespace, uid=meta.uid, reason=reason)
-        except (NotFound, Conflict):
-            return None  # gone, or another pod has its name by now
+        except NotFound:
+            return None
+        except Conflict as error:
+            return error  # another pod has its name, or another write came first: the cache will say which
         except VacateError as error:
             self._deps.recorder.record(events.delete_failed(replica_set, error))
             return error

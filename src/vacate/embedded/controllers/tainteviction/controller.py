@@ -22,7 +22,7 @@ from vacate.embedded.controllers.tainteviction.deadline import (
     evict_at,
     no_execute,
 )
-from vacate.errors import Conflict, NotFound
+from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Deps
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -106,8 +106,8 @@ class TaintEviction:
             await self._deps.client.delete(
                 PODS, meta.name, meta.namespace, uid=meta.uid, reason=INTOLERABLE_TAINT
             )
-        except (NotFound, Conflict):
-            return  # gone, or another pod has its name
+        except NotFound:
+            return  # a Conflict is tried again: the cache says by then whether another pod has its name
 
     async def _mark(self, pod: Pod) -> None:
         known = condition(pod.status.conditions, DISRUPTION_TARGET)

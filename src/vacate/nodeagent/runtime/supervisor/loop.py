@@ -44,6 +44,7 @@ class Client:
         self.socket = sock
         self.received = b""
         self.descriptors: list[int] = []  # that came with a request
+        self.containers_end_too = False  # with the connection, however the agent ended
 
     def send(self, message: dict[str, Any]) -> None:
         """Messages are small and the agent reads all the time; one that does not is dropped."""
@@ -140,6 +141,8 @@ class Supervisor:
             self.selector.unregister(client.socket)
             client.close()
             self.clients.remove(client)
+            if client.containers_end_too:
+                self._kill_all()
             return
         *lines, client.received = client.received.split(b"\n")
         for line in lines:
@@ -158,8 +161,9 @@ class Supervisor:
         if "error" in answer or answer["ok"] is not None:
             client.send({"number": request.get("number"), **answer})
 
-    def do_list(self, _client: Client, _request: dict[str, Any]) -> dict[str, Any]:
-        """Every container that was not removed."""
+    def do_list(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
+        """Every container that was not removed; whether they are to end with this connection."""
+        client.containers_end_too = bool(request.get("ends_with_agent"))
         return {"containers": [containers.describe(one) for one in self.containers.values()]}
 
     def do_start(self, _client: Client, request: dict[str, Any]) -> dict[str, Any]:
@@ -220,6 +224,11 @@ class Supervisor:
         """Close one that is held."""
         self.descriptors.release(request["name"])
         return {}
+
+    def _kill_all(self) -> None:
+        for container in self.containers.values():
+            if not container.ended:
+                container.signal(signal.SIGKILL)
 
     def _collect(self, command: Exec) -> None:
         with contextlib.suppress(BlockingIOError):
