@@ -72,3 +72,26 @@ def test_the_list_of_nodes_says_which_go_down_and_why_others_are_not_ready() -> 
         ("broken", "NotReady", "2m ago", "container runtime is down"),
         ("fine", "Ready", "2m ago", ""),
     ]
+
+
+def test_the_list_of_nodes_says_which_are_cordoned_and_how_far_their_drain_is() -> None:
+    states: dict[str, list[str]] = {
+        "by-hand": [],
+        "drained": ["Drained"],
+        "draining": ["Draining"],
+        "stuck": ["Draining", "Blocked"],
+    }
+    nodes = []
+    for name, true in states.items():
+        one = node(name, "Ready", "True")
+        for type_ in ("Draining", "Drained", "Blocked"):
+            status = "True" if type_ in true else "False"
+            one["status"]["conditions"] += node("", type_, status)["status"]["conditions"]
+        nodes.append(one | {"spec": {"unschedulable": True}})
+    rows = node_rows([msgspec.convert(one, Node) for one in nodes], [], [], NOW)
+    assert [(row.name, row.message) for row in rows] == [
+        ("by-hand", "cordoned"),
+        ("drained", "cordoned; drained"),
+        ("draining", "cordoned; being drained"),
+        ("stuck", "cordoned; its drain is blocked: see kubectl get nodemaintenances"),
+    ]

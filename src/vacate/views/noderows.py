@@ -10,12 +10,20 @@ from vacate.api.nodeconditions import GOING_DOWN_MESSAGE, SHUTDOWN_IN_PROGRESS
 from vacate.api.types import Node, Pod, condition
 from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
 from vacate.api.types.meta import Condition
+from vacate.api.types.nodemaintenance import BLOCKED, DRAINED, DRAINING
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.views.phrases import ago
 
 READY, NOT_READY, NODE_DOWN, FENCED = "Ready", "NotReady", "NodeDown", "Fenced"
 SHUTTING_DOWN = "ShuttingDown"
 _ORDER = (NODE_DOWN, FENCED, SHUTTING_DOWN, NOT_READY, READY)
+
+_DRAIN = (
+    (BLOCKED, "cordoned; its drain is blocked: see kubectl get nodemaintenances"),
+    (DRAINING, "cordoned; being drained"),
+    (DRAINED, "cordoned; drained"),
+)
+"""What the conditions of a NodeMaintenance mean, the worst first: a blocked drain is also under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def _row(node: Node, waiting: int, policies: Sequence[FencingPolicy], now: dt.da
         ago(since, now) if since else "-",
         shown,
         waiting,
-        fencing.message if fencing else _meaning(state, waiting, ready),
+        fencing.message if fencing else _meaning(state, waiting, ready) or _cordon(node),
     )
 
 
@@ -100,3 +108,11 @@ def _meaning(state: str, waiting: int, ready: Condition | None) -> str:
     return {FENCED: "out of service: its pods are released", SHUTTING_DOWN: "its pods end by priority"}.get(
         state, ""
     )
+
+
+def _cordon(node: Node) -> str:
+    """That no pods are scheduled to it, and how far a drain has come."""
+    if not node.spec.unschedulable:
+        return ""
+    true = {one.type for one in node.status.conditions if one.status == "True"}
+    return next((meaning for phase, meaning in _DRAIN if phase in true), "cordoned")

@@ -9,7 +9,9 @@ from rich.panel import Panel
 from rich.table import Table
 
 from vacate.cli.common import terminal
+from vacate.embedded.cluster.controlplane import CONTROLLERS
 from vacate.embedded.cluster.local import PROCESS, SIMULATED, LocalCluster
+from vacate.wiring.controllers import enabled
 
 _NODES = {
     SIMULATED: "simulated: pods run no processes",
@@ -36,6 +38,8 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
 
 
 def _controllers(cluster: LocalCluster) -> str:
-    names = "scheduler, deployments, replica sets, budgets, garbage, namespaces, nodes"
-    evictions = ", eviction requests" if cluster.evictions else ""
-    return names + evictions + (", hooks" if cluster.settings.hooks is not None else "")
+    """How many, by whose they are: their names would fill the screen."""
+    kubernetes = f"the scheduler, {len(CONTROLLERS)} of Kubernetes"
+    own = len(enabled(cluster.settings.gates)) if cluster.evictions else 0
+    hooks = ", the hooks interceptor" if cluster.settings.hooks is not None else ""
+    return f"{kubernetes}, {own or 'none'} of Vacate{hooks}"
