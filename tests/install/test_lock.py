@@ -41,7 +41,7 @@ def test_the_second_waits_and_says_for_whom() -> None:
             async with alone(client, sim.clock, sim.entropy, HERE, said.append) as turn:
                 turns.append(f"{name} begins")
                 await sim.clock.sleep(seconds)
-                turn.check()
+                await turn.check()
                 turns.append(f"{name} ends")
 
         first = sim.loop.create_task(one("first", 30.0))
@@ -111,25 +111,70 @@ def test_nobody_waits_for_a_turn_in_a_namespace_that_goes(held: bool) -> None:
     simulate(main)
 
 
-def test_the_turn_is_over_where_it_could_not_be_renewed() -> None:
-    class Deaf(TinyServer):
-        deaf = False
+class Deaf(TinyServer):
+    """Answers nobody for a while."""
 
-        async def handle(self, request: Request) -> Response:
-            if self.deaf:
-                return Response(503, encode(to_status(ServiceUnavailable("not now"))))
-            return await super().handle(request)
+    deaf = False
 
+    async def handle(self, request: Request) -> Response:
+        if self.deaf:
+            return Response(503, encode(to_status(ServiceUnavailable("not now"))))
+        return await super().handle(request)
+
+
+def test_a_turn_goes_on_after_a_time_without_contact_if_nobody_else_has_begun() -> None:
     async def main(sim: Sim) -> None:
         server = Deaf()
         a_server(server)
         client = Client(InProcessTransport(server))
         async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None) as turn:
             await sim.clock.sleep(100.0)
-            turn.check()
+            await turn.check()
+            server.deaf = True
+            await sim.clock.sleep(60.0)
+            sim.loop.call_later(10.0, setattr, server, "deaf", False)
+            await turn.check()
+            before = holder(server)
+            await sim.clock.sleep(60.0)  # and it is renewed again
+            await turn.check()
+            assert holder(server) == before != ""
+        assert holder(server) == ""
+
+    simulate(main)
+
+
+def test_a_turn_is_over_when_another_has_begun_meanwhile() -> None:
+    """Also when the other one is done by now."""
+
+    async def main(sim: Sim) -> None:
+        server = Deaf()
+        a_server(server)
+        client, another = Client(InProcessTransport(server)), Client(InProcessTransport(server))
+        async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None) as turn:
+            server.deaf = True
+            await sim.clock.sleep(20.0)
+            server.deaf = False
+            async with alone(another, sim.clock, sim.entropy, HERE, lambda _: None):
+                pass
+            with pytest.raises(ConfigError, match="out of touch"):
+                await turn.check()
+
+    simulate(main)
+
+
+def test_a_turn_is_over_when_contact_is_not_made_again() -> None:
+    async def main(sim: Sim) -> None:
+        server = Deaf()
+        a_server(server)
+        client = Client(InProcessTransport(server))
+        async with alone(client, sim.clock, sim.entropy, HERE, lambda _: None) as turn:
             server.deaf = True
             await sim.clock.sleep(6.0)
             with pytest.raises(ConfigError, match="out of touch"):
-                turn.check()
+                await turn.check()
 
     simulate(main)
+
+
+def holder(server: TinyServer) -> str:
+    return str(server.objects[LEASES.resource, HERE, INSTALL_LEASE]["spec"]["holderIdentity"])

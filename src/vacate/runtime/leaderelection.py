@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +90,7 @@ class LeaderElector:
 
     async def acquire(self) -> None:
         """Return when this candidate leads."""
-        while not await self._attempt():
+        while not await self._attempt(self._write_if_free):
             jitter = self._entropy.uniform(0.0, _RETRY_JITTER)
             await self._clock.sleep(self._timings.retry * (1.0 + jitter))
         self._gauge.set(1)
@@ -112,6 +113,18 @@ class LeaderElector:
         finally:
             await self.release()
 
+    async def regain(self) -> bool:
+        """Lead again after the renew deadline; False where somebody else has held the lease meanwhile.
+
+        Nobody else writes the identity of this process: while the record has it, no one else has led.
+        """
+        while not await self._attempt(self._look_and_renew):
+            if self.leader != self._identity:
+                return False
+            await self._clock.sleep(self._timings.retry)
+        self._gauge.set(1)
+        return True
+
     async def release(self) -> None:
         """Give the lease back if it is held, so that the next leader need not wait."""
         held = self.leading
@@ -129,19 +142,19 @@ class LeaderElector:
         """Look first: a renewal that was cancelled may have come through."""
         await self._look()
         if self.leader == self._identity:
-            spec = self._record(transitions=int(self._spec.get("leaseTransitions") or 0))
+            spec = self._record(transitions=self._transitions)
             await self._write({**spec, "holderIdentity": "", "leaseDurationSeconds": 1})
 
     async def _renew(self) -> None:
         """Wait for the next turn and try until it works; stop at once where another holder is found."""
         await self._clock.sleep(self._timings.retry)
-        while not await self._attempt():
+        while not await self._attempt(self._write_if_free):
             if self.leader != self._identity:
                 self._valid_until = -math.inf
                 raise LeadershipLost(f"{self._name}: {self.leader or 'nobody'} holds the lease now")
             await self._clock.sleep(self._timings.retry)
 
-    async def _attempt(self) -> bool:
+    async def _attempt(self, write: Callable[[], Awaitable[bool]]) -> bool:
         """Try once to get or renew the lease; trouble of any sort is a no.
 
         An attempt that hangs leaves time for another: a connection may be dead while the server is well.
@@ -149,7 +162,7 @@ class LeaderElector:
         began = self._clock.monotonic()
         try:
             async with asyncio.timeout(self._timings.renew_deadline / 2):
-                written = await self._write_if_free()
+                written = await write()
         except (ApiError, TransportError, TimeoutError) as error:
             log.debug("%s: lease: %s", self._name, error)
             # Whether the write came through is not known: look before the next one.
@@ -162,15 +175,27 @@ class LeaderElector:
     async def _write_if_free(self) -> bool:
         if not self.leading or not self._version:
             await self._look()
-        transitions = int(self._spec.get("leaseTransitions") or 0)
-        if self.leader == self._identity:
-            acquired = self._spec.get("acquireTime")
-            await self._write(self._record(acquired=acquired, transitions=transitions))
+        if await self._write_if_mine():
             return True
         if self.leader and not self._expired():
             return False
-        await self._write(self._record(transitions=transitions + 1 if self._version else 0))
+        await self._write(self._record(transitions=self._transitions + 1 if self._version else 0))
         return True
+
+    async def _look_and_renew(self) -> bool:
+        await self._look()
+        return await self._write_if_mine()
+
+    async def _write_if_mine(self) -> bool:
+        if self.leader != self._identity:
+            return False
+        acquired = self._spec.get("acquireTime")
+        await self._write(self._record(acquired=acquired, transitions=self._transitions))
+        return True
+
+    @property
+    def _transitions(self) -> int:
+        return int(self._spec.get("leaseTransitions") or 0)
 
     def _expired(self) -> bool:
         duration = float(self._spec.get("leaseDurationSeconds") or 0)

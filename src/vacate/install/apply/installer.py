@@ -6,7 +6,7 @@ Applying twice changes nothing. What an earlier installation had and this one ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.objectnames import PART_OF
@@ -17,7 +17,7 @@ from vacate.crds.definition import defined_kind
 from vacate.entropy import Entropy
 from vacate.install.apply import preflight
 from vacate.install.apply.inventory import Notes, line_of, object_of
-from vacate.install.apply.lock import alone
+from vacate.install.apply.lock import alone, unchecked
 from vacate.install.apply.polling import wait_until
 from vacate.install.apply.pruner import Pruner
 from vacate.install.apply.requests import applied, counted_objects, existing
@@ -74,15 +74,15 @@ class Installer:
             await self.apply(rest, turn.check)
             if not self._options.prune:
                 return
-            turn.check()
+            await turn.check()
             await Pruner(self._client, self._report).prune(wanted, noted, where)
-            turn.check()
+            await turn.check()
             await notes.note([*(line for line in noted if object_of(line) is None), *lines])
 
-    async def apply(self, some: Sequence[Obj], check: Callable[[], None] = lambda: None) -> None:
+    async def apply(self, some: Sequence[Obj], check: Callable[[], Awaitable[None]] = unchecked) -> None:
         """Apply these one after the other, and nothing else; before each, check that it is still our turn."""
         for obj in some:
-            check()
+            await check()
             await self._apply(obj)
             if kind_of(obj) == DEFINITIONS:
                 await self._served(obj)

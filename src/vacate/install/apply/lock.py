@@ -27,11 +27,32 @@ class Turn:
 
     def __init__(self, elector: LeaderElector) -> None:
         self._elector = elector
+        self._holding = asyncio.create_task(elector.hold())
 
-    def check(self) -> None:
-        """ConfigError where another one may have begun: nothing more is written on old knowledge."""
-        if not self._elector.leading:
+    async def check(self) -> None:
+        """ConfigError where another one may have begun: nothing more is written on old knowledge.
+
+        After a time without contact, as with a busy server, the lease tells whether somebody else has had it.
+        """
+        if self._elector.leading:
+            return
+        await self.end()
+        if not await self._regained():
             raise ConfigError("was out of touch with the cluster for too long; the same command goes on")
+        self._holding = asyncio.create_task(self._elector.hold())
+
+    async def end(self) -> None:
+        """Hold the lease no longer: what is still held is given back."""
+        self._holding.cancel()
+        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
+            await self._holding
+
+    async def _regained(self) -> bool:
+        try:
+            async with asyncio.timeout(LOCK_TIMEOUT_SECONDS):
+                return await self._elector.regain()
+        except TimeoutError:
+            return False
 
 
 @contextlib.asynccontextmanager
@@ -45,13 +66,15 @@ async def alone(
         identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
     )  # fmt: skip
     await _acquire(elector, clock, report, lambda: stays(client, namespace))
-    holding = asyncio.create_task(elector.hold())
+    turn = Turn(elector)
     try:
-        yield Turn(elector)
+        yield turn
     finally:
-        holding.cancel()
-        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
-            await holding  # it gives the lease back
+        await turn.end()
+
+
+async def unchecked() -> None:
+    """In place of the check of a turn, where there is nobody to take turns with."""
 
 
 async def forget_lock(client: Client, namespace: str) -> None:

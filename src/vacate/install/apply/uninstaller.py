@@ -6,7 +6,7 @@ EvictionRequests and Evacuations stay, and with them their definitions, unless t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NAMESPACES, NODEMAINTENANCES, Kind
 from vacate.api.objectnames import CA_SECRET, MANAGER, TLS_SECRET
@@ -19,7 +19,7 @@ from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.install.apply.installer import made_for_vacate
 from vacate.install.apply.inventory import Notes, inventory
-from vacate.install.apply.lock import alone, forget_lock
+from vacate.install.apply.lock import alone, forget_lock, unchecked
 from vacate.install.apply.order import in_order_of_removal
 from vacate.install.apply.polling import wait_until
 from vacate.install.apply.preflight import require_one_place
@@ -66,7 +66,7 @@ class Uninstaller:
         home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
         if home is None or home["metadata"].get("deletionTimestamp"):
             # Nobody can install there now, so that nobody has to wait.
-            await self._remove(namespace, lambda: None, definitions=definitions)
+            await self._remove(namespace, unchecked, definitions=definitions)
         else:
             async with alone(self._client, self._clock, self._entropy, namespace, self._report) as turn:
                 await self._remove(namespace, turn.check, definitions=definitions)
@@ -78,16 +78,18 @@ class Uninstaller:
         self._printed += 1
         self._print(line)
 
-    async def _remove(self, namespace: str, check: Callable[[], None], *, definitions: bool) -> None:
+    async def _remove(
+        self, namespace: str, check: Callable[[], Awaitable[None]], *, definitions: bool
+    ) -> None:
         """Remove one after the other; before each, check that nobody can have installed it anew."""
         if definitions:
             await self._maintenances()
         noted = await Notes(self._client, namespace).lines()
         # A note is no more than a hint: a user who can write it must not have others' objects deleted by it.
-        check()
+        await check()
         await Pruner(self._client, self._report).prune(removable(namespace), noted, namespace)
         for obj in removable(namespace):
-            check()
+            await check()
             kind = kind_of(obj)
             if kind == DEFINITIONS:
                 await self._definition(obj, wanted=definitions)
