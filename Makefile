@@ -21,7 +21,9 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help setup demo recording test test-fast sim lint format lock clean kube peers kube-up kube-down test-kube test-node test-fence differential rules fuzz sbom audit
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@bold=; plain=; test ! -t 1 || { bold='\033[1m'; plain='\033[0m'; }; \
+	awk -F ':.*## ' -v bold="$$bold" -v plain="$$plain" \
+		'/^[a-z-]+:.*## / { printf "  %s%-12s%s %s\n", bold, $$1, plain, $$2 }' $(MAKEFILE_LIST)
 	@printf '\n  One test, one seed: make test T=tests/embedded/store K=compaction SEED=7\n'
 	@printf '  Faults:             make sim SEEDS=500 (each scenario), LAB=50 (the whole system), START=1000 (first seed)\n'
 

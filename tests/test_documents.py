@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vacate.features import KNOWN_GATES
+
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +24,12 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_there_are_documents() -> None:
     assert len(DOCUMENTS) > 10
+
+
+def test_the_reference_lists_every_feature_gate_with_its_default() -> None:
+    table = (ROOT / "docs/reference/cli.md").read_text().partition("### Feature gates\n")[2]
+    listed = re.findall(r"^\| `(\w+)` \| (true|false) \|", table.partition("\n### ")[0], re.MULTILINE)
+    assert dict(listed) == {name: str(default).lower() for name, default in KNOWN_GATES.items()}
 
 
 SECURITY = (ROOT / "docs/explanation/security.md").read_text()

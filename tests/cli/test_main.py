@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -38,7 +39,11 @@ def test_the_list_loads_no_command() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_ends_with_examples_that_can_be_typed(name: str) -> None:
+def test_every_help_ends_with_examples_that_can_be_typed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "certificates").mkdir()  # a folder that the user has
+    monkeypatch.chdir(tmp_path)
     shown = CliRunner().invoke(cli, [name, "--help"], prog_name="vacate")
     assert shown.exit_code == 0
     examples = shown.output.partition("Examples:\n")[2].splitlines()

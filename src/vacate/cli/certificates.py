@@ -31,21 +31,19 @@ from vacate.wiring.components import Environment
     metavar="NAME",
     help="Namespace of the Secret and of the webhook's Service.",
 )
-@click.option(
-    "--service", default=SERVICE, show_default=True, metavar="NAME", help="Service that leads to the webhook."
-)
+@click.option("--service", default=SERVICE, show_default=True, metavar="NAME", help="Service of the webhook.")
 @click.option(
     "--host",
     "hosts",
     multiple=True,
     metavar="HOST",
-    help="Further name or address for the certificate. May be given several times.",
+    help="Additional name or address for the certificate. Can be repeated.",
 )
 @click.option(
     "--cert-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write tls.crt and tls.key there as well, for a webhook outside of the cluster.",
+    help="Write tls.crt and tls.key there as well, for a webhook outside the cluster.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what is renewed.")
 def certificates(

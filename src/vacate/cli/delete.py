@@ -53,23 +53,23 @@ def _reason(ctx: click.Context, param: click.Parameter, text: str) -> str:
     default="",
     callback=_reason,
     metavar="TEXT",
-    help="Why the pods are ended; their preStop hooks receive it.",
+    help="Why the pods are deleted; their preStop hooks receive it.",
 )
 @click.option(
     "--grace-period",
     type=click.IntRange(1, MAX_INT32),
     metavar="SECONDS",
-    help="Time to end, instead of the pod's own.",
+    help="Grace period instead of the pod's own.",
 )
 @click.option("--wait", is_flag=True, help="Wait until the pods are gone.")
 @click.option("--timeout", type=span_between(), metavar="SPAN", help="Maximum time to wait; implies --wait.")
 @click.option("--dry-run", is_flag=True, help="Check with the server what would be deleted; delete nothing.")
 @click.option("--force", is_flag=True, help="Remove the pod without waiting for its node; needs --confirm.")
-@click.option("--confirm", is_flag=True, help="You know the consequences of --force, or of deleting a node.")
+@click.option("--confirm", is_flag=True, help="Confirm the consequences of --force, or of deleting a node.")
 @click.option(
     "--on-node",
     metavar="NODE",
-    help="All pods of a lost node that wait to be released, of all namespaces; needs --force --confirm.",
+    help="All terminating pods of a lost node, in all namespaces; needs --force --confirm.",
 )
 @cluster_options
 def delete(
@@ -85,17 +85,17 @@ def delete(
     on_node: str | None,
     reach: Connection,
 ) -> None:
-    """Delete pods; by force only where that is confirmed.
+    """Delete pods; with --force only if confirmed.
 
     The pod's node ends the processes within the pod's grace period and then removes the object. With --force
-    --confirm the object goes at once, whatever the node does: for a node that is known to be gone for good.
-    An Event says who did it. Disruption budgets and interceptors are not asked; `vacate evict` asks them.
+    --confirm the object is removed at once, whatever the node does: for a node that is gone for good. An
+    Event says who did it. Disruption budgets and interceptors are bypassed; `vacate evict` respects them.
 
     A reason is kept as metadata.reason of the pod, or where the cluster has no such field as the annotation
     vacate.dev/termination-reason. The first reason of a pod stays.
 
-    `vacate delete node NAME` says that the machine is gone for good, and releases all of its pods; it tells
-    so first, and needs --confirm.
+    `vacate delete node NAME` declares that the machine is gone for good, and releases all of its pods. It
+    shows them first, and needs --confirm.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage; with --timeout also 4 timed out.
     """

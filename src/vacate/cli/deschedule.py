@@ -49,11 +49,11 @@ _WORDS = {REQUESTED: "would be evicted", NOWHERE_TO_GO: "stays"}
     "rules",
     type=click.Choice(list(_RULE_NAMES)),
     multiple=True,
-    help="Look only for this; can be repeated. All three by default.",
+    help="Check only this rule. Can be repeated; all three by default.",
 )
 @selector_option("Only pods with these labels.")
 @click.option("--node-selector", default="", metavar="LABELS", help="Only pods on nodes with these labels.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Also pods whose emptyDir data is lost then.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods that lose emptyDir data.")
 @click.option("--max-per-node", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
 @click.option("--max-per-namespace", type=click.IntRange(1, MAX_LIMIT), default=1, show_default=True)
 @click.option("--max-total", type=click.IntRange(1, MAX_LIMIT), default=10, show_default=True)
@@ -74,13 +74,13 @@ def deschedule(
     reach: Connection,
     output: str | None,
 ) -> None:
-    """Show pods that stand where they should not, and evict them where that is wanted.
+    """Show pods on nodes where they should not be, and evict them with --evict.
 
     These are pods that do not tolerate a taint of their node, whose required node affinity does not match it,
     or whose topology spread is uneven. They are evicted by EvictionRequests, so that interceptors and
     disruption budgets are respected: one step within the limits, and only pods that another node would take.
-    Pods of all namespaces but kube-system are looked at, or of the one that -n names. For doing it again and
-    again there is the DeschedulingPolicy.
+    Without -n it considers the pods of all namespaces except kube-system. To repeat it regularly, create a
+    DeschedulingPolicy.
 
     Exit codes: 0 done, 1 refused, not confirmed or failed, 2 usage.
     """

@@ -9,7 +9,7 @@ import click
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.types import PersistentVolume, Pod
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.events import note_volume
 from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.parameters import volume_name
@@ -23,14 +23,14 @@ BROKEN = "AttachmentBroken"
 
 @click.command()
 @click.argument("volumes", type=volume_name, nargs=-1, required=True, metavar="VOLUME…")
-@click.option("--confirm", is_flag=True, help="You know that nothing on the node writes to the volume.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@cluster_options
+@click.option("--confirm", is_flag=True, help="Confirm that nothing on the node writes to the volume.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing.")
+@cluster_scope_options
 def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connection) -> None:
     """Take an exclusive volume from a node that cannot give it back.
 
-    The volume is free for the next pod at once, on another node. Whatever still runs on the old node may go
-    on writing to it. Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
+    The volume is free for the next pod at once, on another node. What still runs on the old node may
+    continue to write to it. Fencing the node does the same safely. VOLUME is NAME or pv/NAME.
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """

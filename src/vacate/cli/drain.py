@@ -29,7 +29,7 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import CANCELLED, FAILED, INTERRUPTED, TIMED_OUT
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import node_name, span_between, subdomain
@@ -74,14 +74,14 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, metavar="[NODE…]")
-@selector_option("Every node with these labels instead.")
+@selector_option("Drain every node with these labels instead.")
 @click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
 @click.option("--evict-daemonsets", is_flag=True, help="Remove pods of DaemonSets too, after all others.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods whose emptyDir data is lost then.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
 @click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
 @click.option("--pod-selector", default="", metavar="LABELS", help="Evict only pods with these labels.")
 @click.option(
-    "--timeout", type=span_between(1.0), metavar="SPAN", help="Follow no longer than that; the drain goes on."
+    "--timeout", type=span_between(1.0), metavar="SPAN", help="Maximum time to follow; the drain continues."
 )
 @click.option(
     "--dry-run",
@@ -91,18 +91,26 @@ def _max_nodes(_ctx: click.Context, _param: click.Parameter, value: str | None) 
     default="none",
     help="Show what would happen, in which order, and what would block it; change nothing.",
 )
-@click.option("--detach", is_flag=True, help="Return at once; the drain goes on.")
+@click.option("--detach", is_flag=True, help="Return at once; the drain continues.")
 @click.option(
-    "--max-nodes", callback=_max_nodes, metavar="N|N%", help="How many nodes side by side; 1 by default."
+    "--max-nodes",
+    callback=_max_nodes,
+    metavar="N|N%",
+    help="How many nodes to drain at the same time; 1 by default.",
 )
-@click.option("--topology-key", default="", metavar="LABEL", help="Never drain two values of it at once.")
+@click.option(
+    "--topology-key",
+    default="",
+    metavar="LABEL",
+    help="Never drain nodes with two values of this label at once.",
+)
 @click.option(
     "--reason", default="", metavar="TEXT", help="Why; kept on the maintenance and on each request."
 )
-@api_option("The API by which evictions are requested.")
+@api_option("The API in which evictions are requested.")
 @click.option("--follow", metavar="NAME", type=subdomain, help="Follow a drain that is under way.")
 @click.option("--cancel", metavar="NAME", type=subdomain, help="Cancel a drain and undo what it did.")
-@cluster_options
+@cluster_scope_options
 @click.option("-o", "--output", type=click.Choice([JSON]), default=None, help="Print events as JSON lines.")
 def drain(
     nodes: tuple[str, ...],

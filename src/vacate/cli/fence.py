@@ -13,7 +13,7 @@ from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.events import note_node
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.parameters import node_name, span_between
@@ -50,7 +50,7 @@ def _share(text: str) -> int | str:
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Options of the agent for this node, a line name=value each; - reads standard input.",
+    help="Options of the agent for this node, one name=value per line; - reads standard input.",
 )
 @click.option("--secret", metavar="NAMESPACE/NAME", help="Take the options from a Secret instead.")
 @click.option(
@@ -77,31 +77,33 @@ def _share(text: str) -> int | str:
     metavar="SPAN",
     help="How long one call of the agent may take.",
 )
-@click.option("--retry", is_flag=True, help="Fence although an earlier fence was begun and never ended.")
-@click.option("--undo", is_flag=True, help="Switch a fenced node on again, and let it take pods.")
+@click.option("--retry", is_flag=True, help="Fence although an earlier attempt began and never ended.")
+@click.option("--undo", is_flag=True, help="Power a fenced node on again, and make it schedulable.")
 @click.option(
     "--dry-run", is_flag=True, help="Check the limits and ask the agent for the status; change nothing."
 )
 @click.option(
-    "--approve", is_flag=True, help="Approve the fence that a FencingPolicy waits with, for this outage only."
+    "--approve",
+    is_flag=True,
+    help="Approve the fencing that a FencingPolicy holds back, for this outage only.",
 )
 @click.option(
     "--request", metavar="REASON", help="Ask the node's FencingPolicy to fence it, whatever pods it has."
 )
-@cluster_options
+@cluster_scope_options
 def fence(
     node: str, agent: str | None, file: Path | None, secret: str | None, min_healthy: int | str,
     max_fenced: int, agent_timeout: dt.timedelta, retry: bool, undo: bool, dry_run: bool,
     approve: bool, request: str | None, reach: Connection,
 ) -> None:  # fmt: skip
-    """Switch an unreachable node off, and release its pods when it is off.
+    """Power an unreachable node off, and release its pods when it is off.
 
     The agent powers the machine off; its status is then read back in a call of its own. Only if the machine
     is off, and the node has not reported meanwhile, it gets the taint node.kubernetes.io/out-of-service, and
-    pod GC removes its pods. Whatever fails or is unclear releases nothing. A node that still reports is not
-    fenced: drain it.
+    pod GC removes its pods. If anything fails or is unclear, nothing is released. A node that still
+    reports is not fenced: drain it.
 
-    Where a FencingPolicy does that by itself, --approve and --request speak to it, and need no agent.
+    Where a FencingPolicy fences nodes, --approve and --request address that policy, and need no agent.
 
     Exit codes: 0 done, 1 refused, failed or unclear, 2 usage.
     """

@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("vacate.cli.up.command:up", "Run the embedded cluster until Ctrl-C."),
     "manager": (
         "vacate.cli.manager:manager",
-        "Run the eviction request controller until Ctrl-C or SIGTERM.",
+        "Run Vacate's controllers until Ctrl-C or SIGTERM.",
     ),
     "install": ("vacate.cli.install.command:install", "Install Vacate into a cluster, or upgrade it there."),
     "uninstall": ("vacate.cli.install.command:uninstall", "Remove Vacate from a cluster."),
@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "node": ("vacate.cli.node:node", "Run pods as local processes until Ctrl-C or SIGTERM."),
     "shutdown-agent": (
         "vacate.cli.shutdown_agent:shutdown_agent",
-        "End the pods of a stock kubelet's node in order when its machine goes down.",
+        "End the pods of a stock kubelet's node in order when its machine shuts down.",
     ),
     "demo": ("vacate.cli.demo.command:demo", "Drain a node of a throw-away cluster, live, and clean up."),
     "drain": (
@@ -48,18 +48,18 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "uncordon": ("vacate.cli.uncordon:uncordon", "Make nodes schedulable again."),
     "deschedule": (
         "vacate.cli.deschedule:deschedule",
-        "Show pods that stand where they should not, and evict them where that is wanted.",
+        "Show pods on nodes where they should not be, and evict them with --evict.",
     ),
     "fence": (
         "vacate.cli.fence:fence",
-        "Switch an unreachable node off, and release its pods when it is off.",
+        "Power an unreachable node off, and release its pods when it is off.",
     ),
     "detach": (
         "vacate.cli.detach:detach",
         "Take an exclusive volume from a node that cannot give it back.",
     ),
     "evict": ("vacate.cli.evict.command:evict", "Request the eviction of pods."),
-    "delete": ("vacate.cli.delete:delete", "Delete pods; by force only where that is confirmed."),
+    "delete": ("vacate.cli.delete:delete", "Delete pods; with --force only if confirmed."),
     "status": ("vacate.cli.status.command:status", "Show eviction requests and their progress."),
     "cancel": ("vacate.cli.cancel.command:cancel", "Cancel eviction requests."),
     "explain": ("vacate.cli.explain.command:explain", "Explain the state of a pod's eviction."),

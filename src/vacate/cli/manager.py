@@ -1,4 +1,4 @@
-"""`vacate manager`: the eviction request controller for any cluster, as a process of its own."""
+"""`vacate manager`: Vacate's controllers for any cluster, as a process of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     default=0.0,
     show_default="no limit",
     metavar="NUMBER",
-    help="Requests a second to the API server, over time; watches and the Lease are not counted.",
+    help="Requests per second to the API server; watches and the Lease are not counted.",
 )
 @click.option(
     "--burst",
@@ -65,22 +65,22 @@ def _timings(_ctx: click.Context, _param: click.Parameter, value: str) -> LeaseT
     default=0,
     show_default="twice --qps",
     metavar="NUMBER",
-    help="How many of them may be sent at once after a quiet while.",
+    help="How many of them may be sent at once after a pause.",
 )
 @limit_options
 @click.option(
     "--fencing-job-namespace",
     type=namespace_name,
     metavar="NAME",
-    help="Run the Jobs of FencingPolicies in this namespace. By default such policies fence nothing.",
+    help="Run the Jobs of FencingPolicies in this namespace. Without it, policies with Jobs fence nothing.",
 )
 @click.option(
     "--metrics-per-request",
     "per_request",
     is_flag=True,
-    help="Also serve series for each open request and its pod, to anyone who can reach the port.",
+    help="Also serve metrics for each open request and its pod, to anyone who can reach the port.",
 )
-@click.option("--verbose", "-v", is_flag=True, help="Log what the controller does.")
+@click.option("--verbose", "-v", is_flag=True, help="Log what the controllers do.")
 def manager(
     kubeconfig: str,
     context: str,
@@ -98,10 +98,10 @@ def manager(
     per_request: bool,
     verbose: bool,
 ) -> None:
-    """Run the eviction request controller until Ctrl-C or SIGTERM.
+    """Run Vacate's controllers until Ctrl-C or SIGTERM.
 
-    Works with any cluster that serves EvictionRequests. A cluster started by `vacate up` has the controller
-    inside already, unless it was started with --no-evictions.
+    Works with any cluster that serves EvictionRequests. A cluster started by `vacate up` runs the controllers
+    itself, unless it was started with --no-evictions.
     """
     log_to_stderr(verbose=verbose)
     limits = Limits(max_interceptors, max_request_duration)

@@ -62,14 +62,14 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=None,
-    help=f"Where pods, logs and the record of what runs lie; {DEFAULT_FOLDER}/NAME by default.",
+    help=f"Folder for pods, logs and the record of what runs; {DEFAULT_FOLDER}/NAME by default.",
 )
 @click.option(
     "--address",
     default="",
     callback=_address,
     metavar="IP",
-    help="Address of the node and of its pods; found by itself by default.",
+    help="Address of the node and of its pods; detected by default.",
 )
 @click.option(
     "--pod-addresses",
@@ -82,44 +82,44 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     "--taint/--no-taint",
     default=True,
     show_default=True,
-    help=f"Take only pods that tolerate {TAINT} by name.",
+    help=f"Run only pods that tolerate the taint {TAINT} by name.",
 )
 @click.option(
     "--config",
     "config_file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
-    help="A KubeletConfiguration, of which the fields of graceful node shutdown and of eviction are read.",
+    help="A KubeletConfiguration; its fields for graceful node shutdown and for eviction are used.",
 )
-@api_option("The API by which a shutdown requests evictions of pods with interceptors.")
+@api_option("The API in which a shutdown requests evictions of pods with interceptors.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
     show_default=True,
     metavar="PORT",
-    help="HTTPS port where API servers read logs; 0 takes any free one.",
+    help="HTTPS port from which API servers read logs; 0 takes any free one.",
 )
 @click.option(
     "--client-ca",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
     metavar="FILE",
-    help="Authority of the certificate that API servers show there, PEM; that of the kubeconfig by default.",
+    help="CA of the certificate that API servers present there, PEM; the kubeconfig's by default.",
 )
 @click.option(
     "--tls-cert-file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
     metavar="FILE",
-    help="Certificate to serve there, where API servers verify it. One that nobody signed by default.",
+    help="Certificate to serve there, if API servers verify it. Self-signed by default.",
 )
 @click.option(
     "--tls-private-key-file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
     metavar="FILE",
-    help="Its key.",
+    help="Private key of --tls-cert-file.",
 )
 @gates_option
 @click.option(
@@ -129,10 +129,15 @@ def _labels(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
     help="Port on 127.0.0.1 for /healthz, /readyz and /metrics; 0 takes any free one. None by default.",
 )
 @click.option(
-    "--stop-pods", is_flag=True, help="End the pods with the agent; they run on without it by default."
+    "--stop-pods", is_flag=True, help="End the pods together with the agent; by default they continue to run."
 )
 @click.option(
-    "--label", "labels", multiple=True, callback=_labels, metavar="KEY=VALUE", help="Label of the node."
+    "--label",
+    "labels",
+    multiple=True,
+    callback=_labels,
+    metavar="KEY=VALUE",
+    help="Label of the node. Can be repeated.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what the agent does.")
 @click.pass_context
@@ -159,8 +164,8 @@ def node(
 ) -> None:
     """Run pods as local processes until Ctrl-C or SIGTERM.
 
-    Registers a node and runs the pods bound to it: no images and no isolation. For laptops and tests. What
-    runs goes on when the agent ends; the same command finds it again.
+    Registers a node and runs the pods bound to it: no images and no isolation. For laptops and tests. Pods
+    continue to run when the agent ends; the same command finds them again.
     """
     if ctx.invoked_subcommand is not None:
         return

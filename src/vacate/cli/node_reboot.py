@@ -9,7 +9,7 @@ import click
 from vacate.api.kinds import NODES
 from vacate.api.objects import dig
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Connection, cluster_options, connected
+from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.program import program_name
 from vacate.cli.common.run import run_until_signalled
@@ -22,12 +22,20 @@ from vacate.nodeagent.shutdown.storage import boot_id
 @click.command()
 @click.argument("name", type=subdomain, metavar="NODE")
 @click.option("--ignore-daemonsets", is_flag=True, help="Do not evict pods of DaemonSets.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods whose emptyDir data is lost then.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods although they lose emptyDir data.")
 @click.option("--force", is_flag=True, help="Evict pods that no controller re-creates.")
-@click.option("--timeout", default="", metavar="SPAN", help="Wait no longer; then the machine stays up.")
-@click.option("--reason", default="reboot", show_default=True, metavar="TEXT", help="Why, for people.")
+@click.option(
+    "--timeout", default="", metavar="SPAN", help="Maximum time for the drain; after it the machine stays up."
+)
+@click.option(
+    "--reason",
+    default="reboot",
+    show_default=True,
+    metavar="TEXT",
+    help="Why the machine reboots; shown to users.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what the drain would do; change nothing.")
-@cluster_options
+@cluster_scope_options
 def reboot(
     name: str,
     ignore_daemonsets: bool,
@@ -40,7 +48,7 @@ def reboot(
 ) -> None:
     """Drain a node, and then reboot the machine. Run it on the node itself.
 
-    Interceptors and disruption budgets have their say in the drain; what it leaves, such as pods of
+    The drain respects interceptors and disruption budgets; what it leaves, such as pods of
     DaemonSets, ends in the order of the shutdown. If the drain does not complete, the machine stays up. The
     node stays cordoned until `vacate uncordon`.
 

@@ -12,7 +12,7 @@ from vacate.api.nodeconditions import graceful_shutdown
 from vacate.api.objectnames import SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Connection, cluster_options, connected
+from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.run import run_until_signalled
@@ -33,7 +33,7 @@ from vacate.nodeagent.view import AgentPod
 
 @click.command()
 @click.argument("name", type=subdomain, metavar="NODE")
-@click.option("--dry-run", is_flag=True, help="Show the order. Required: nothing is shut down from here.")
+@click.option("--dry-run", is_flag=True, help="Show the order. Required: this command shuts nothing down.")
 @click.option(
     "--config",
     "config_file",
@@ -42,7 +42,7 @@ from vacate.nodeagent.view import AgentPod
     help="The KubeletConfiguration of the node.",
 )
 @gates_option
-@cluster_options
+@cluster_scope_options
 def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, reach: Connection) -> None:
     """Show in which order the pods of a node end when it shuts down.
 

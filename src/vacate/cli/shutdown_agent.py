@@ -54,7 +54,7 @@ DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
     "config_file",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="A KubeletConfiguration, of which the fields of graceful node shutdown are read.",
+    help="A KubeletConfiguration; its fields for graceful node shutdown are used.",
 )
 @click.option(
     "--dir",
@@ -62,7 +62,7 @@ DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(DEFAULT_FOLDER),
     show_default=True,
-    help="Where the record of the last shutdown lies; it must outlive a reboot.",
+    help="Folder for the record of the last shutdown; it must survive a reboot.",
 )
 @click.option(
     "--logind-drop-ins",
@@ -70,20 +70,22 @@ DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
     type=click.Path(file_okay=False, path_type=Path),
     default=DROP_INS,
     show_default=True,
-    help="Where logind reads drop-ins; written only where logind allows too short delays.",
+    help="Folder of logind's drop-ins; written only if logind allows too short a delay.",
 )
 @click.option(
     "--kubelet-url",
     default="",
     envvar="KUBELET_URL",
     metavar="URL",
-    help="Where the kubelet of the node answers; https://HOST_IP:10250 by default.",
+    help="Address of the node's kubelet; https://HOST_IP:10250 by default.",
 )
 @click.option(
-    "--kubelet-insecure-tls", is_flag=True, help="Accept any certificate of the kubelet, such as its own."
+    "--kubelet-insecure-tls",
+    is_flag=True,
+    help="Accept any certificate of the kubelet, for example a self-signed one.",
 )
-@api_option("The API by which evictions of pods with interceptors are requested.")
-@click.option("--pod-uid", default="", envvar="POD_UID", metavar="UID", help="Of the agent's own pod.")
+@api_option("The API in which evictions of pods with interceptors are requested.")
+@click.option("--pod-uid", default="", envvar="POD_UID", metavar="UID", help="UID of the agent's own pod.")
 @kubeconfig_options
 @health_options(8085)
 @gates_option
@@ -104,10 +106,11 @@ def shutdown_agent(
     gates: FeatureGates,
     verbose: bool,
 ) -> None:
-    """End the pods of a stock kubelet's node in order when its machine goes down.
+    """End the pods of a stock kubelet's node in order when its machine shuts down.
 
-    Runs as a pod on every node; `vacate install --shutdown-agent` makes the DaemonSet. Needs the socket of
-    the system bus, and refuses to work beside a kubelet that would end the same pods at the same time.
+    Runs as a pod on every node; `vacate install --shutdown-agent` creates the DaemonSet. It needs the
+    socket of the system bus, and refuses to work beside a kubelet that would end the same pods at the same
+    time.
     """
     config = read_config_file(config_file, gates)
     cluster = load_config(kubeconfig, context)

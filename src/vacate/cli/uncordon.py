@@ -10,7 +10,7 @@ from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.exitcodes import FAILED, interrupted
 from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
@@ -21,7 +21,7 @@ from vacate.maintenance.claims import claims_of
 
 @click.command()
 @click.argument("nodes", type=node_name, nargs=-1, required=True, metavar="NODE…")
-@cluster_options
+@cluster_scope_options
 def uncordon(nodes: tuple[str, ...], reach: Connection) -> None:
     """Make nodes schedulable again.
 

@@ -45,7 +45,7 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
 @click.command()
 @kubeconfig_options
 @click.option(
-    "--port", type=PORT, default=9443, show_default=True, help="HTTPS port for reviews; 0 takes any."
+    "--port", type=PORT, default=9443, show_default=True, help="HTTPS port for reviews; 0 takes any free one."
 )
 @click.option(
     "--address",
@@ -58,27 +58,26 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     "--cert-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Serve tls.crt and tls.key of this folder, and look for new ones, as cert-manager writes them.",
+    help="Serve the certificate tls.crt and tls.key of this folder, and reload it when it changes.",
 )
-@click.option("--self-signed", is_flag=True, hidden=True)  # of 0.1: it gave too many rights to a listener
 @click.option(
     "--rules",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Rules by which new pods are annotated. Changes are noticed.",
+    help="Rules by which new pods register interceptors. Reloaded when it changes.",
 )
 @click.option(
     "--client-ca",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Take reviews only from those who show a client certificate of this CA, PEM. Changes are noticed.",
+    help="Accept reviews only with a client certificate of this CA, PEM. Reloaded when it changes.",
 )
 @click.option(
     "--client-name",
     "client_names",
     multiple=True,
     metavar="NAME",
-    help="Common name that must stand in it. May be given several times.",
+    help="Common name that the client certificate must have. Can be repeated.",
 )
 @click.option(
     "--max-reviews",
@@ -87,7 +86,7 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     default=100,
     show_default=True,
     metavar="N",
-    help="How many reviews may be under way at once; more are answered with 429.",
+    help="How many reviews may be in progress at once; more are answered with 429.",
 )
 @allowed_option
 @interceptor_accounts_option
@@ -96,21 +95,21 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     "manager_users",
     multiple=True,
     metavar="USER",
-    help="User name under which a manager works, which alone writes the progress of requests. "
-    "By default the account vacate-manager in vacate-system. May be given several times.",
+    help="User name of a manager; only managers write the progress of requests. "
+    "By default the service account vacate-manager in vacate-system. Can be repeated.",
 )
 @click.option(
     "--eviction-bridge",
     "bridge",
     is_flag=True,
-    help="Answer direct evictions of pods that have interceptors with 429 until these are done.",
+    help="Answer direct evictions of pods that have interceptors with 429 until the interceptors are done.",
 )
 @bridge_wait_option
 @click.option(
     "--termination-reasons",
     "reasons",
     is_flag=True,
-    help="Annotate pods with the reason when they are deleted or evicted by others than Vacate.",
+    help="Annotate pods with the reason when anyone but Vacate deletes or evicts them.",
 )
 @click.option(
     "--prestop-wrapper",
@@ -123,14 +122,14 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     type=PORT,
     default=9444,
     show_default=True,
-    help="HTTPS port where these ask.",
+    help="HTTPS port at which wrapped hooks ask for the reason.",
 )
 @click.option(
     "--reasons-host",
     default="vacate-webhook.vacate-system.svc",
     show_default=True,
     metavar="NAME",
-    help="Name under which they reach it, for which the certificate must be.",
+    help="Host name by which they reach that port; the certificate must be valid for it.",
 )
 @limit_options
 @gates_option
@@ -150,14 +149,13 @@ _SERVICE_ADDRESS = "VACATE_WEBHOOK_SERVICE_HOST"
     default="10s",
     show_default=True,
     metavar="SPAN",
-    help="How long reviews under way may take then.",
+    help="How long reviews in progress may take after that.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log what the webhook does.")
 def webhook(
     kubeconfig: str,
     context: str,
     cert_dir: Path | None,
-    self_signed: bool,
     metrics_port: int,
     metrics_address: str,
     verbose: bool,
@@ -166,15 +164,13 @@ def webhook(
     """Serve the admission webhook for eviction requests and pods until Ctrl-C or SIGTERM.
 
     For clusters other than those of `vacate up`, whose API server admits requests itself. `vacate install`
-    tells the cluster to send reviews here. `vacate certificates` or cert-manager makes the certificate.
+    configures the cluster to send reviews here. `vacate certificates` or cert-manager issues the certificate.
     """
-    if self_signed:
-        raise click.UsageError(
-            "--self-signed: the webhook makes no certificates any more; run vacate certificates beside it "
-            "and give --cert-dir, or install Vacate again with vacate install"
-        )
     if cert_dir is None:
-        raise click.UsageError("give --cert-dir, where tls.crt and tls.key are: reviews come over TLS")
+        raise click.UsageError(
+            "give --cert-dir, the folder with tls.crt and tls.key: reviews come over TLS. "
+            "vacate certificates --cert-dir writes them there"
+        )
     log_to_stderr(verbose=verbose)
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
     settings = _settings(cert_dir, **chosen)
@@ -249,4 +245,6 @@ async def _announce(parts: WebhookParts, address: str) -> None:
     await parts.listening()
     terminal.echo(f"vacate webhook: taking reviews on https://{address}:{parts.port}")
     if parts.reasons_port:
-        terminal.echo(f"vacate webhook: telling reasons on https://{address}:{parts.reasons_port}")
+        terminal.echo(
+            f"vacate webhook: serving termination reasons on https://{address}:{parts.reasons_port}"
+        )

@@ -113,7 +113,6 @@ def test_it_takes_a_new_certificate(cluster: ClusterProcess, folder: Path) -> No
     ("options", "code", "said"),
     [
         ([], 2, "give --cert-dir"),
-        (["--self-signed"], 2, "run vacate certificates beside it"),
         (["--cert-dir", "/no/such/folder"], 2, "does not exist"),
         (["--cert-dir", "{empty}"], 1, "tls.crt: cannot be read: No such file or directory"),
         (["--cert-dir", "{folder}", "--rules", "{folder}/tls.crt"], 1, "tls.crt:"),

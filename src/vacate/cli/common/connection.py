@@ -42,7 +42,15 @@ class Cluster:
 
 def cluster_options(command: F) -> F:
     """Add --kubeconfig, --context and -n; the command gets them as `reach`."""
+    return _with_reach(command, namespaced=True)
 
+
+def cluster_scope_options(command: F) -> F:
+    """The same for objects without a namespace: -n is accepted, as by kubectl, and not in the help."""
+    return _with_reach(command, namespaced=False)
+
+
+def _with_reach(command: F, *, namespaced: bool) -> F:
     @click.option("--kubeconfig", default="", metavar="FILE", help="Kubeconfig to use instead of KUBECONFIG.")
     @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
     @click.option(
@@ -50,6 +58,7 @@ def cluster_options(command: F) -> F:
         "--namespace",
         type=namespace_name,
         metavar="NAME",
+        hidden=not namespaced,
         help="Namespace; the context's by default.",
     )
     @functools.wraps(command)
@@ -85,5 +94,5 @@ def _is_path(error: ApiError) -> bool:
 def _not_served() -> ConfigError:
     return ConfigError(
         f"this cluster serves no EvictionRequests ({EVICTIONREQUESTS.api_version}): install Vacate's CRD, "
-        "or open the feature gate EvictionRequestAPI"
+        "or enable the feature gate EvictionRequestAPI"
     )

@@ -13,11 +13,11 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     "up": (
         ("up", "a cluster in ~/.vacate"),
         ("up --dir ./cluster --port 0 --nodes 5", "another one, on any free port"),
-        ("up --no-evictions -v", "without eviction requests, with a log"),
+        ("up --no-evictions -v", "without Vacate's controllers, with a log"),
     ),
     "manager": (
         ("manager", "in a pod, or with the current kubeconfig"),
-        ("manager --context staging --no-leader-elect -v", "one alone, with a log"),
+        ("manager --context staging --no-leader-elect -v", "without leader election, with a log"),
     ),
     "install": (
         ("install --wait", "install or upgrade, and wait until it is ready"),
@@ -28,14 +28,14 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("uninstall", "all but the definitions and the requests"),
         ("uninstall --crds", "everything"),
     ),
-    "webhook": (
-        ("webhook --self-signed", "with a certificate of its own"),
-        ("webhook --cert-dir /tmp --port 9443", "with tls.crt and tls.key of a folder"),
+    "webhook": (("webhook --cert-dir ./certificates", "with tls.crt and tls.key of a folder"),),
+    "certificates": (
+        ("certificates -n vacate-system", "beside the webhook of that namespace"),
+        ("certificates --cert-dir ./certificates", "for a webhook that runs outside the cluster"),
     ),
-    "certificates": (("certificates -n vacate-system", "beside the webhook of that namespace"),),
     "hooks": (
         ("hooks --config hooks.yaml", "in a pod, or with the current kubeconfig"),
-        ("hooks --config hooks.yaml --no-leader-elect -v", "one alone, with a log"),
+        ("hooks --config hooks.yaml --no-leader-elect -v", "without leader election, with a log"),
     ),
     "node": (
         ("node --name laptop", "run the pods that tolerate such nodes"),
@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "uncordon": (("uncordon node-1", "make the node schedulable again"),),
     "deschedule": (
-        ("deschedule", "pods that stand where they should not, and which would be evicted"),
+        ("deschedule", "pods on nodes where they should not be, and which would be evicted"),
         ("deschedule --rule taints --evict", "evict those that do not tolerate their node's taints"),
     ),
     "fence": (
@@ -71,36 +71,36 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ),
     "detach": (
         ("detach disk --dry-run", "see which node and pod have the volume"),
-        ("detach disk --confirm", "free it; the old node must not reach the storage any more"),
+        ("detach disk --confirm", "free it; the old node must no longer reach the storage"),
     ),
     "evict": (
         ("evict web-1", "request the eviction of a pod"),
         ('evict web-1 --reason "kernel update" --wait', "give a reason, and wait until it is evicted"),
-        ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 when not in time"),
+        ("evict -l app=web -n shop --timeout 10m", "all with a label; exit code 4 on a timeout"),
         ("evict deployment/web --dry-run", "what would happen to the pods of a workload"),
-        ("evict --node node-1 --yes", "the pods of a node, without being asked"),
+        ("evict --node node-1 --yes", "the pods of a node, without a question"),
         ("evict web-1 --api evacuation", "by an Evacuation, where the cluster serves them"),
     ),
     "delete": (
         ("delete pod web-1", "begin graceful deletion"),
-        ('delete pod web-1 --reason="resolve issue 354961" --wait', "tell its hooks why, and wait"),
+        ('delete pod web-1 --reason="resolve issue 354961" --wait', "give its hooks the reason, and wait"),
         ("delete pod -l app=web --grace-period 5 --dry-run", "show which pods would be deleted"),
         ("delete pod db-0 --force --confirm", "remove a pod whose node is gone for good"),
         ("delete pod --on-node node-1 --force --confirm", "release all pods of a node that is gone for good"),
-        ("delete node node-1 --confirm", "say that a machine is gone for good"),
+        ("delete node node-1 --confirm", "declare that a machine is gone for good"),
     ),
     "status": (
         ("status", "requests of this namespace"),
         ("status -A --sort-by age", "of all namespaces, the oldest first"),
         ("status web-1 -w", "follow one pod to its end"),
-        ("status -l app=web -o wide", "by labels, nothing cut"),
+        ("status -l app=web -o wide", "by labels, with all columns"),
         ("status -w -o json", "changes for a program"),
         ("status --nodes", "nodes that do not report, and the pods that wait for them"),
     ),
     "cancel": (
         ("cancel web-1", "withdraw your own request"),
         ("cancel -l app=web", "all of yours with a label"),
-        ("cancel web-1 --override", "for everyone, as an administrator"),
+        ("cancel web-1 --override", "for all requesters, as an administrator"),
     ),
     "explain": (
         ("explain web-1", "what the eviction waits for, and what to do"),

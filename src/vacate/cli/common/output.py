@@ -22,7 +22,7 @@ _GAP = "   "
 
 def output_option(*more: str) -> Callable[[F], F]:
     """Add -o with json, yaml and more; the command gets it as `output`, empty for the default form."""
-    words = "Print objects instead of words"
+    words = "Print objects instead of text"
     return click.option(
         "-o",
         "--output",

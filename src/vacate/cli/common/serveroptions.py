@@ -38,7 +38,7 @@ def health_options(port: int) -> Callable[[F], F]:
             default="127.0.0.1",
             show_default=True,
             metavar="ADDRESS",
-            help="Address for the same. In a pod it must be 0.0.0.0, or probes do not get through.",
+            help="Address for the same. In a pod it must be 0.0.0.0, or probes cannot reach it.",
         )(command)
         return click.option(
             "--metrics-port",
@@ -61,13 +61,13 @@ def election_options(of: str) -> Callable[[F], F]:
             default="kube-system",
             show_default=True,
             metavar="NAME",
-            help="Where the Lease is kept.",
+            help="Namespace of the Lease.",
         )(command)
         return click.option(
             "--leader-elect/--no-leader-elect",
             default=True,
             show_default=True,
-            help=f"Of several {of} let one work, by a Lease.",
+            help=f"Elect a leader with a Lease, so that only one of several {of} works.",
         )(command)
 
     return add
@@ -81,7 +81,7 @@ def gates_option(command: F) -> F:
         default="",
         callback=_gates,
         metavar="NAME=BOOL,…",
-        help="Open or close features.",
+        help="Enable or disable feature gates.",
     )(command)
 
 
@@ -93,7 +93,7 @@ def allowed_option(command: F) -> F:
         type=subdomain,
         multiple=True,
         metavar="NAME",
-        help="Let interceptors have this name, although it ends in k8s.io. May be given several times.",
+        help="Allow this interceptor name, although it ends in k8s.io. Can be repeated.",
     )(command)
 
 
@@ -105,8 +105,8 @@ def interceptor_accounts_option(command: F) -> F:
         multiple=True,
         callback=_interceptor_accounts,
         metavar="NAME=NAMESPACE/SERVICEACCOUNT",
-        help="Let only this service account report while the interceptor is active. May be given several "
-        "times, also for one interceptor.",
+        help="Allow only this service account to report while the interceptor is active. Can be "
+        "repeated, also for the same interceptor.",
     )(command)
 
 
@@ -156,14 +156,14 @@ _LIMITS = (
         type=click.IntRange(min=0),
         show_default="all of them",
         metavar="NUMBER",
-        help="Ask at most so many of a pod's interceptors, then evict it.",
+        help="Give at most this many of a pod's interceptors a turn, then evict it.",
     ),
     click.option(
         "--max-request-duration",
         type=span_between(1.0, 365 * 86_400.0),
         show_default="no limit",
         metavar="SPAN",
-        help="Evict a pod so long after its request was created, whatever its interceptors do.",
+        help="Evict a pod this long after its request was created, whatever its interceptors do.",
     ),
 )
 

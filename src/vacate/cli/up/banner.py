@@ -34,7 +34,7 @@ def show_up(cluster: LocalCluster, console: Console | None = None) -> None:
     console.print("In another terminal:\n")
     console.print(f"  export KUBECONFIG={shlex.quote(str(cluster.folder.kubeconfig))}", soft_wrap=True)
     console.print("  kubectl get nodes\n")
-    console.print("Ctrl-C stops it; the same command goes on where it was.")
+    console.print("Ctrl-C stops it; the same command continues where it stopped.")
 
 
 def _controllers(cluster: LocalCluster) -> str:

@@ -62,7 +62,7 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     default=DEFAULT_FOLDER,
     callback=_folder,
     show_default=True,
-    help="Where the cluster lives: objects, certificates, kubeconfig. The same folder goes on where it was.",
+    help="Folder for objects, certificates and the kubeconfig. With the same folder the cluster continues.",
 )
 @click.option(
     "--port",
@@ -71,18 +71,18 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     show_default=True,
     help="Port of the API server on loopback; 0 takes any free one.",
 )
-@click.option("--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="How many nodes.")
+@click.option("--nodes", type=click.IntRange(0, 1000), default=3, show_default=True, help="Number of nodes.")
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
     default=SIMULATED,
     show_default=True,
-    help="What pods are: simulated, or processes of this machine, without images and isolation.",
+    help="Whether pods are simulated, or processes of this machine, without images and isolation.",
 )
 @gates_option
 @click.option("--pod-start", type=_SECONDS, default=1.0, show_default=True, help="Seconds until a pod runs.")
 @click.option(
-    "--pod-ready", type=_SECONDS, default=0.0, show_default=True, help="Seconds from then until ready."
+    "--pod-ready", type=_SECONDS, default=0.0, show_default=True, help="Seconds from then until it is ready."
 )
 @click.option(
     "--pod-stop", type=_SECONDS, default=1.0, show_default=True, help="Seconds that a pod takes to stop."
@@ -91,15 +91,15 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     "--evictions/--no-evictions",
     default=True,
     show_default=True,
-    help="Attend to eviction requests inside; without it `vacate manager` can do so beside.",
+    help="Run Vacate's controllers in this process. Without them, run `vacate manager` separately.",
 )
 @click.option(
     "--guard-force-deletion/--no-guard-force-deletion",
     "guard",
     default=True,
     show_default=True,
-    help="Force deletion of a pod whose node has not confirmed its end must be confirmed, in namespaces "
-    "without the label vacate.dev/force-delete-guard.",
+    help="Require confirmation of a forced pod deletion while the node has not reported the pod's end, in "
+    "namespaces without the label vacate.dev/force-delete-guard.",
 )
 @click.option(
     "--storage-quota",
@@ -107,18 +107,18 @@ def _folder(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
     default="512Mi",
     show_default=True,
     metavar="SIZE",
-    help="Bytes that all objects together may take; beyond, creations are refused and deletions are not.",
+    help="Maximum size of all objects together. Beyond it creations are refused, deletions are not.",
 )
 @click.option(
     "--hooks",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run the interceptor hooks.vacate.dev inside, with this allow-list of services.",
+    help="Run the interceptor hooks.vacate.dev as well, with this allow-list of services.",
 )
 @bridge_wait_option
 @allowed_option
 @interceptor_accounts_option
-@click.option("--verbose", "-v", is_flag=True, help="Log what the parts do.")
+@click.option("--verbose", "-v", is_flag=True, help="Log what the components do.")
 def up(
     folder: Path,
     port: int,
@@ -140,8 +140,8 @@ def up(
     """Run the embedded cluster until Ctrl-C.
 
     API server with persistent storage, scheduler, workload controllers and simulated nodes, all in this
-    process. For laptops, tests and demonstrations: it has no containers and no network between pods. With
-    --runtime process pods are processes of this machine, which end with it.
+    process. For laptops, tests and demonstrations: there are no containers and no network between pods.
+    With --runtime process, pods are processes of this machine, which end with it.
     """
     log_to_stderr(verbose=verbose)
     behaviour = NodeSettings(timings=PodTimings(start=pod_start, ready=pod_ready, stop=pod_stop))
