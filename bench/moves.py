@@ -36,7 +36,7 @@ from vacate.wiring.components import Environment, component_manager
 from vacate.wiring.controllers import enabled
 
 REPLICAS = 3
-MOST_WRITES = 16.0
+MOST_WRITES = 17.0
 QUIET = NodeSettings(heartbeat_seconds=300.0)
 _LIMIT = 10 * 86400.0
 

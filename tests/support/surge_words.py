@@ -13,7 +13,7 @@ from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.entropy import Entropy
 from vacate.errors import NotFound
-from vacate.eviction.registration import resolve
+from vacate.eviction.registration import PREFIXES, resolve
 from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, IN_PROGRESS, MARKED, REPLICAS_TO_EVICT, SURGE
 from vacate.sim.cluster import World
@@ -31,6 +31,15 @@ async def moving(
     parts.setdefault("metadata", {})["annotations"] = {OPT_IN: "true", **(annotations or {})}
     await running(world, "web", replicas, **parts)
     await world.until(lambda: all(resolve(pod).interceptors == REGISTERED for pod in pods(world)))
+    return pods(world)
+
+
+async def one_with_its_own_interceptor(world: World, name: str, replicas: int) -> list[Obj]:
+    """The same with an interceptor of the application, which has the first turn."""
+    first = {f"{PREFIXES[0]}/priority_{name}": "20000"}
+    template = {"metadata": {"annotations": first}}
+    await running(world, "web", replicas, metadata={"annotations": {OPT_IN: "true"}}, template=template)
+    await world.until(lambda: all(resolve(pod).interceptors == (*REGISTERED, name) for pod in pods(world)))
     return pods(world)
 
 

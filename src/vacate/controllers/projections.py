@@ -54,6 +54,7 @@ from vacate.cache.tablewriter import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evictionrequest.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering
+from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED
 
 _MANY = 16_384
@@ -150,7 +151,7 @@ def _pod_annotations(annotations: dict[str, str]) -> dict[str, str]:
     kept = registering(annotations)
     if MIRROR in annotations:
         kept[MIRROR] = "true"
-    for key in (REGISTERED, MARKED, TERMINATION_REASON, SOURCE_ANNOTATION):
+    for key in (REGISTERED, MARKED, DELETION_COST, TERMINATION_REASON, SOURCE_ANNOTATION):
         if key in annotations:
             kept[key] = annotations[key]
     return _labels(tuple(kept.items())) if kept else _NO_LABELS

@@ -15,7 +15,7 @@ from vacate.api.integers import MIN_INT32
 from vacate.api.types import Deployment, Pod
 from vacate.api.types.meta import check_times
 from vacate.kube.availability import is_available
-from vacate.kube.deletionorder import is_active
+from vacate.kube.deletionorder import DELETION_COST, is_active
 from vacate.kube.intorpercent import NotAPortion, scaled_value
 from vacate.wire.json import decode_json
 
@@ -27,9 +27,21 @@ IN_PROGRESS = "vacate.dev/eviction-request-in-progress"
 """Beside it: `true` while an interceptor prepares one of them, `false` while they are only being evicted."""
 DEPLOYMENT_ANNOTATIONS = (SURGE, REPLICAS_TO_EVICT, IN_PROGRESS)
 MARKED = "vacate.dev/deletion-cost"
-"""The annotation of a pod that is to go first: the deletion cost that its user had set, or nothing."""
+"""The annotation of a pod whose deletion cost is ours: the cost that its user had set, or nothing."""
 LOWEST_COST = str(MIN_INT32)
+"""Of pods that go by a change of the count which is about to be written, or has been."""
+CHOSEN_COST = str(MIN_INT32 + 1)
+"""Of pods that an autoscaler has chosen: they go by its scale-down, before others under request."""
+REQUESTED_COST = str(MIN_INT32 + 2)
+"""Of all other pods under request: they go first on a scale-down by anyone else."""
+OUR_COSTS = (LOWEST_COST, CHOSEN_COST, REQUESTED_COST)
 _DEFAULT_SURGE = "25%"
+
+
+def is_marked(pod: Pod, *costs: str) -> bool:
+    """Whether the pod has one of these costs, and the record that it is by us."""
+    annotations = pod.metadata.annotations
+    return MARKED in annotations and annotations.get(DELETION_COST) in costs
 
 
 class SurgeRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

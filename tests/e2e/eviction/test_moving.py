@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.eviction_moving import moving, pods, quiet
+from support.eviction_moving import annotated, moving, pods, quiet
 from support.eviction_place import TIMEOUT, Place, is_ready
+from support.kubectl import Kubectl
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS
-from vacate.eviction.registration import resolve
+from vacate.eviction.registration import PREFIXES, resolve
+from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY
+from vacate.kube.surge import MARKED
 from vacate.testing import deployment
 
 
@@ -107,6 +110,36 @@ async def test_cancelling_leaves_the_pods_that_there_were(place: Place) -> None:
     await quiet(place, 3)
     after = {one["metadata"]["uid"] for one in await pods(place)}
     assert after == before
+
+
+async def test_a_scale_down_by_the_user_takes_the_pods_under_request_first(
+    place: Place, kubectl: Kubectl
+) -> None:
+    """Before any turn of ours: the application's own interceptor has the first, and takes its time."""
+    first = {"annotations": {f"{PREFIXES[0]}/priority_backup.example.com": "20000"}}
+    old = await moving(place, 4, metadata={"annotations": {OPT_IN: "true"}}, template={"metadata": first})
+    going = [old[0], old[2]]
+    cost = {"metadata": {"annotations": {DELETION_COST: "-5"}}}
+    await place.client.patch(PODS, old[1]["metadata"]["name"], cost, place.namespace)
+    for one in going:
+        await place.ask(one)
+        await place.until_active(one, "backup.example.com")
+
+    async def marked() -> bool:
+        here = {one["metadata"]["uid"]: one for one in await pods(place)}
+        return all(MARKED in annotated(here[one["metadata"]["uid"]]) for one in going)
+
+    await place.until(marked, "both pods are marked")
+    scaled = kubectl("scale deployment/web --replicas=2")
+    assert scaled.code == 0, scaled
+    for one in going:
+        await place.until_complete(one)
+
+    async def left() -> bool:
+        found = {one["metadata"]["uid"] for one in await pods(place)}
+        return found == {one["metadata"]["uid"] for one in (old[1], old[3])}
+
+    await place.until(left, "the pods without a request are left")
 
 
 async def test_new_pods_are_registered_when_they_are_created(place: Place) -> None:

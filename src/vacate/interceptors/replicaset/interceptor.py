@@ -22,7 +22,7 @@ from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import decided, interceptor_for
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.floors import floor_record_of, is_raised
-from vacate.kube.surge import MARKED, record_of, stands
+from vacate.kube.surge import LOWEST_COST, is_marked, record_of, stands
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
 from vacate.sdk.interceptors.context import EvictionContext
@@ -67,7 +67,7 @@ def decide(
         return Wait(f"Waiting until all other pods of Deployment {name} are available.")
     if goes_in_batches(deployment):
         return Declined(f"Deployment {name} replaces this pod after it is evicted")
-    if MARKED not in pod.metadata.annotations:
+    if not is_marked(pod, LOWEST_COST):
         return Declined(f"Deployment {name} was not raised for this pod")
     if scaled is not None and now >= after(scaled, REMOVAL_LIMIT):
         return Declined(f"the scale-down of Deployment {name} has removed another pod")

@@ -7,24 +7,23 @@ write nothing but their own turns.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
-from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, ReplicaSet
-from vacate.errors import Conflict, NotFound
+from vacate.errors import NotFound
 from vacate.interceptors.surge import events
+from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record
-from vacate.interceptors.surge.view import SurgeView
+from vacate.interceptors.surge.view import SurgeView, pod_uid
 from vacate.kube.deletionorder import is_active
 from vacate.kube.surge import (
     DEPLOYMENT_ANNOTATIONS,
-    MARKED,
     SURGE,
     is_covered,
     is_settled,
@@ -87,7 +86,7 @@ class SurgeController:
         if deployment is None:
             self._open.pop(key, None)
             return Done()
-        await self._mark_chosen(deployment)
+        await self._mark_requested(deployment)
         requested = self.view.requested(deployment)
         if record_of(deployment) is None and not requested:
             return await self._rest(key, deployment)
@@ -98,15 +97,14 @@ class SurgeController:
             return Done()  # the Deployment is gone, and its informer will say so
         return Later(self._deps.clock.now() + RECHECK_AFTER)
 
-    async def _mark_chosen(self, deployment: Deployment) -> None:
-        """Have the next scale-down remove the pods that an autoscaler has chosen for it, and no others."""
-        for pod in self.view.chosen(deployment).values():
-            meta = pod.metadata
-            if MARKED not in meta.annotations:
-                with contextlib.suppress(NotFound, Conflict):
-                    await self._marks.set(
-                        await self._deps.client.get(PODS, meta.name, meta.namespace, into=Pod)
-                    )
+    async def _mark_requested(self, deployment: Deployment) -> None:
+        """Have a scale-down by anyone remove the pods under request first."""
+        requests = self.view.open_requests(deployment)
+        if not requests and not self.view.marked(deployment):
+            return
+        chosen = {pod_uid(one) for one in requests if is_downscale(one)}
+        pods = list(self.view.cached_pods(deployment))
+        await self._marks.follow(pods, {pod_uid(one) for one in requests}, chosen)
 
     async def _step(self, deployment: Deployment, requested: dict[str, Turn]) -> None:
         now, record = self._deps.clock.now(), record_of(deployment)
@@ -145,6 +143,9 @@ class SurgeController:
         going = [pod for pod in pods if pod.metadata.uid in step.removed]
         if before is not None:
             going += surplus_pods(before, pods, step.record.pods, step.surplus)
+        if is_settled(deployment):
+            requests = {pod_uid(one) for one in self.view.open_requests(deployment)}
+            await self._marks.spare([pod for pod in pods if is_active(pod) and pod not in going], requests)
         for pod in going:
             await self._marks.set(pod)
         record = naming_earlier(step.record, before, pods, {pod.metadata.uid for pod in going}, now)

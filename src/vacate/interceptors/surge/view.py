@@ -113,7 +113,7 @@ class SurgeView:
     def open_requests(self, deployment: Deployment) -> list[EvictionRequest]:
         """The requests for pods of the Deployment that are neither over nor terminating, the oldest first."""
         found = []
-        for pod in self._cached_pods(deployment):
+        for pod in self.cached_pods(deployment):
             meta = pod.metadata
             for dialect, informer in self.requests.items():
                 request = informer.reader.get(meta.namespace, dialect.request_name(meta.name, meta.uid))
@@ -125,7 +125,7 @@ class SurgeView:
     def chosen(self, deployment: Deployment) -> dict[str, Pod]:
         """The pods that an autoscaler has chosen to be scaled down, by UID, as the cache has them."""
         names = {pod_uid(one) for one in self.open_requests(deployment) if is_downscale(one)}
-        found = self._cached_pods(deployment) if names else ()
+        found = self.cached_pods(deployment) if names else ()
         return {pod.metadata.uid: pod for pod in found if pod.metadata.uid in names}
 
     def owned(self, deployment: Deployment) -> list[ReplicaSet]:
@@ -134,9 +134,10 @@ class SurgeView:
 
     def marked(self, deployment: Deployment) -> bool:
         """Whether pods of the Deployment are marked to go first, as far as the cache knows."""
-        return any(MARKED in pod.metadata.annotations for pod in self._cached_pods(deployment))
+        return any(MARKED in pod.metadata.annotations for pod in self.cached_pods(deployment))
 
-    def _cached_pods(self, deployment: Deployment) -> Iterable[Pod]:
+    def cached_pods(self, deployment: Deployment) -> Iterable[Pod]:
+        """The pods of the Deployment, as far as the cache knows."""
         for replica_set in self.owned(deployment):
             yield from self.pods.reader.by_index(CONTROLLER, replica_set.metadata.uid)
 
