@@ -68,7 +68,7 @@ def test_registrations_and_turns_are_counted() -> None:
         "b.example.com": "Answers",
         "c.example.com": "Waiting",
         "d.example.com": "Answers",
-        "e.example.com": "NotAskedYet",
+        "e.example.com": "NoTurnYet",
     }
     now = T0 + dt.timedelta(minutes=1)
     assert row(found[0], now) == ("a.example.com", "1", "0", "1", "1", "-", "NeverAnswered")
@@ -77,4 +77,4 @@ def test_registrations_and_turns_are_counted() -> None:
 
 def test_a_turn_that_ended_with_the_pod_is_no_answer_and_no_silence() -> None:
     found = interceptor_summaries([], [request(past=(turn("a.example.com", TurnResult.POD_GONE),))])
-    assert state(found) == {"a.example.com": "NotAskedYet"}
+    assert state(found) == {"a.example.com": "Unknown"}

@@ -205,7 +205,7 @@ def _detached(names: list[str]) -> None:
 
 def _ways(name: str) -> str:
     own = program_name()
-    return f"Return: {own} drain --follow {name}. Call it off: {own} drain --cancel {name}"
+    return f"Return: {own} drain --follow {name}. Cancel: {own} drain --cancel {name}"
 
 
 async def _drain(cluster: Cluster, options: DrainOptions, names: list[str]) -> int:

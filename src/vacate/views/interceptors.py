@@ -37,7 +37,9 @@ class InterceptorSummary:
             return "Answers"
         if self.unanswered:
             return "NeverAnswered"
-        return "Waiting" if self.waiting else "NotAskedYet"
+        if self.waiting:
+            return "Waiting"
+        return "Unknown" if self.turns else "NoTurnYet"
 
 
 def interceptor_summaries(

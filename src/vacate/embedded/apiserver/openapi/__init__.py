@@ -43,7 +43,11 @@ def _index(kinds: tuple[Kind, ...]) -> bytes:
 
 @cache
 def _documents(kinds: tuple[Kind, ...]) -> dict[str, bytes]:
-    return {f"apis/{kind.api_version}": encode(document(kind)) for kind in kinds if kind.custom}
+    versions: dict[str, list[Kind]] = {}
+    for kind in kinds:
+        if kind.custom:
+            versions.setdefault(kind.api_version, []).append(kind)
+    return {f"apis/{version}": encode(document(served)) for version, served in versions.items()}
 
 
 def _digest(body: bytes) -> str:

@@ -1,8 +1,9 @@
-"""The OpenAPI document of one kind: its addresses, and the schema of its objects."""
+"""The OpenAPI document of one group and version: the addresses and schemas of its kinds."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 from vacate.api.kinds import Kind
@@ -22,19 +23,24 @@ _FIELD_VALIDATION: Obj = {
 }
 
 
-def document(kind: Kind) -> Obj:
-    """Everything that a client can learn about the kind without asking for an object."""
-    name = _model(kind)
+def document(kinds: Iterable[Kind]) -> Obj:
+    """Everything that a client can learn about these kinds without asking for an object."""
+    served = tuple(kinds)
+    schemas = {_model(kind): _schema(kind) for kind in served}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
+        "paths": {path: item for kind in served for path, item in _paths(kind).items()},
+        "components": {"schemas": {**schemas, **METADATA_SCHEMAS}},
+    }
+
+
+def _schema(kind: Kind) -> Obj:
     schema = copy.deepcopy(structural_schema(kind))
     description = schema["properties"]["metadata"].get("description", "")
     schema["properties"]["metadata"] = {"allOf": [_ref(OBJECT_META)], "description": description}
     schema["x-kubernetes-group-version-kind"] = [_identity(kind)]
-    return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
-        "paths": _paths(kind),
-        "components": {"schemas": {name: schema, **METADATA_SCHEMAS}},
-    }
+    return schema
 
 
 def _paths(kind: Kind) -> Obj:
