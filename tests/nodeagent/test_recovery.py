@@ -13,7 +13,7 @@ import pytest
 from support.agents import main_status, ready
 from support.cluster_process import ClusterProcess, running_cluster, vacate
 from support.containers import clean
-from support.node_process import NODE, NodeProcess, node_process, running
+from support.node_process import NODE, NodeProcess, node_process
 from support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -47,14 +47,14 @@ def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodePr
     ends = node.create("ends", "echo run; sleep 1; exit 6", restartPolicy="Never")
     node.until("stays", ready)
     node.until("ends", lambda one: one["status"]["phase"] == "Running")
-    before = running("sleep\x00100001")
+    before = node.running("sleep\x00100001")
     node.kill()
-    until(lambda: not running("exit 6"))
+    until(lambda: not node.running("exit 6"))
     node.start()
     ended = node.until("ends", lambda one: one["status"]["phase"] == "Failed")
     assert main_status(ended)["state"]["terminated"]["exitCode"] == 6
     assert main_status(node.until("stays", ready))["restartCount"] == 0
-    assert running("sleep\x00100001") == before
+    assert node.running("sleep\x00100001") == before
     assert log_of(node, stays["metadata"]["uid"]) == log_of(node, ends["metadata"]["uid"]) == "run\n"
     for name in ("stays", "ends"):
         node.delete(name)
@@ -70,9 +70,9 @@ def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_ba
     node.delete("force", grace=0)
     node.delete("asked")
     assert node.get("force") is None
-    assert len(running("sleep\x00100002")) == 2
+    assert len(node.running("sleep\x00100002")) == 2
     node.start()
-    until(lambda: not running("sleep\x00100002"))
+    until(lambda: not node.running("sleep\x00100002"))
     node.gone("asked")
     until(lambda: not list((node.folder / "pods").iterdir()))
 
@@ -92,24 +92,24 @@ def test_a_crash_in_the_middle_of_termination_starts_it_over(node: NodeProcess) 
     # The hook runs and the whole grace is given once more.
     until(lambda: (node.folder / "pods" / uid / "containers/main/hooks").read_text() == "hook\nhook\n")
     node.gone("web")
-    assert not running(uid)
+    assert not node.running(uid)
 
 
 def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
     names = [f"p{number}" for number in range(12)]
     made = {name: node.create(name, f"echo run; exec sleep 20000{name[1:]}") for name in names}
     for count in (1, 5, 9):
-        until(lambda least=count: len(running("sleep\x0020000")) >= least)  # type: ignore[misc]
+        until(lambda least=count: len(node.running("sleep\x0020000")) >= least)  # type: ignore[misc]
         node.kill()
         node.start()
     for name in names:
         assert main_status(node.until(name, ready))["restartCount"] == 0
-        assert len(running(f"sleep\x0020000{name[1:]}\x00")) == 1
+        assert len(node.running(f"sleep\x0020000{name[1:]}\x00")) == 1
         assert log_of(node, made[name]["metadata"]["uid"]) == "run\n"
     for name in names:
         node.delete(name)
     for count in (11, 6, 1):
-        until(lambda most=count: len(running("sleep\x0020000")) <= most)  # type: ignore[misc]
+        until(lambda most=count: len(node.running("sleep\x0020000")) <= most)  # type: ignore[misc]
         node.kill()
         node.start()
     for name in names:
@@ -121,9 +121,9 @@ def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(nod
     made = node.create("web", "exec sleep 100003", restartPolicy="Never")
     node.until("web", ready)
     node.kill()
-    (supervisor,) = running(str(node.folder / "runtime"))
+    (supervisor,) = node.running(str(node.folder / "runtime"))
     os.kill(supervisor, signal.SIGKILL)
-    (pid,) = running("sleep\x00100003")
+    (pid,) = node.running("sleep\x00100003")
     os.kill(pid, signal.SIGKILL)
     node.start()
     failed = node.until("web", lambda one: one["status"]["phase"] == "Failed")
@@ -138,7 +138,7 @@ def test_stopped_in_good_order_it_leaves_its_pods_running(node: NodeProcess) -> 
     node.create("web", "exec sleep 100004")
     node.until("web", ready)
     assert node.stop() == 0
-    assert running("sleep\x00100004")
+    assert node.running("sleep\x00100004")
     node.start()
     node.until("web", ready)
     node.delete("web")
@@ -159,7 +159,7 @@ def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
         assert why in done.stderr
         assert f"kubectl delete node {name}" in done.stderr
         (tmp_path / "other/agent.lock").unlink()
-    assert len(running("sleep\x00100008")) == 1
+    assert len(node.running("sleep\x00100008")) == 1
     node.delete("web")
     node.gone("web")
 
@@ -172,16 +172,16 @@ def test_without_the_api_what_runs_goes_on_and_the_agent_waits(tmp_path: Path) -
             node.start()
             node.create("web", "exec sleep 100009")
             node.until("web", ready)
-            before = running("sleep\x00100009")
+            before = node.running("sleep\x00100009")
             first.stop()
             node.kill()
             node.start()
             until(lambda: "waiting for the API server" in (tmp_path / "agent.log").read_text())
-            assert running("sleep\x00100009") == before
+            assert node.running("sleep\x00100009") == before
             with running_cluster(tmp_path / "up", "--nodes", "0", port=port) as second:
                 node.cluster = second
                 assert main_status(node.until("web", ready))["restartCount"] == 0
-                assert running("sleep\x00100009") == before
+                assert node.running("sleep\x00100009") == before
                 node.delete("web")
                 node.gone("web")
     asyncio.run(clean(tmp_path / "node"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.cluster_process import ClusterProcess, environment, running_cluster
-from support.containers import clean, processes_of
+from support.containers import clean
 from support.node_process import running
 from support.waiting import until
 
@@ -41,9 +41,9 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcess]:
         asyncio.run(clean(tmp_path / "nodes" / name))
 
 
-def asleep(cluster: ClusterProcess) -> set[int]:
+def asleep(cluster: ClusterProcess) -> list[int]:
     """Processes of this cluster's pods that have come to their last command."""
-    return set(running("sleep\x00100005")) & set(processes_of(cluster.folder))
+    return running(cluster.folder, "sleep\x00100005")
 
 
 def kubectl(cluster: ClusterProcess, *arguments: str, text: str = "") -> str:

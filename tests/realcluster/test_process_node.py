@@ -117,9 +117,9 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
     cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     shown = cluster.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert shown.split() == ["laptop"] * 3
-    assert len(running("http.server\x008080")) == 3
+    assert len(running(cluster.folder, "http.server\x008080")) == 3
     cluster.kubectl("delete", "deployment", "web")
-    until(lambda: not running("http.server\x008080"), 30)
+    until(lambda: not running(cluster.folder, "http.server\x008080"), 30)
     until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 30)
 
 
@@ -145,12 +145,12 @@ def test_a_killed_agent_comes_back_and_ends_what_was_asked_to_end_meanwhile(clus
                        tolerations=[TOLERATION]))  # fmt: skip
     cluster.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")
     cluster.end(signal.SIGKILL)
-    before = running("# 100007")
+    before = running(cluster.folder, "# 100007")
     cluster.kubectl("delete", "pod", "web", "--wait=false")
-    assert before == running("# 100007") != []
+    assert before == running(cluster.folder, "# 100007") != []
     cluster.start()
     cluster.kubectl("wait", "--for=delete", "pod/web", "--timeout=60s")
-    assert not running("# 100007")
+    assert not running(cluster.folder, "# 100007")
 
 
 ONCE = """
@@ -180,7 +180,7 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
             cluster.apply(_member("db", tmp_path / "db", 100013))
             cluster.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
             uid = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
-            before = running("# 100013")
+            before = running(tmp_path, "# 100013")
             cluster.kubectl("uncordon", "laptop")
             network.cut()
             cluster.kubectl("delete", "pod", "db-0", "--wait=false")
@@ -189,18 +189,18 @@ def test_a_node_that_is_cut_off_keeps_its_member_and_no_second_copy_starts(
             cluster.apply(_member("beside", tmp_path / "beside", 100014))
             cluster.kubectl("rollout", "status", "statefulset/beside", "--timeout=60s")
             shown = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
-            assert (shown, running("# 100013")) == (uid, before)
+            assert (shown, running(tmp_path, "# 100013")) == (uid, before)
             network.heal()
             cluster.kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
-            until(lambda: running("# 100013") not in ([], before), 60)
+            until(lambda: running(tmp_path, "# 100013") not in ([], before), 60)
             after = cluster.kubectl("get", "pod", "db-0", "-o", "jsonpath={.metadata.uid}{.spec.nodeName}")
             assert after.endswith("laptop")
-            assert len(running("# 100013")) == 1
+            assert len(running(tmp_path, "# 100013")) == 1
             assert not (tmp_path / "db/twice").exists()
         finally:
             network.heal()
             cluster.kubectl("delete", "statefulset", "db", "beside", "--ignore-not-found")
-            until(lambda: not running("# 100013") and not running("# 100014"), 60)
+            until(lambda: not running(tmp_path, "# 100013") and not running(tmp_path, "# 100014"), 60)
             remote.terminate()
             remote.wait(30)
             cluster.kubectl("delete", "node", "remote", "--wait=false")

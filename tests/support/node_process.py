@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.cluster_process import ClusterProcess, environment
+from support.containers import processes_of
 from support.waiting import until
 from vacate.api.objects import Obj
 from vacate.testing import pod
@@ -57,6 +57,10 @@ class NodeProcess:
         self.process = None
         return code
 
+    def running(self, marker: str) -> list[int]:
+        """Living processes of the node whose command line has the marker."""
+        return running(self.folder, marker)
+
     def close(self) -> None:
         if self.process is not None:
             self.kill()
@@ -100,17 +104,17 @@ class NodeProcess:
         until(lambda: self.get(name) is None, 30)
 
 
-def running(marker: str) -> list[int]:
-    """Living processes with the marker in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if marker.encode() in (entry / "cmdline").read_bytes():
-                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                    if state not in "ZX" and int(entry.name) != os.getpid():
-                        found.append(int(entry.name))
-    return found
+def running(folder: Path, marker: str) -> list[int]:
+    """Living processes of that folder, not of other runs, with the marker in their command line."""
+    return [pid for pid in processes_of(folder) if marker.encode() in _command_line(pid)]
+
+
+def _command_line(pid: int) -> bytes:
+    """Empty for a process that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @contextlib.contextmanager

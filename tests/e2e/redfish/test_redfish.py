@@ -21,7 +21,7 @@ from hack.fencelab.session import LAB
 from hack.kubelab.ports import reserve_port
 
 from support.cluster_process import FAST_PODS, running_cluster
-from support.node_process import NODE, NodeProcess, node_process, running
+from support.node_process import NODE, NodeProcess, node_process
 from support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
@@ -40,20 +40,21 @@ SUSHY_EMULATOR_FAKE_SYSTEMS = [
     {{"uuid": "{system}", "name": "{node}", "power_state": "On", "external_notifier": True, "nics": []}}
 ]
 """
+MARKER = "the-pod-lives"
 
 
 class Machine:
     """What the power switch acts upon: the node's agent and the processes of its pods."""
 
-    def __init__(self, node: NodeProcess, marker: str) -> None:
-        self.node, self.marker = node, marker
+    def __init__(self, node: NodeProcess) -> None:
+        self.node = node
         self.off: list[bool] = []  # at each power-off, whether the pod's object was still there
 
     def notify(self, power: str) -> None:
         if power != "Off":
             return
         self.off.append(self.node.get("db-0") is not None)
-        for pid in running(self.marker):
+        for pid in self.node.running(MARKER):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self.node.process is not None:
@@ -110,18 +111,17 @@ def redfish(folder: Path, notification_port: int) -> Iterator[int]:
 
 
 def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
-    marker = f"redfish-{os.getpid()}-lives"
     with (
         running_cluster(tmp_path / "dir", "--nodes", "2", *FAST_PODS) as cluster,
         node_process(cluster, tmp_path / "node") as node,
     ):
-        machine = Machine(node, marker)
+        machine = Machine(node)
         with notified(machine) as notification_port, redfish(tmp_path, notification_port) as port:
             node.start()
             soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
-            node.create("db-0", f"while :; do sleep 1; done # {marker}", tolerations=[soon])
+            node.create("db-0", f"while :; do sleep 1; done # {MARKER}", tolerations=[soon])
             node.until("db-0", lambda one: one["status"].get("phase") == "Running")
-            assert running(marker)
+            assert node.running(MARKER)
             https = cluster.https()
             options = {
                 "ip": "127.0.0.1", "ipport": str(port), "login": "admin", "ssl_insecure": "1",
@@ -136,7 +136,7 @@ def test_power_off_comes_before_the_release(tmp_path: Path) -> None:
             assert node.process is not None
             node.process.send_signal(signal.SIGSTOP)  # the agent hangs, and its pod lives
             until(lambda: node.get("db-0") is None, 300)
-            assert running(marker) == []
+            assert node.running(MARKER) == []
             assert machine.off == [True]
             status = https.get(f"{POLICIES}/rack").ok()["status"]
             assert [(row["name"], row["phase"]) for row in status["nodes"]] == [(NODE, "Fenced")]
