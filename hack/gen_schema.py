@@ -67,6 +67,8 @@ OWN_FIELDS: dict[str, dict[str, Definition]] = {
     f"{META}.DeleteOptions": {"reason": {"type": "string"}},
     f"{META}.ObjectMeta": {"reason": {"type": "string"}},
 }
+# Fields of releases after the one that the embedded server imitates, whose types nothing else has.
+LATER_FIELDS = {"io.k8s.api.batch.v1.JobSpec": ("scheduling",)}
 
 
 def definitions() -> tuple[str, dict[str, Definition]]:
@@ -82,6 +84,9 @@ def definitions() -> tuple[str, dict[str, Definition]]:
     found |= OWN_TYPES | {PRE_STOP: found[HANDLER]}
     for name, fields in OWN_FIELDS.items():
         found[name] = {**found[name], "properties": {**found[name]["properties"], **fields}}
+    for name, later in LATER_FIELDS.items():
+        kept = {key: field for key, field in found[name]["properties"].items() if key not in later}
+        found[name] = {**found[name], "properties": kept}
     return ".".join(map(str, newest)), found
 
 

@@ -8,18 +8,33 @@ from support.arms import MERGE_PATCH, Obj
 from support.arms_case_api import CaseApi
 from support.arms_kinds import MINIMAL
 from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import autoscaler, budget, condition, config_map, daemon_set, named, pod, workload
+from support.arms_objects import (
+    autoscaler,
+    budget,
+    condition,
+    config_map,
+    cron_job,
+    daemon_set,
+    job,
+    named,
+    pod,
+    pod_template,
+    workload,
+)
 from vacate.api.kinds import (
     CONFIGMAPS,
+    CRONJOBS,
     DAEMONSETS,
     DEPLOYMENTS,
     HORIZONTALPODAUTOSCALERS,
+    JOBS,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
     PODS,
+    PODTEMPLATES,
     REPLICASETS,
     STATEFULSETS,
     Kind,
@@ -33,6 +48,12 @@ PARTS: dict[Kind, tuple[Obj, Obj, Obj]] = {
     REPLICASETS: (workload("x"), {"replicas": 3}, {"minReadySeconds": 5}),
     STATEFULSETS: (workload("x"), {"replicas": 3}, {"minReadySeconds": 5}),
     DAEMONSETS: (daemon_set("x"), {"numberReady": 3}, {"minReadySeconds": 5}),
+    JOBS: (
+        job("x", suspend=True),
+        {"startTime": "2026-01-01T00:00:00Z"},
+        {"parallelism": 2},
+    ),
+    CRONJOBS: (cron_job("x"), {"lastScheduleTime": "2026-01-01T00:00:00Z"}, {"startingDeadlineSeconds": 5}),
     HORIZONTALPODAUTOSCALERS: (
         autoscaler("x"),
         {"currentReplicas": 2, "desiredReplicas": 3},
@@ -222,6 +243,15 @@ GENERATIONS: dict[str, tuple[Kind, Obj, Obj, int]] = {
     "spec-of-a-stateful-set": (STATEFULSETS, workload("x"), {"spec": {"replicas": 4}}, 2),
     "labels-of-a-daemon-set": (DAEMONSETS, daemon_set("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
     "spec-of-a-daemon-set": (DAEMONSETS, daemon_set("x"), {"spec": {"minReadySeconds": 4}}, 2),
+    "spec-of-a-job": (JOBS, job("x", suspend=True), {"spec": {"parallelism": 3}}, 2),
+    "labels-of-a-job": (JOBS, job("x", suspend=True), {"metadata": {"labels": {"a": "b"}}}, 1),
+    "spec-of-a-cron-job": (CRONJOBS, cron_job("x"), {"spec": {"startingDeadlineSeconds": 4}}, 2),
+    "template-of-a-pod-template": (
+        PODTEMPLATES,
+        pod_template("x"),
+        {"template": {"metadata": {"labels": {"a": "b"}}}},
+        2,
+    ),
     "spec-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"spec": {"minAvailable": 2}}, 2),
     "labels-of-a-budget": (PODDISRUPTIONBUDGETS, budget("x"), {"metadata": {"labels": {"a": "b"}}}, 1),
 }

@@ -64,6 +64,7 @@ PROJECTIONS: dict[Kind, tuple[type, ...]] = {
     kinds.DAEMONSETS: (apps.DaemonSet,),
     kinds.CONTROLLERREVISIONS: (apps.ControllerRevision,),
     kinds.HORIZONTALPODAUTOSCALERS: (autoscaling.HorizontalPodAutoscaler,),
+    kinds.JOBS: (Job,),
     kinds.EVICTIONREQUESTS: (EvictionRequest,),
     kinds.EVACUATIONS: (Evacuation,),
     kinds.NODEMAINTENANCES: (NodeMaintenance,),

@@ -45,6 +45,22 @@ def daemon_set(name: str) -> Obj:
     return named(name, spec={"selector": {"matchLabels": LABELS}, "template": template()})
 
 
+def job(name: str, **spec: Any) -> Obj:
+    made = template()
+    made["spec"]["restartPolicy"] = "Never"
+    return named(name, spec={"template": made, **spec})
+
+
+def cron_job(name: str, **spec: Any) -> Obj:
+    """One that never runs by itself."""
+    inner = {"spec": {"template": job(name)["spec"]["template"]}}
+    return named(name, spec={"schedule": "0 3 * * *", "suspend": True, "jobTemplate": inner, **spec})
+
+
+def pod_template(name: str) -> Obj:
+    return named(name, template=template())
+
+
 def autoscaler(name: str, **spec: Any) -> Obj:
     """One of a Deployment of that name."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}

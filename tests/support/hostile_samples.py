@@ -24,6 +24,7 @@ _SELECTOR = {
     "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}],
 }
 _TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": _POD}
+_ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {**_POD, "restartPolicy": "Never"}}
 _SPECS: dict[str, dict[str, Any]] = {
     "pods": {
         "spec": _POD,
@@ -50,6 +51,23 @@ _SPECS: dict[str, dict[str, Any]] = {
         "status": {"desiredReplicas": 1, "currentMetrics": None},
     },
     "daemonsets": {"spec": {"selector": _SELECTOR, "template": _TEMPLATE}},
+    "jobs": {
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "backoffLimit": 2,
+            "activeDeadlineSeconds": 60,
+            "ttlSecondsAfterFinished": 60,
+            "template": _ENDING,
+        },
+        "status": {
+            "active": 1,
+            "ready": 1,
+            "startTime": "2026-03-01T11:00:00Z",
+            "uncountedTerminatedPods": {"failed": ["a"]},
+            "conditions": [{"type": "Suspended", "status": "False"}],
+        },
+    },
     "controllerrevisions": {"revision": 1, "data": {"spec": {}}},
     "poddisruptionbudgets": {
         "spec": {"minAvailable": "50%", "selector": _SELECTOR, "unhealthyPodEvictionPolicy": "AlwaysAllow"},

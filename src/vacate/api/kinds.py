@@ -121,6 +121,7 @@ CONFIGMAPS = Kind("", "v1", "ConfigMap", "configmaps", "configmap", namespaced=T
 SERVICEACCOUNTS = Kind(
     "", "v1", "ServiceAccount", "serviceaccounts", "serviceaccount", namespaced=True, short_names=("sa",)
 )
+PODTEMPLATES = Kind("", "v1", "PodTemplate", "podtemplates", "podtemplate", namespaced=True)
 PERSISTENTVOLUMES = Kind(
     "", "v1", "PersistentVolume", "persistentvolumes", "persistentvolume", namespaced=False,
     short_names=("pv",), subresources=(_STATUS,),

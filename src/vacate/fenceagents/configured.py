@@ -6,7 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 
-from vacate.api.kinds import Kind
+from vacate.api.kinds import PODTEMPLATES, Kind
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec, CommandAgent, HttpAgent, SecretReference
 from vacate.api.types.fencingpolicy import JobAgent as JobAgentSpec
@@ -16,7 +16,7 @@ from vacate.entropy import Entropy
 from vacate.errors import ApiError, ConfigError, FencingFailed
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.httphook import HttpHook
-from vacate.fenceagents.jobagent import PODTEMPLATES, JobAgent
+from vacate.fenceagents.jobagent import JobAgent
 from vacate.fencing.agentprotocol import check_options
 from vacate.fencing.agents import MachineAgent
 

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import JOBS, PODS, Kind
+from vacate.api.kinds import JOBS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -30,8 +30,6 @@ from vacate.fencing.jobs import (
     read_end,
     waiting_for,
 )
-
-PODTEMPLATES = Kind("", "v1", "PodTemplate", "podtemplates", "podtemplate", namespaced=True)
 
 _LOOK_EVERY = 1.0
 _DELETE_WITHIN = 10.0

@@ -129,6 +129,21 @@ def daemonset(
     return _finish(obj, overrides)
 
 
+def job(
+    name: str = "import",
+    *,
+    namespace: str = "default",
+    labels: Mapping[str, str] = _NONE,
+    template: Obj | None = None,
+    **overrides: Any,
+) -> Obj:
+    """A Job of one pod that carries `app=<name>`."""
+    obj = _object("batch/v1", "Job", name, namespace, labels or {"app": name}, stored=False)
+    pods = merged({"spec": {"restartPolicy": "Never"}}, template or {})
+    obj["spec"] = {"template": _replicated(name, 0, pods)["template"]}
+    return _finish(obj, overrides)
+
+
 def horizontalpodautoscaler(
     name: str = "web",
     *,

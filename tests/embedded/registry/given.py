@@ -90,6 +90,21 @@ VALID: dict[Kind, Obj] = {
         "revision": 1,
         "data": {"spec": {}},
     },
+    kinds.JOBS: {
+        # The UID is the server's, and part of selector and labels.
+        "metadata": {"name": "import", "namespace": "shop", "uid": "u-1"},
+        "spec": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}},
+    },
+    kinds.CRONJOBS: {
+        "metadata": {"name": "nightly", "namespace": "shop"},
+        "spec": {
+            "schedule": "0 3 * * *",
+            "jobTemplate": {
+                "spec": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}}
+            },
+        },
+    },
+    kinds.PODTEMPLATES: {"metadata": {"name": "bmc", "namespace": "shop"}, "template": TEMPLATE},
     kinds.HORIZONTALPODAUTOSCALERS: {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {

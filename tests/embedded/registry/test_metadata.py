@@ -69,6 +69,8 @@ SPEC_CHANGES: dict[Kind, dict[str, Any]] = {
     kinds.REPLICASETS: {"minReadySeconds": 7},
     kinds.STATEFULSETS: {"minReadySeconds": 7},
     kinds.DAEMONSETS: {"minReadySeconds": 7},
+    kinds.JOBS: {"parallelism": 7},
+    kinds.CRONJOBS: {"suspend": True},
     kinds.HORIZONTALPODAUTOSCALERS: {"maxReplicas": 7},
     kinds.PODDISRUPTIONBUDGETS: {"minAvailable": 7},
     kinds.LEASES: {"leaseDurationSeconds": 7},
@@ -77,12 +79,16 @@ CONDITIONS = [{"type": "Foreign", "status": "True"}]
 
 
 def spec_change(kind: Kind) -> dict[str, Any]:
+    if kind is kinds.PODTEMPLATES:
+        return {"template.spec.activeDeadlineSeconds": 7}
     return {f"spec.{key}": value for key, value in SPEC_CHANGES.get(kind, {}).items()}
 
 
-# The status of a PersistentVolume has no conditions; its cases are in cases_storage.
+# The status of a PersistentVolume or a CronJob has no conditions; cases_storage and cases_batch have theirs.
 @pytest.mark.parametrize(
-    "kind", [one for one in WITH_STATUS if one is not kinds.PERSISTENTVOLUMES], ids=lambda kind: kind.kind
+    "kind",
+    [one for one in WITH_STATUS if one not in (kinds.PERSISTENTVOLUMES, kinds.CRONJOBS)],
+    ids=lambda kind: kind.kind,
 )
 def test_spec_writes_leave_status_and_status_writes_leave_spec(kind: Kind) -> None:
     step = {**spec_change(kind), "status.conditions": CONDITIONS}
@@ -95,7 +101,7 @@ def test_spec_writes_leave_status_and_status_writes_leave_spec(kind: Kind) -> No
 
 COUNTING = {
     kinds.PODS, kinds.DEPLOYMENTS, kinds.REPLICASETS, kinds.STATEFULSETS, kinds.DAEMONSETS,
-    kinds.PODDISRUPTIONBUDGETS,
+    kinds.PODDISRUPTIONBUDGETS, kinds.JOBS, kinds.CRONJOBS, kinds.PODTEMPLATES,
 }  # fmt: skip
 
 

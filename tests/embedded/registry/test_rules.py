@@ -10,6 +10,7 @@ import pytest
 
 from embedded.registry import (
     cases_autoscaling,
+    cases_batch,
     cases_evictionrequests,
     cases_metadata,
     cases_pod_fields,
@@ -33,7 +34,8 @@ pytestmark = pytest.mark.unit
 
 CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
-    *cases_stateful.CASES, *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
+    *cases_stateful.CASES, *cases_batch.CASES,
+    *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
     *cases_security.CASES, *cases_pod_fields.CASES,
 )  # fmt: skip
 RULES = {rule.name: rule for rule in all_rules()}
@@ -45,6 +47,7 @@ SHOWN_ELSEWHERE = {
     "EvictionRequest/spec.interceptors[].name/forbidden",
     "EvictionRequest/metadata.annotations[vacate.dev/ignored-registration]/set",
     "EvictionRequest/metadata.annotations[bridge.vacate.dev/callers]/kept",
+    "Job/spec.template/invalid",  # tests/conformance/test_jobs.py: the message shows the whole template
     "Pod/metadata.annotations/set",  # tests/webhook/test_pods.py: by the webhook and by the server
 }
 # Faults that rules find in places beside the one that they are listed under ("pod affinity too").

@@ -5,6 +5,7 @@ A projection is never written back. Writes are patches, so fields that have no n
 
 from vacate.api.types.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
 from vacate.api.types.autoscaling import HorizontalPodAutoscaler
+from vacate.api.types.batch import Job
 from vacate.api.types.core import (
     ConfigMap,
     Event,
@@ -29,6 +30,7 @@ __all__ = [
     "Event",
     "EvictionRequest",
     "HorizontalPodAutoscaler",
+    "Job",
     "LabelSelector",
     "Lease",
     "Namespace",

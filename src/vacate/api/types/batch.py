@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 import msgspec
 
-from vacate.api.types.meta import Condition, ObjectMeta, Projection, condition
+from vacate.api.types.meta import Condition, LabelSelector, ObjectMeta, Projection, condition
+
+
+class JobSpec(Projection, frozen=True):
+    """How often which template has to succeed. The template stays a dict: pods are made from all of it."""
+
+    parallelism: int = 1
+    completions: int | None = None
+    backoff_limit: int = 6
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    completion_mode: str = "NonIndexed"
+    pod_replacement_policy: str = "TerminatingOrFailed"
+    suspend: bool = False
+    managed_by: str = ""
+    selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+    template: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class UncountedPods(Projection, frozen=True):
+    """Pods, by UID, that have ended and are not in the counts yet: some may still have their finalizer."""
+
+    succeeded: list[str] = msgspec.field(default_factory=list)
+    failed: list[str] = msgspec.field(default_factory=list)
 
 
 class JobStatus(Projection, frozen=True):
     """How far a Job is."""
 
     active: int = 0
-    ready: int = 0
+    ready: int | None = None
+    terminating: int | None = None
     succeeded: int = 0
     failed: int = 0
+    start_time: dt.datetime | None = None
+    completion_time: dt.datetime | None = None
+    uncounted_terminated_pods: UncountedPods | None = None
     conditions: list[Condition] = msgspec.field(default_factory=list)
 
 
@@ -21,6 +51,7 @@ class Job(Projection, frozen=True, gc=True):
     """A Job."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
     status: JobStatus = msgspec.field(default_factory=JobStatus)
 
     @property

@@ -21,6 +21,7 @@ class FieldValidation:
 
     directive: str = "Ignore"
     unknown: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the client is told whatever it asked for
 
     @property
     def refusal(self) -> str:
@@ -30,7 +31,8 @@ class FieldValidation:
     @property
     def headers(self) -> dict[str, str]:
         """The warnings that the answer carries."""
-        return warning_header(self.unknown) if self.unknown and self.directive == "Warn" else {}
+        unknown = _unknown_warnings(self.unknown) if self.directive == "Warn" else []
+        return _header([*unknown, *(_warning(note) for note in self.notes[:_MAX_WARNINGS])])
 
 
 def field_validation(request: Request) -> FieldValidation:
@@ -45,8 +47,19 @@ def strict_error(unknown: Sequence[str]) -> str:
 
 def warning_header(unknown: Sequence[str]) -> dict[str, str]:
     """A header names only what can stand in one."""
+    return _header(_unknown_warnings(unknown))
+
+
+def _unknown_warnings(unknown: Sequence[str]) -> list[str]:
     shown = [path for path in unknown if _can_be_shown(path)]
-    warnings = [f'299 - "unknown field \\"{_escaped(path)}\\""' for path in shown[:_MAX_WARNINGS]]
+    return [_warning(f'unknown field "{path}"') for path in shown[:_MAX_WARNINGS]]
+
+
+def _warning(text: str) -> str:
+    return f'299 - "{_escaped(text)}"'
+
+
+def _header(warnings: Sequence[str]) -> dict[str, str]:
     return {"Warning": ", ".join(warnings)} if warnings else {}
 
 

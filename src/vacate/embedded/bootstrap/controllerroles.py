@@ -66,6 +66,13 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
         rule("get list", "external.metrics.k8s.io", "*"),
         EVENTS,
     ),
+    "job-controller": (
+        rule("get list patch update watch", "batch", "jobs"),
+        rule("update", "batch", "jobs/status"),
+        rule("update", "batch", "jobs/finalizers"),
+        rule("create delete list patch watch", CORE, "pods"),
+        EVENTS,
+    ),
     "namespace-controller": (
         rule("delete get list watch", CORE, "namespaces"),
         rule("update", CORE, "namespaces/finalize namespaces/status"),
@@ -113,6 +120,10 @@ _CONTROLLERS: dict[str, tuple[Rule, ...]] = {
         rule("create", CORE, "serviceaccounts"),
         EVENTS,
     ),
+    "ttl-after-finished-controller": (
+        rule("delete get list watch", "batch", "jobs"),
+        EVENTS,
+    ),
 }
 
 _PATCHES: dict[str, tuple[Rule, ...]] = {
@@ -131,6 +142,7 @@ _PATCHES: dict[str, tuple[Rule, ...]] = {
         rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
         rule("delete", CORE, "pods"),  # a requester of evictions must have this right
     ),
+    "job-controller": (rule("patch", "batch", "jobs/status"),),
     "namespace-controller": (rule("patch", CORE, "namespaces namespaces/status"), EVENTS),
     "node-controller": (rule(READ, "coordination.k8s.io", "leases"),),
     "persistent-volume-binder": (

@@ -14,6 +14,8 @@ from vacate.embedded.controllers.disruption.controller import build as disruptio
 from vacate.embedded.controllers.disruption.stale import build as stale_disruption
 from vacate.embedded.controllers.eventexpiry.controller import build as event_expiry
 from vacate.embedded.controllers.garbagecollector.controller import build as garbage_collector
+from vacate.embedded.controllers.job.controller import build as job
+from vacate.embedded.controllers.job.orphans import build as job_orphans
 from vacate.embedded.controllers.namespace.controller import build as namespace
 from vacate.embedded.controllers.nodelifecycle.controller import build as node_lifecycle
 from vacate.embedded.controllers.persistentvolumes.controller import build as persistent_volumes
@@ -47,6 +49,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
     ControllerDescriptor("replicaset-controller", replicaset),
     ControllerDescriptor("statefulset-controller", statefulset),
     ControllerDescriptor("daemonset-controller", daemonset),
+    ControllerDescriptor("job-controller", job),
+    ControllerDescriptor("job-controller", job_orphans),
     ControllerDescriptor("horizontal-pod-autoscaler", podautoscaler),
     ControllerDescriptor("persistentvolume-binder", persistent_volumes),
     ControllerDescriptor("controllermanager", disruption),

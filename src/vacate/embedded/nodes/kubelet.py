@@ -150,7 +150,8 @@ class PodReconciler:
             return  # a Conflict is tried again: the cache says by then whether another pod has its name
 
     def _timings(self, pod: SimulatedPod) -> PodTimings:
-        return timings_for(pod.metadata.annotations, self._defaults)
+        owner = pod.metadata.controller
+        return timings_for(pod.metadata.annotations, self._defaults, owner.kind if owner else "")
 
 
 def _newer(written: SimulatedPod | None, cached: SimulatedPod) -> SimulatedPod:

@@ -5,7 +5,7 @@
 | `sim.vacate.dev/start-seconds` | from the pod's arrival on the node until its containers run | 1 |
 | `sim.vacate.dev/ready-seconds` | from then until they are ready; `never` for a pod that stays unready | 0 |
 | `sim.vacate.dev/stop-seconds` | how long they take to end when asked; the grace period bounds it | 1 |
-| `sim.vacate.dev/run-seconds` | after how long they end by themselves; `never` | never |
+| `sim.vacate.dev/run-seconds` | after how long they end by themselves; `never` | never; 1 for pods of Jobs |
 | `sim.vacate.dev/exit-code` | with which code they end, by themselves or asked; 137 when killed | 0 |
 | `sim.vacate.dev/termination-message` | what their termination message says, up to 4096 characters | none |
 
@@ -19,9 +19,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vacate.api import times
+from vacate.api.kinds import JOBS
 
 PREFIX = "sim.vacate.dev/"
 START = PREFIX + "start-seconds"
@@ -33,6 +34,8 @@ MESSAGE = PREFIX + "termination-message"
 MAX_MESSAGE = 4096
 
 NEVER = math.inf
+JOB_RUN = 1.0
+"""What a pod of a Job runs for where nothing else is said: it is there to end."""
 _AS_GOOD_AS_NEVER = 100 * 365 * 86400.0
 
 
@@ -47,8 +50,10 @@ class PodTimings:
     exit_code: int = 0
 
 
-def timings_for(annotations: Mapping[str, str], defaults: PodTimings) -> PodTimings:
-    """The defaults, with what the annotations say instead."""
+def timings_for(annotations: Mapping[str, str], defaults: PodTimings, owner: str = "") -> PodTimings:
+    """The defaults, with what the annotations say instead; `owner` is the kind of the pod's controller."""
+    if owner == JOBS.kind and defaults.run == NEVER:
+        defaults = replace(defaults, run=JOB_RUN)
     if not any(key.startswith(PREFIX) for key in annotations):
         return defaults
     return PodTimings(

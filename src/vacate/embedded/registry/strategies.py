@@ -8,6 +8,8 @@ from vacate.admission.rules import Rule
 from vacate.admission.strategy import KindStrategy
 from vacate.api import kinds
 from vacate.api.kinds import Kind
+from vacate.api.lenient import mapping
+from vacate.api.objects import Obj
 from vacate.crds.catalogue import STRATEGIES
 from vacate.embedded.registry.apps import scale
 from vacate.embedded.registry.apps.controllerrevisions import ControllerRevisionStrategy
@@ -16,12 +18,16 @@ from vacate.embedded.registry.apps.deployments import DeploymentStrategy
 from vacate.embedded.registry.apps.replicasets import ReplicaSetStrategy
 from vacate.embedded.registry.apps.statefulsets import StatefulSetStrategy
 from vacate.embedded.registry.autoscaling.horizontalpodautoscalers import HorizontalPodAutoscalerStrategy
+from vacate.embedded.registry.batch import cronjobs, jobspec
+from vacate.embedded.registry.batch.cronjobs import CronJobStrategy
+from vacate.embedded.registry.batch.jobs import JobStrategy
 from vacate.embedded.registry.coordination.leases import LeaseStrategy
 from vacate.embedded.registry.core.configmaps import ConfigMapStrategy
 from vacate.embedded.registry.core.events import EventStrategy
 from vacate.embedded.registry.core.namespaces import NamespaceStrategy
 from vacate.embedded.registry.core.nodes import NodeStrategy
 from vacate.embedded.registry.core.pods.strategy import PodStrategy
+from vacate.embedded.registry.core.podtemplates import PodTemplateStrategy
 from vacate.embedded.registry.core.serviceaccounts import ServiceAccountStrategy
 from vacate.embedded.registry.policy.budgets import BudgetStrategy
 from vacate.embedded.registry.rbac.bindings import BindingStrategy
@@ -38,6 +44,7 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.EVENTS: EventStrategy,
     kinds.CONFIGMAPS: ConfigMapStrategy,
     kinds.SERVICEACCOUNTS: ServiceAccountStrategy,
+    kinds.PODTEMPLATES: PodTemplateStrategy,
     kinds.PERSISTENTVOLUMES: PersistentVolumeStrategy,
     kinds.PERSISTENTVOLUMECLAIMS: ClaimStrategy,
     kinds.DEPLOYMENTS: DeploymentStrategy,
@@ -45,6 +52,8 @@ _CLASSES: dict[Kind, type[KindStrategy]] = {
     kinds.STATEFULSETS: StatefulSetStrategy,
     kinds.DAEMONSETS: DaemonSetStrategy,
     kinds.CONTROLLERREVISIONS: ControllerRevisionStrategy,
+    kinds.JOBS: JobStrategy,
+    kinds.CRONJOBS: CronJobStrategy,
     kinds.HORIZONTALPODAUTOSCALERS: HorizontalPodAutoscalerStrategy,
     kinds.PODDISRUPTIONBUDGETS: BudgetStrategy,
     kinds.LEASES: LeaseStrategy,
@@ -61,6 +70,13 @@ _STRATEGIES = {kind: family(kind) for kind, family in _CLASSES.items()}
 def strategy_for(kind: Kind) -> Strategy:
     """The strategy of a stored kind; reviews have none and are a programming error here."""
     return STRATEGIES.get(kind) or _STRATEGIES[kind]
+
+
+def warnings_for(kind: Kind, obj: Obj) -> list[str]:
+    """What of an object the embedded cluster stores and does not act on, in words to its author."""
+    if kind == kinds.JOBS:
+        return jobspec.warnings_of(mapping(obj.get("spec")))
+    return cronjobs.warnings_of(obj) if kind == kinds.CRONJOBS else []
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -10,11 +10,11 @@ from typing import Any
 
 from support.eviction_place import Place
 from support.eviction_real import RealCluster
-from vacate.api.kinds import JOBS, NODES, PODS
+from vacate.api.kinds import JOBS, NODES, PODS, PODTEMPLATES
 from vacate.api.objects import Obj, terminating
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.fenceagents.jobagent import PODTEMPLATES, JobAgent
+from vacate.fenceagents.jobagent import JobAgent
 from vacate.fencing.agentprotocol import PowerState
 
 

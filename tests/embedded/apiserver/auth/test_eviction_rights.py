@@ -19,6 +19,8 @@ PEOPLE = [bind(role, role, namespace="shop") for role in ("view", "edit", "admin
 AUTHORIZER = default_authorizer(*PEOPLE)
 
 READ = {"get", "list", "watch"}
+HOOK_JOBS = ("eviction-hook-jobs", "vacate-hooks-jobs")
+"""Rights of the hooks interceptor, which has an account of its own."""
 WRITE = {"create", "delete", "patch", "update"}
 
 
@@ -62,7 +64,9 @@ def test_the_controllers_may_do_exactly_what_is_written_down() -> None:
         resource_name(group, name): verbs for group, name in names if (verbs := allowed(user, name, group))
     }
     written: Rights = {"events": {"create", "patch"}}
-    for rights in written_rights().values():
+    for name, rights in written_rights().items():
+        if name in HOOK_JOBS:
+            continue
         for resource, verbs in rights.items():
             written.setdefault(resource, set()).update(verbs)
     served = {resource_name(group, name) for group, name in names}

@@ -35,6 +35,10 @@ COLUMNS = {
     kinds.DAEMONSETS: "Name:name Desired=integer Current=integer Ready=integer Up-to-date=integer "
     "Available=integer Node_Selector Age Containers* Images* Selector*",
     kinds.CONTROLLERREVISIONS: "Name:name Controller Revision=integer Age",
+    kinds.JOBS: "Name:name Status Completions Duration Age Containers* Images* Selector*",
+    kinds.CRONJOBS: "Name:name Schedule Timezone Suspend Active=integer Last_Schedule Age Containers* "
+    "Images* Selector*",
+    kinds.PODTEMPLATES: "Name:name Containers Images Pod_Labels",
     kinds.HORIZONTALPODAUTOSCALERS: "Name:name Reference Targets MinPods MaxPods Replicas Age",
     kinds.PODDISRUPTIONBUDGETS: "Name:name Min_Available Max_Unavailable Allowed_Disruptions=integer Age",
     kinds.PERSISTENTVOLUMES: "Name:name Capacity Access_Modes Reclaim_Policy Status Claim StorageClass "
@@ -144,6 +148,22 @@ ROWS: list[tuple[Kind, Obj, list[Any]]] = [
       "status": {"desiredNumberScheduled": 5, "currentNumberScheduled": 4, "numberReady": 3,
                  "updatedNumberScheduled": 2, "numberAvailable": 1}},
      ["x", 5, 4, 3, 2, 1, "a=b,b=c", "2d", "", "", "app=web,t"]),
+    (kinds.JOBS,
+     {"spec": {"completions": 3, "selector": SELECTOR, "template": TEMPLATE},
+      "status": {"succeeded": 1, "startTime": "2024-01-02T23:59:00Z"}},
+     ["x", "Running", "1/3", "60s", "2d", "a,b", "a:1,b:2", "app=web,t"]),
+    (kinds.JOBS,
+     {"spec": {"parallelism": 2},
+      "status": {"succeeded": 1, "startTime": "2024-01-01T00:00:00Z",
+                 "completionTime": "2024-01-01T00:00:05Z",
+                 "conditions": [{"type": "SuccessCriteriaMet", "status": "True"},
+                                {"type": "Complete", "status": "True"}]}},
+     ["x", "Complete", "1/1 of 2", "5s", "2d", "", "", ""]),
+    (kinds.CRONJOBS,
+     {"spec": {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": {"spec": {"template": TEMPLATE}}}},
+     ["x", "0 3 * * *", "<none>", "True", 0, "<none>", "2d", "a,b", "a:1,b:2", "<none>"]),
+    (kinds.PODTEMPLATES, {"template": {**TEMPLATE, "metadata": {"labels": {"b": "c", "a": "b"}}}},
+     ["x", "a,b", "a:1,b:2", "a=b,b=c"]),
     (kinds.CONTROLLERREVISIONS, {"revision": 3}, ["x", "<none>", 3, "2d"]),
     (kinds.CONTROLLERREVISIONS,
      {"revision": 3, "metadata": {**META, "ownerReferences": [

@@ -90,6 +90,8 @@ def deletion_finalizers(kind: Kind, finalizers: list[str], options: DeleteOption
     else:
         present = [one for one in finalizers if one in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
         wanted = set(present[:1])
+        if not wanted and traits_of(kind).orphans:
+            wanted = {ORPHAN_FINALIZER}
     others = [one for one in finalizers if one not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     chosen = others + [one for one in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER) if one in wanted]
     return finalizers if set(chosen) == set(finalizers) else chosen

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from vacate.api.kinds import (
     EVENTS,
+    JOBS,
     NAMESPACES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODS,
+    PODTEMPLATES,
     PRIORITYCLASSES,
     SERVICEACCOUNTS,
     STORAGECLASSES,
@@ -30,6 +32,7 @@ class DeletionTraits:
     grace: GracePeriod | None = None
     returns_object: bool = False  # the client gets the removed object, not a Status
     garbage_collected: bool = True  # whether propagation policies mean anything
+    orphans: bool = False  # dependents stay unless the client says otherwise
     protected: tuple[str, ...] = ()  # names that nobody may delete
     protection: str = ""  # what to say to those who try
 
@@ -50,6 +53,8 @@ _TRAITS: dict[str, DeletionTraits] = {
     PERSISTENTVOLUMES.resource: DeletionTraits(returns_object=True),
     PERSISTENTVOLUMECLAIMS.resource: DeletionTraits(returns_object=True),
     STORAGECLASSES.resource: DeletionTraits(returns_object=True),
+    PODTEMPLATES.resource: DeletionTraits(returns_object=True),
+    JOBS.resource: DeletionTraits(orphans=True),
     EVENTS.resource: DeletionTraits(garbage_collected=False),
     NAMESPACES.resource: DeletionTraits(
         returns_object=True,

@@ -12,6 +12,7 @@ from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 from vacate.embedded.apiserver.printers import (
     autoscaling,
+    batch,
     cluster,
     events,
     nodes,
@@ -43,6 +44,9 @@ PRINTERS: dict[str, Printer] = {
     kinds.STATEFULSETS.resource: workloads.STATEFULSETS,
     kinds.DAEMONSETS.resource: workloads.DAEMONSETS,
     kinds.CONTROLLERREVISIONS.resource: workloads.CONTROLLERREVISIONS,
+    kinds.JOBS.resource: batch.JOBS,
+    kinds.CRONJOBS.resource: batch.CRONJOBS,
+    kinds.PODTEMPLATES.resource: batch.PODTEMPLATES,
     kinds.HORIZONTALPODAUTOSCALERS.resource: autoscaling.HORIZONTALPODAUTOSCALERS,
     kinds.PODDISRUPTIONBUDGETS.resource: policy.PODDISRUPTIONBUDGETS,
     kinds.PRIORITYCLASSES.resource: policy.PRIORITYCLASSES,

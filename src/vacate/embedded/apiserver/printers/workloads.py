@@ -17,19 +17,19 @@ def _deployment(obj: Obj, now: dt.datetime) -> list[Any]:
     ready = f"{status.get('readyReplicas', 0)}/{_desired(obj)}"
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     row = [name_of(obj), ready, updated, available, age(obj, now)]
-    return row + _containers(obj) + [_selector(obj, invalid="<invalid>")]
+    return row + container_cells(obj) + [selector_cell(obj, invalid="<invalid>")]
 
 
 def _replica_set(obj: Obj, now: dt.datetime) -> list[Any]:
     status = obj.get("status") or {}
     current, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     row = [name_of(obj), _desired(obj), current, ready, age(obj, now)]
-    return row + _containers(obj) + [_selector(obj, invalid="<error>") or "<none>"]
+    return row + container_cells(obj) + [selector_cell(obj, invalid="<error>") or "<none>"]
 
 
 def _stateful_set(obj: Obj, now: dt.datetime) -> list[Any]:
     ready = f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{_desired(obj)}"
-    return [name_of(obj), ready, age(obj, now), *_containers(obj)]
+    return [name_of(obj), ready, age(obj, now), *container_cells(obj)]
 
 
 def _daemon_set(obj: Obj, now: dt.datetime) -> list[Any]:
@@ -38,7 +38,7 @@ def _daemon_set(obj: Obj, now: dt.datetime) -> list[Any]:
     chosen = dig(obj, "spec", "template", "spec", "nodeSelector") or {}
     nodes = ",".join(f"{key}={value}" for key, value in sorted(chosen.items())) or "<none>"
     row = [name_of(obj), *counts, nodes, age(obj, now)]
-    return row + _containers(obj) + [_selector(obj, invalid="<invalid>")]
+    return row + container_cells(obj) + [selector_cell(obj, invalid="<invalid>")]
 
 
 _DAEMON_COUNTS = (
@@ -63,12 +63,14 @@ def _desired(obj: Obj) -> Any:
     return 1 if replicas is None else replicas
 
 
-def _containers(obj: Obj) -> list[Any]:
+def container_cells(obj: Obj) -> list[Any]:
+    """Names and images of the containers."""
     containers = dig(obj, "spec", "template", "spec", "containers") or ()
     return [",".join(str(one.get(part, "")) for one in containers) for part in ("name", "image")]
 
 
-def _selector(obj: Obj, *, invalid: str) -> str:
+def selector_cell(obj: Obj, *, invalid: str) -> str:
+    """The selector, or how one is shown that cannot be read."""
     try:
         return str(selector_of(dig(obj, "spec", "selector")))
     except BadRequest:

@@ -15,7 +15,7 @@ from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.response.stored import key_of
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.registry.core.namespacelifecycle import creation_refusal
-from vacate.embedded.registry.strategies import strategy_for
+from vacate.embedded.registry.strategies import strategy_for, warnings_for
 from vacate.embedded.store.commit import Write
 from vacate.wire.message import Response
 
@@ -66,6 +66,7 @@ def admit(registry: Storage, call: Call, obj: Obj) -> str:
     if field_errors:
         raise status.invalid(call.kind, obj["metadata"].get("name", ""), field_errors)
     guard(registry, call, obj, None)
+    call.validation.notes += warnings_for(call.kind, obj)
     return generated
 
 

@@ -14,7 +14,7 @@ from vacate.embedded.apiserver.request.body import read_object
 from vacate.embedded.apiserver.response import objects as respond
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.verbs import create as creating
-from vacate.embedded.registry.strategies import strategy_for
+from vacate.embedded.registry.strategies import strategy_for, warnings_for
 from vacate.embedded.store.types import Entry, Key
 from vacate.wire.message import Response
 
@@ -74,6 +74,8 @@ def admit(registry: Storage, call: Call, new: Obj, old: Obj) -> None:
     if field_errors:
         raise status.invalid(call.kind, call.name, field_errors)
     guard(registry, call, new, old)
+    if not call.subresource:
+        call.validation.notes += warnings_for(call.kind, new)
 
 
 def _check_preconditions(call: Call, new: Obj, old: Obj) -> None:

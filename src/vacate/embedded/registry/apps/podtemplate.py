@@ -108,23 +108,30 @@ def selector_change_errors(spec: Obj, before: Obj) -> list[FieldError]:
 
 
 def template_errors(template: Obj, ctx: Context, owner: str = "ReplicaSet") -> list[FieldError]:
-    """The template as such; `owner` is the kind that messages name."""
-    labels = mapping(mapping(template.get("metadata")).get("labels"))
-    meta, inner = mapping(template.get("metadata")), mapping(template.get("spec"))
-    found = labels_errors(labels, f"{_PATH}.labels")
-    found += annotation_errors(meta, f"{_PATH}.annotations")
-    annotations = mapping(meta.get("annotations"))
-    found += pod_spec.annotation_errors(annotations, inner, f"{_PATH}.annotations")
-    found += pod_spec.spec_errors(inner, f"{_PATH}.spec", ctx, is_pod=False)
-    if sequence(inner.get("ephemeralContainers")):
-        detail = "ephemeral containers not allowed in pod template"
-        found.append(forbidden(f"{_PATH}.spec.ephemeralContainers", detail))
+    """The template of pods that always run; `owner` is the kind that messages name."""
+    inner = mapping(template.get("spec"))
+    found = content_errors(template, ctx)
     if inner.get("restartPolicy") != "Always":
         policy = text(inner.get("restartPolicy"))
         found.append(unsupported(f"{_PATH}.spec.restartPolicy", policy, ("Always",)))
     if inner.get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {owner} is not Supported"
         found.append(forbidden(f"{_PATH}.spec.activeDeadlineSeconds", detail))
+    return found
+
+
+def content_errors(template: Obj, ctx: Context, path: str = _PATH) -> list[FieldError]:
+    """The template as such, whatever is made of it."""
+    labels = mapping(mapping(template.get("metadata")).get("labels"))
+    meta, inner = mapping(template.get("metadata")), mapping(template.get("spec"))
+    found = labels_errors(labels, f"{path}.labels")
+    found += annotation_errors(meta, f"{path}.annotations")
+    annotations = mapping(meta.get("annotations"))
+    found += pod_spec.annotation_errors(annotations, inner, f"{path}.annotations")
+    found += pod_spec.spec_errors(inner, f"{path}.spec", ctx, is_pod=False)
+    if sequence(inner.get("ephemeralContainers")):
+        detail = "ephemeral containers not allowed in pod template"
+        found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
     return found
 
 

@@ -1,0 +1,46 @@
+"""What the controller tells about a Job, in the words of Kubernetes."""
+
+from __future__ import annotations
+
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
+from vacate.api.kinds import JOBS
+from vacate.api.types import Condition, Job
+from vacate.embedded.controllers.job.conditions import COMPLETE, FAILURE_TARGET, SUSPENDED
+
+
+def created(job: Job, pod: str) -> EventNote:
+    """A pod was made."""
+    return EventNote(regarding(JOBS, job), NORMAL, "SuccessfulCreate", f"Created pod: {pod}")
+
+
+def create_failed(job: Job, error: Exception) -> EventNote:
+    """A pod could not be made."""
+    return EventNote(regarding(JOBS, job), WARNING, "FailedCreate", f"Error creating: {error}")
+
+
+def deleted(job: Job, pod: str) -> EventNote:
+    """A pod was deleted."""
+    return EventNote(regarding(JOBS, job), NORMAL, "SuccessfulDelete", f"Deleted pod: {pod}")
+
+
+def delete_failed(job: Job, error: Exception) -> EventNote:
+    """A pod could not be deleted."""
+    return EventNote(regarding(JOBS, job), WARNING, "FailedDelete", f"Error deleting: {error}")
+
+
+def indexed(job: Job) -> EventNote:
+    """The Job waits for good."""
+    message = "The embedded cluster does not run Indexed Jobs. Use completionMode NonIndexed."
+    return EventNote(regarding(JOBS, job), WARNING, "CompletionModeNotSupported", message)
+
+
+def of_condition(job: Job, new: Condition) -> EventNote | None:
+    """What a new condition is announced by, if at all."""
+    about = regarding(JOBS, job)
+    if new.type == COMPLETE:
+        return EventNote(about, NORMAL, "Completed", "Job completed")
+    if new.type == FAILURE_TARGET:
+        return EventNote(about, WARNING, new.reason, new.message)
+    if new.type == SUSPENDED:
+        return EventNote(about, NORMAL, "Suspended" if new.status == "True" else "Resumed", new.message)
+    return None

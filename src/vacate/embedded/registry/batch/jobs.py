@@ -1,0 +1,175 @@
+"""Jobs."""
+
+from __future__ import annotations
+
+from vacate.admission.checks import (
+    not_negative,
+    readable_selector,
+    same,
+    selector_errors,
+    shown_selector,
+    unchanged,
+)
+from vacate.admission.context import Context
+from vacate.admission.metadata import keep
+from vacate.admission.rules import Effect, table
+from vacate.admission.strategy import KindStrategy, count_generation
+from vacate.api.fielderrors import ErrorType, FieldError, invalid, required
+from vacate.api.lenient import child, mapping, text
+from vacate.api.objects import Obj, copied, dig, metadata, name_of
+from vacate.embedded.registry.apps import podtemplate
+from vacate.embedded.registry.batch import jobspec
+
+JOB_NAME, CONTROLLER_UID = "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"
+_OLD_JOB_NAME, _OLD_CONTROLLER_UID = "job-name", "controller-uid"
+_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
+# What may change in the template of a Job that is suspended and has not begun.
+_PLACEMENT = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
+
+RULES = table(
+    "Job",
+    ("spec.parallelism", Effect.DEFAULT, "1"),
+    ("spec.completions", Effect.DEFAULT, "1 where parallelism is not given"),
+    ("spec.backoffLimit", Effect.DEFAULT, "6; without a bound where backoffLimitPerIndex is given"),
+    ("spec.completionMode", Effect.DEFAULT, "NonIndexed"),
+    ("spec.suspend", Effect.DEFAULT, "false"),
+    ("spec.manualSelector", Effect.DEFAULT, "false"),
+    ("spec.podReplacementPolicy", Effect.DEFAULT, "TerminatingOrFailed; Failed with podFailurePolicy"),
+    ("metadata.labels", Effect.DEFAULT, "the labels of the template"),
+    ("spec.selector", Effect.SET, "the Job's UID, unless manualSelector is true"),
+    ("spec.template.metadata.labels", Effect.SET, "name and UID of the Job, unless manualSelector is true"),
+    ("status", Effect.DROPPED, "not settable on create"),
+    ("metadata.generation", Effect.SET, "one more where spec changes"),
+    ("status", Effect.KEPT, "only the status subresource changes it"),
+    ("spec", Effect.KEPT, "the status subresource does not change it"),
+    ("spec.parallelism", ErrorType.INVALID, "not negative; all counts of the spec"),
+    ("spec.completionMode", ErrorType.NOT_SUPPORTED, "NonIndexed or Indexed"),
+    ("spec.completions", ErrorType.REQUIRED, "where completionMode is Indexed"),
+    ("spec.completions", ErrorType.INVALID, "an update never changes it"),
+    ("spec.podReplacementPolicy", ErrorType.NOT_SUPPORTED, "Failed or TerminatingOrFailed"),
+    ("spec.template.spec.restartPolicy", ErrorType.REQUIRED, "not Always"),
+    ("spec.template.spec.restartPolicy", ErrorType.NOT_SUPPORTED, "OnFailure or Never"),
+    ("spec.selector", ErrorType.REQUIRED, "there is one where manualSelector is true"),
+    ("spec.selector", ErrorType.INVALID, "the generated one, unless manualSelector is true"),
+    ("spec.selector#fixed", ErrorType.INVALID, "an update never changes it"),
+    ("spec.template.metadata.labels", ErrorType.INVALID, "what the selector selects"),
+    ("spec.template", ErrorType.INVALID, "an update changes only placement, before a suspended Job begins"),
+    ("status.active", ErrorType.INVALID, "not negative; all counts of the status"),
+)
+
+
+class JobStrategy(KindStrategy):
+    """Answers for Jobs."""
+
+    rules = RULES
+    counts_generations = True
+
+    def default(self, obj: Obj, ctx: Context) -> None:
+        """One pod that succeeds once."""
+        spec = child(obj, "spec")
+        podtemplate.default_template(spec, self.kind)
+        if spec.get("completions") is None and spec.get("parallelism") is None:
+            spec["completions"] = 1
+        spec.setdefault("parallelism", 1)
+        spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1)
+        spec.setdefault("completionMode", jobspec.NON_INDEXED)
+        spec.setdefault("suspend", False)
+        spec.setdefault("manualSelector", False)
+        policy = "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed"
+        spec.setdefault("podReplacementPolicy", policy)
+
+    def prepare_new(self, obj: Obj, ctx: Context) -> None:
+        """The status is the controller's; pods are told apart by the Job's UID."""
+        obj["status"] = {}
+        spec = child(obj, "spec")
+        podtemplate.drop_gated_fields(spec, None, ctx)
+        if spec.get("manualSelector") is not True:
+            _generate_selector(obj, spec)
+        if not metadata(obj).get("labels") and (labels := dig(spec, "template", "metadata", "labels")):
+            metadata(obj)["labels"] = copied(labels)
+
+    def prepare_spec(self, new: Obj, old: Obj, ctx: Context) -> None:
+        """Status stays; a new spec is a new generation."""
+        keep(new, old, "status")
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        podtemplate.drop_gated_fields(spec, before, ctx)
+        count_generation(new, old, not same(spec, before))
+
+    def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
+        """The spec, and labels by which the Job finds its own pods only."""
+        spec = mapping(obj.get("spec"))
+        found = _generated_errors(obj, spec) + jobspec.spec_errors(spec, ctx)
+        selector, template = spec.get("selector"), mapping(spec.get("template"))
+        if selector is None:
+            found.append(required("spec.selector"))
+        else:
+            found += selector_errors(selector, "spec.selector")
+        readable = readable_selector(selector)
+        if readable is not None:
+            found += podtemplate.mismatch_errors(template, None if selector is None else readable)
+        return found
+
+    def update_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """The spec again; what was begun goes on as it is."""
+        spec, before = mapping(new.get("spec")), mapping(old.get("spec"))
+        found = step + self.field_errors(new, podtemplate.tolerating_interceptors(ctx, old))
+        found += unchanged("spec.completions", spec.get("completions"), before.get("completions"))
+        found += podtemplate.selector_change_errors(spec, before)
+        found += _template_change_errors(spec, before, old)
+        for key in _FIXED:
+            found += unchanged(f"spec.{key}", spec.get(key), before.get(key))
+        return found
+
+    def status_errors(self, new: Obj, old: Obj, step: list[FieldError], ctx: Context) -> list[FieldError]:
+        """Counts that are none below zero."""
+        status = mapping(new.get("status"))
+        found = list(step)
+        for key in _COUNTS:
+            found += not_negative("status", status, key)
+        return found
+
+
+def _generate_selector(obj: Obj, spec: Obj) -> None:
+    """Labels that the user gave stay; where they contradict, the Job is refused."""
+    name, uid = name_of(obj), text(metadata(obj).get("uid"))
+    labels = child(child(child(spec, "template"), "metadata"), "labels")
+    for key, value in _generated_labels(name, uid).items():
+        labels.setdefault(key, value)
+    child(child(spec, "selector"), "matchLabels").setdefault(CONTROLLER_UID, uid)
+
+
+def _generated_labels(name: str, uid: str) -> dict[str, str]:
+    return {_OLD_JOB_NAME: name, JOB_NAME: name, _OLD_CONTROLLER_UID: uid, CONTROLLER_UID: uid}
+
+
+def _generated_errors(obj: Obj, spec: Obj) -> list[FieldError]:
+    selector = spec.get("selector")
+    if spec.get("manualSelector") is True or selector is None:
+        return []
+    wanted = _generated_labels(name_of(obj), text(metadata(obj).get("uid")))
+    labels = mapping(dig(spec, "template", "metadata", "labels"))
+    where, found = "spec.template.metadata.labels", []
+    for key in (_OLD_CONTROLLER_UID, _OLD_JOB_NAME, CONTROLLER_UID, JOB_NAME):
+        if key not in labels:
+            found.append(required(where, f"must be '{wanted[key]}'"))
+        elif labels[key] != wanted[key]:
+            found.append(invalid(where, labels, f"must be '{wanted[key]}'"))
+    readable = readable_selector(selector)
+    if readable is not None and not readable.matches(wanted):
+        found.append(invalid("spec.selector", shown_selector(selector), "`selector` not auto-generated"))
+    return found
+
+
+def _template_change_errors(spec: Obj, before: Obj, old: Obj) -> list[FieldError]:
+    new, given = mapping(spec.get("template")), mapping(before.get("template"))
+    if before.get("suspend") is True and dig(old, "status", "startTime") is None:
+        new, given = _without_placement(new), _without_placement(given)
+    return unchanged("spec.template", new, given)
+
+
+def _without_placement(template: Obj) -> Obj:
+    inner = {key: value for key, value in mapping(template.get("spec")).items() if key not in _PLACEMENT}
+    meta = mapping(template.get("metadata"))
+    rest = {key: value for key, value in meta.items() if key not in ("labels", "annotations")}
+    return {"metadata": rest, "spec": inner}

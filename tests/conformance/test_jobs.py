@@ -1,0 +1,142 @@
+"""Jobs: what the server adds, what it refuses, and what becomes of pods when a Job is deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.arms import JSON_PATCH, Answer, Obj
+from support.arms_case_api import CaseApi
+from support.arms_marks import CONFORMANCE
+from support.arms_objects import cron_job, job
+from vacate.api.kinds import CRONJOBS, JOBS
+
+pytestmark = CONFORMANCE
+
+_UID, _NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
+
+
+def causes_of(refusal: Answer) -> list[tuple[str, str]]:
+    return [(one["reason"], one["field"]) for one in refusal.obj["details"]["causes"]]
+
+
+async def test_a_job_finds_its_pods_by_its_uid(api: CaseApi) -> None:
+    created = await api.create(JOBS, job("j", suspend=True))
+    uid = created["metadata"]["uid"]
+    labels = {_UID: uid, _NAME: "j", "controller-uid": uid, "job-name": "j"}
+    spec = created["spec"]
+    template = spec["template"]["metadata"]["labels"]
+    assert spec["selector"] == {"matchLabels": {_UID: uid}}
+    assert labels.items() <= template.items()
+    read = await api.get(JOBS, "j")
+    assert read["metadata"]["labels"] == template
+    defaults = {
+        "backoffLimit": 6, "completionMode": "NonIndexed", "completions": 1, "manualSelector": False,
+        "parallelism": 1, "podReplacementPolicy": "TerminatingOrFailed",
+    }  # fmt: skip
+    assert {key: spec.get(key) for key in defaults} == defaults
+
+
+REFUSED: dict[str, tuple[Obj, list[tuple[str, str]]]] = {
+    "counts": (
+        {"parallelism": -1, "backoffLimit": -1, "activeDeadlineSeconds": -1, "ttlSecondsAfterFinished": -1},
+        [
+            ("FieldValueInvalid", "spec.parallelism"),
+            ("FieldValueInvalid", "spec.activeDeadlineSeconds"),
+            ("FieldValueInvalid", "spec.backoffLimit"),
+            ("FieldValueInvalid", "spec.ttlSecondsAfterFinished"),
+        ],
+    ),
+    "mode": ({"completionMode": "x"}, [("FieldValueNotSupported", "spec.completionMode")]),
+    "replacement": (
+        {"podReplacementPolicy": "x"},
+        [("FieldValueNotSupported", "spec.podReplacementPolicy")],
+    ),
+    "indexed": (
+        {"completionMode": "Indexed", "parallelism": 1},
+        [("FieldValueRequired", "spec.completions")],
+    ),
+    "no-selector": (
+        {"manualSelector": True},
+        [
+            ("FieldValueRequired", "spec.selector"),
+            ("FieldValueInvalid", "spec.template.metadata.labels"),
+        ],
+    ),
+    "foreign-selector": (
+        {"selector": {"matchLabels": {"a": "b"}}},
+        [
+            ("FieldValueInvalid", "spec.selector"),
+            ("FieldValueInvalid", "spec.template.metadata.labels"),
+        ],
+    ),
+    "always": (
+        {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+        [("FieldValueRequired", "spec.template.spec.restartPolicy")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_refused(api: CaseApi, case: str) -> None:
+    spec, causes = REFUSED[case]
+    assert causes_of((await api.post(JOBS, job("j", **spec))).refused(422, "Invalid")) == causes
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"completions": 3}, "spec.completions"),
+        ({"completionMode": "Indexed"}, "spec.completionMode"),
+        ({"template": {"spec": {"terminationGracePeriodSeconds": 3}}}, "spec.template"),
+    ],
+    ids=["completions", "mode", "template"],
+)
+async def test_what_was_begun_goes_on_as_it_is(api: CaseApi, change: Obj, field: str) -> None:
+    await api.given(JOBS, job("j", suspend=True))
+    answer = (await api.patch(JOBS, "j", {"spec": change})).refused(422, "Invalid")
+    assert ("FieldValueInvalid", field) in causes_of(answer)
+
+
+async def test_a_suspended_job_may_be_placed_elsewhere(api: CaseApi) -> None:
+    await api.given(JOBS, job("j", suspend=True))
+    place: Obj = {"template": {"spec": {"nodeSelector": {"a": "b"}}}}
+    changed = (await api.patch(JOBS, "j", {"spec": place})).ok()
+    assert changed["spec"]["template"]["spec"]["nodeSelector"] == {"a": "b"}
+
+
+CRON: dict[str, tuple[Obj, list[tuple[str, str]]]] = {
+    "schedule": ({"schedule": "often"}, [("FieldValueInvalid", "spec.schedule")]),
+    "no-schedule": ({"schedule": ""}, [("FieldValueRequired", "spec.schedule")]),
+    "zone": ({"timeZone": "Mars/Phobos"}, [("FieldValueInvalid", "spec.timeZone")]),
+    "policy": ({"concurrencyPolicy": "x"}, [("FieldValueNotSupported", "spec.concurrencyPolicy")]),
+    "limits": (
+        {"successfulJobsHistoryLimit": -1, "startingDeadlineSeconds": -1},
+        [
+            ("FieldValueInvalid", "spec.startingDeadlineSeconds"),
+            ("FieldValueInvalid", "spec.successfulJobsHistoryLimit"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CRON)
+async def test_refused_cron_jobs(api: CaseApi, case: str) -> None:
+    spec, causes = CRON[case]
+    assert causes_of((await api.post(CRONJOBS, cron_job("c", **spec))).refused(422, "Invalid")) == causes
+
+
+@pytest.mark.parametrize(
+    ("query", "finalizer"),
+    [({}, "orphan"), ({"propagationPolicy": "Foreground"}, "foregroundDeletion")],
+    ids=["nothing-said", "foreground"],
+)
+async def test_pods_outlive_a_job_unless_the_client_says_otherwise(
+    api: CaseApi, query: dict[str, str], finalizer: str
+) -> None:
+    held = job("j", suspend=True)
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    await api.given(JOBS, held)
+    marked = (await api.ask("DELETE", JOBS, "j", query=query)).ok()
+    assert set(marked["metadata"]["finalizers"]) == {"example.com/held", finalizer}
+    gone = [{"op": "remove", "path": "/metadata/finalizers"}]
+    (await api.patch(JOBS, "j", gone, JSON_PATCH)).ok()
