@@ -83,16 +83,20 @@ async def test_refused(api: CaseApi, case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    ("suspended", "change", "field"),
     [
-        ({"completions": 3}, "spec.completions"),
-        ({"completionMode": "Indexed"}, "spec.completionMode"),
-        ({"template": {"spec": {"terminationGracePeriodSeconds": 3}}}, "spec.template"),
+        (True, {"completions": 3}, "spec.completions"),
+        (True, {"completionMode": "Indexed"}, "spec.completionMode"),
+        (True, {"template": {"spec": {"terminationGracePeriodSeconds": 3}}}, "spec.template.spec"),
+        (False, {"template": {"spec": {"terminationGracePeriodSeconds": 3}}}, "spec.template"),
+        (False, {"template": {"metadata": {"annotations": {"a": "b"}}}}, "spec.template"),
     ],
-    ids=["completions", "mode", "template"],
+    ids=["completions", "mode", "suspended-template", "template", "labels"],
 )
-async def test_what_was_begun_goes_on_as_it_is(api: CaseApi, change: Obj, field: str) -> None:
-    await api.given(JOBS, job("j", suspend=True))
+async def test_what_was_begun_goes_on_as_it_is(
+    api: CaseApi, suspended: bool, change: Obj, field: str
+) -> None:
+    await api.given(JOBS, job("j", suspend=suspended))
     answer = (await api.patch(JOBS, "j", {"spec": change})).refused(422, "Invalid")
     assert ("FieldValueInvalid", field) in causes_of(answer)
 

@@ -82,7 +82,7 @@ def test_only_a_marked_cronjob_is_a_hook(labels: dict[str, str]) -> None:
         made(cron_job(labels))
 
 
-def job(kind: str = "", message: str = "", **status: int) -> Job:
+def job(kind: str = "", message: str = "", **status: Any) -> Job:
     conditions = [Condition(type=kind, status="True", reason="Because", message=message)] if kind else []
     return Job(metadata=ObjectMeta(name="j"), status=JobStatus(conditions=conditions, **status))
 

@@ -164,12 +164,9 @@ def _generated_errors(obj: Obj, spec: Obj) -> list[FieldError]:
 def _template_change_errors(spec: Obj, before: Obj, old: Obj) -> list[FieldError]:
     new, given = mapping(spec.get("template")), mapping(before.get("template"))
     if before.get("suspend") is True and dig(old, "status", "startTime") is None:
-        new, given = _without_placement(new), _without_placement(given)
+        return unchanged("spec.template.spec", _without_placement(new), _without_placement(given))
     return unchanged("spec.template", new, given)
 
 
 def _without_placement(template: Obj) -> Obj:
-    inner = {key: value for key, value in mapping(template.get("spec")).items() if key not in _PLACEMENT}
-    meta = mapping(template.get("metadata"))
-    rest = {key: value for key, value in meta.items() if key not in ("labels", "annotations")}
-    return {"metadata": rest, "spec": inner}
+    return {key: value for key, value in mapping(template.get("spec")).items() if key not in _PLACEMENT}
