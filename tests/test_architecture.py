@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("admission", "views", "runtime"),
     ("crds", "maintenance", "descheduling", "fencing", "sdk"),
     ("controllers", "interceptors", "nodeagent", "fenceagents"),
-    ("webhook", "dashboard"),
+    ("webhook",),
     ("wiring",),
     ("install",),
     ("embedded",),

@@ -16,9 +16,9 @@ PAGE = ROOT / "docs/reference/rules.md"
 _HEAD = """\
 # Rules and their tests
 
-What Vacate promises about EvictionRequests and termination reasons, rule by rule. Each comes from the
-design of the API, by section, or from a [decision](../design/decisions.md) where the design is silent,
-by number. Tests hold it, and they fail when the rule is removed from the sources:
+What Vacate promises about EvictionRequests, termination reasons, hooks and fencing, rule by rule. Each
+comes from the design of the API, by section, or from a [decision](../design/decisions.md) where the
+design is silent, by number. Tests hold it, and they fail when the rule is removed from the sources:
 `python -m hack.rules.check` removes one after the other and runs them. The table with the tests is
 [`tests/rules/rules.toml`](../../tests/rules/rules.toml); this page is made from it
 by `python -m hack.rules.page`.
@@ -42,6 +42,9 @@ _TITLES = {
     "evacuation": "The Evacuation API",
     "bridge": "The eviction bridge",
     "reasons": "Termination reasons",
+    "hooks": "Hooks",
+    "fencing": "Fencing with Jobs",
+    "shutdown": "Nodes that shut down",
 }
 
 
