@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from support.cluster_process import FAST_PODS, running_cluster, vacate
 from support.manifests import pod
@@ -23,6 +24,9 @@ from vacate.errors import ConfigError
 pytestmark = pytest.mark.process
 
 PODS = "/api/v1/namespaces/default/pods"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CRONJOBS = "/apis/batch/v1/namespaces/default/cronjobs"
+EXAMPLE = Path(__file__).parents[3] / "examples/hook-job"
 REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
 
 
@@ -98,6 +102,28 @@ def test_a_pod_waits_for_its_hook_and_explain_says_so(tmp_path: Path) -> None:
             assert "Traceback" not in cluster.output
 
 
+def test_a_job_really_runs_before_a_pod_is_evicted(tmp_path: Path) -> None:
+    """The example, on a node whose pods are processes: what the Job's container prints is in its log."""
+    documents = list(yaml.safe_load_all((EXAMPLE / "db.yaml").read_text()))
+    options = ("--runtime", "process", "--nodes", "1", "--hooks", str(EXAMPLE / "hooks.yaml"))
+    with running_cluster(tmp_path / "dir", *options) as cluster:
+        admin = cluster.https()
+        for one in documents:
+            admin.create(PODS if one["kind"] == "Pod" else CRONJOBS, one)
+        until(lambda: admin.get(f"{PODS}/db").ok()["status"].get("phase") == "Running")
+        asked = vacate("evict", "pod/db", "--wait", "--kubeconfig", str(cluster.kubeconfig))
+        assert asked.returncode == 0, asked.stderr
+        assert admin.get(f"{PODS}/db").code == 404
+        (job,) = admin.get(JOBS).ok()["items"]
+        assert [one["type"] for one in job["status"]["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+        (ran,) = admin.get(PODS).ok()["items"]
+        assert ran["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+        said = admin.get(f"{PODS}/{ran['metadata']['name']}/log").text.splitlines()
+        assert said == [f"flushing db of node {ran['spec']['nodeName']}", "flushed"]
+        assert cluster.stop() == 0
+        assert "Traceback" not in cluster.output
+
+
 def _containing(words: str, text: str) -> str:
     return text if words in text else ""
 
@@ -105,7 +131,7 @@ def _containing(words: str, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("targets: []\njobs: {namespaces: [shop]}\n", "jobs: the embedded cluster has no Jobs"),
+        ("targets: []\njobs: {namespaces: shop}\n", "jobs.namespaces"),
         ("targets: [{name: a, url: 'ftp://x', namespaces: [x]}]\n", "targets[0].url"),
     ],
     ids=["jobs", "no URL"],

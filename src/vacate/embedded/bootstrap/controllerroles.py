@@ -15,7 +15,7 @@ from vacate.api.policyrules import CORE, READ, Rule, rule
 from vacate.embedded.bootstrap.rules import EVENTS, cluster_binding, cluster_role, service_account, user
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 from vacate.wiring.controllers import rules as product_rules
-from vacate.wiring.hooks import HOOK_RULES
+from vacate.wiring.hooks import HOOK_RULES, JOB_RULES
 
 CONTROLLER_PREFIX = "system:controller:"
 _PATCH_PREFIX = "vacate:controller:"
@@ -164,7 +164,8 @@ EVICTION_CONTROLLER = "evictionrequest-controller"
 _EVICTION_RULES: tuple[Rule, ...] = product_rules(PRODUCT_CONTROLLERS)
 
 HOOKS_CONTROLLER = "eviction-hooks"
-"""Calls what pods name: an identity of its own, with few rights."""
+"""Calls what pods name: an identity of its own, with few rights. Who starts the cluster has written its list
+of namespaces with Jobs too, so that these rights are not bound one by one as in an installation."""
 
 CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER, HOOKS_CONTROLLER)
 """The controllers that have an identity of their own, by the names of their service accounts."""
@@ -172,7 +173,7 @@ CONTROLLERS: tuple[str, ...] = (*_CONTROLLERS, EVICTION_CONTROLLER, HOOKS_CONTRO
 
 def controller_roles() -> list[Obj]:
     """A role for each controller, one for its patches, and one for an identity that runs them all."""
-    ours = (EVICTION_CONTROLLER, _EVICTION_RULES), (HOOKS_CONTROLLER, HOOK_RULES)
+    ours = (EVICTION_CONTROLLER, _EVICTION_RULES), (HOOKS_CONTROLLER, (*HOOK_RULES, *JOB_RULES))
     listed = (*_CONTROLLERS.items(), *ours)
     own = [cluster_role(f"{CONTROLLER_PREFIX}{name}", *rules) for name, rules in listed]
     patches = [cluster_role(f"{_PATCH_PREFIX}{name}", *rules) for name, rules in _PATCHES.items()]

@@ -204,10 +204,6 @@ class LocalCluster:
         if self.settings.hooks is None:
             return ()
         allowed = AllowListFile(self.settings.hooks, "--hooks")
-        if allowed.current().jobs is not None:
-            raise ConfigError(
-                f"--hooks: {self.settings.hooks}: jobs: the embedded cluster has no Jobs; leave them out"
-            )
         return hook_controllers(allowed.current, self.settings.gates)
 
     def _run_agents(self, server: ApiServer, around: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Jobs as hooks, with the Job controller, the scheduler and the API server of Kubernetes.
+"""Jobs as hooks on either cluster; on the real one with the Job controller and the account of an installation.
 
 Nodes are simulated: annotations of the template say how its pods end.
 """
@@ -52,21 +52,22 @@ def failure(request: EvictionRequest) -> str:
     return next((one.message for one in request.status.conditions if one.type == kind), "")
 
 
-async def test_jobs_prepare_evictions(real: RealCluster, place: Place, tmp_path: Path) -> None:
+async def test_jobs_prepare_evictions(place: Place, tmp_path: Path) -> None:
     await hook(place, "flush", {"run-seconds": "2"})
     await hook(place, "broken", {"run-seconds": "0", "exit-code": "3"})
     await hook(place, "unmarked", {"run-seconds": "0"}, **{TEMPLATE: "false"})
     await hook(place, "endless", {"run-seconds": "never"})
     allowed = {"jobs": {"namespaces": [place.namespace]}}
     with hooks_process(place, tmp_path, allowed) as program:
-        # Nobody may run Jobs here yet.
-        early = await place.pod("early", HOOKS_INTERCEPTOR, annotations={JOB: "flush"})
-        await place.ask(early)
-        over = await place.until_complete(early)
-        assert turns(over) == [(HOOKS_INTERCEPTOR, TurnResult.FAILED)]
-        assert HOOK_JOBS in failure(over)
-        assert await jobs(place) == []
-        await bind(place)
+        if isinstance(place.cluster, RealCluster):
+            # Nobody may run Jobs here yet. On the embedded cluster the process is the administrator's.
+            early = await place.pod("early", HOOKS_INTERCEPTOR, annotations={JOB: "flush"})
+            await place.ask(early)
+            over = await place.until_complete(early)
+            assert turns(over) == [(HOOKS_INTERCEPTOR, TurnResult.FAILED)]
+            assert HOOK_JOBS in failure(over)
+            assert await jobs(place) == []
+            await bind(place)
 
         # The process is killed while the Job runs: it is found again, and there is one.
         prepared = await place.pod("prepared", HOOKS_INTERCEPTOR, annotations={JOB: "flush"})
