@@ -1,4 +1,4 @@
-"""Jobs as hooks on either cluster; on the real one with the Job controller and the account of an installation.
+"""Jobs as hooks on either cluster; on the real one with the account of an installation.
 
 Nodes are simulated: annotations of the template say how its pods end.
 """
