@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from support.fencing_words import LOST, Fenced, fenced
-from vacate.api.kinds import FENCINGPOLICIES, NODES
+from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.times import format_time, parse_time
+from vacate.client.transport import Transport
+from vacate.errors import TransportError
 from vacate.sim.fenceagents import Behaviour
+from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
 
@@ -153,6 +156,44 @@ def test_the_network_heals_in_the_middle(action: str) -> None:
         )
 
     fenced(body)
+
+
+class _LateRenewal:
+    """Loses the write that follows on the agent's call, while a last renewal of the node's Lease arrives."""
+
+    def __init__(self, transport: Transport, made: list[Fenced]) -> None:
+        self._transport = transport
+        self._made = made
+        self._lost = False
+
+    async def send(self, request: Request) -> Response:
+        """Carry all other requests."""
+        writes = request.method == "PATCH" and "/fencingpolicies/" in request.path
+        if writes and not self._lost and self._made and self._made[0].asked("off"):
+            self._lost = True
+            renewal = {"spec": {"renewTime": "2026-01-01T23:00:00.000000Z"}}
+            await self._made[0].world.client.patch(LEASES, LOST, renewal, "kube-node-lease")
+            raise TransportError("the request was lost")
+        return await self._transport.send(request)
+
+    async def aclose(self) -> None:
+        """Close what is wrapped."""
+        await self._transport.aclose()
+
+
+def test_a_node_that_reports_while_it_is_switched_off_does_not_stay_off() -> None:
+    """The machine is off by our doing: the fence is repeated, and the machine is switched on again."""
+    known: list[Fenced] = []
+
+    async def body(made: Fenced) -> None:
+        known.append(made)
+        await made.policy(powerOn="Automatic")
+        await made.pods("db-0")
+        made.pool.isolate(LOST)
+        await made.replaced(3600.0)
+        await made.world.until(lambda: made.asked("on"), 3600.0, "the machine is switched on")
+
+    fenced(body, around=lambda transport: _LateRenewal(transport, known))
 
 
 def test_a_node_that_reports_before_its_time_is_not_fenced() -> None:

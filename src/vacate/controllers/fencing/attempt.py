@@ -93,6 +93,9 @@ class Attempts:
     ) -> Step:
         mine = node.metadata.annotations.get(BEGUN, "").startswith(_user(policy))
         if _has_reported(row, node, reports):
+            if mine:
+                # The agent may have been called, and its answer lost: what was begun is not forgotten.
+                return failed(row, f"node {row.name} has reported while it was fenced", "unknown", now)
             message = f"Node {row.name} reports again; it is not fenced."
             return Step(gone=True, reason=FENCING_ABANDONED, message=message)
         if why := await self._refused(policy, row, now):
