@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,8 @@ case $action in
       hangs) sleep 600 & echo $! > "$dir/child"; wait;;
       refuses) echo "login failed with $passwd"; exit 1;;
       lies) exit 0;;
+      floods) yes "flood of $passwd" & echo $! > "$dir/child"; wait;;
+      forks) sleep 600 & echo $! > "$dir/child";;
       breaks) echo off > "$dir/power"; exit 1;;
     esac
     echo off > "$dir/power";;
@@ -132,6 +135,23 @@ async def test_an_agent_that_hangs_is_killed_with_its_children(server: Embedded,
         await fencing(server, machine, timeout=1).fence("n1")
     child = int((machine / "child").read_text())
     assert not runs(child)
+    assert not released(server)
+
+
+@pytest.mark.parametrize("mode", ["floods", "forks"])
+async def test_an_agent_that_prints_without_end_or_leaves_a_child_is_ended_whole(
+    server: Embedded, machine: Path, mode: str
+) -> None:
+    """What it prints is read, and only the end of it is kept; a child that holds the output is killed too."""
+    (machine / "mode").write_text(mode)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FencingFailed, match="no answer within 1 s"):
+            await fencing(server, machine, timeout=1).fence("n1")
+        assert tracemalloc.get_traced_memory()[1] < 8 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+    assert not runs(int((machine / "child").read_text()))
     assert not released(server)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -141,6 +142,28 @@ async def test_credentials_come_from_the_secret_of_the_node() -> None:
         await agents.for_node(
             AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=missing)), node(), "step"
         )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("token", "s3cret\r\nX-Other: 1", "key token is no bearer token"),
+        ("token", "s3crét", "key token is no bearer token"),
+        ("ca.crt", "s3cret", "key ca.crt holds no certificates in PEM"),
+        ("ca.crt", "s3crét", "key ca.crt holds no certificates in PEM"),
+        ("ca.crt", "\x00s3cret", "key ca.crt holds no certificates in PEM"),
+    ],
+)
+async def test_a_secret_that_cannot_be_used_is_named_and_not_shown(key: str, value: str, said: str) -> None:
+    class Hostile(Secrets):
+        async def get(self, *_: Any) -> dict[str, Any]:
+            return {"data": {key: base64.b64encode(value.encode()).decode()}}
+
+    agents = ConfiguredAgents(Hostile(), SystemClock(), seeded_entropy(1))  # type: ignore[arg-type]
+    ref = SecretReference(namespace="bmc", name="of-$(NODE)")
+    with pytest.raises(ConfigError, match=f"Secret bmc/of-worker-3: {said}") as raised:
+        await agents.for_node(AgentSpec(http=HttpAgent(url="https://pdu/", secret_ref=ref)), node(), "step")
+    assert "s3cr" not in str(raised.value)
 
 
 async def test_an_agent_that_is_not_installed_or_not_named_is_no_agent() -> None:

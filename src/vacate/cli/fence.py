@@ -121,7 +121,8 @@ def fence(
         async with connected(reach) as cluster:
             options = await _from_secret(cluster, secret) if secret else _from_file(file or Path("-"))
             user = await cluster_user(cluster) or "a user of vacate fence"
-            machine = FenceAgent(program, options, agent_timeout.total_seconds())
+            hidden = frozenset(options) if secret else frozenset()
+            machine = FenceAgent(program, options, agent_timeout.total_seconds(), hidden)
             fencing = Fencing(cluster.client, cluster.clock, machine, limits, user)
             if dry_run:
                 await _try(fencing, node)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vacate.api.kinds import PODTEMPLATES, Kind
@@ -45,14 +47,17 @@ class ConfiguredAgents:
 
     async def _command(self, spec: CommandAgent, seconds: int, node: str) -> MachineAgent:
         options = {key: value.replace(_NODE, node) for key, value in spec.options.items()}
-        if spec.secret_ref is not None:
-            options |= await self._secret(spec.secret_ref, node)
+        secret = await self._secret(spec.secret_ref, node) if spec.secret_ref is not None else {}
+        options |= secret
         check_options(options, "spec.agent.command")
-        return FenceAgent(find_program(spec.program, field="spec.agent.command.program"), options, seconds)
+        program = find_program(spec.program, field="spec.agent.command.program")
+        return FenceAgent(program, options, seconds, frozenset(secret))
 
     async def _http(self, spec: HttpAgent, seconds: int, node: Node) -> MachineAgent:
         name = node.metadata.name
         secret = await self._secret(spec.secret_ref, name) if spec.secret_ref is not None else {}
+        if spec.secret_ref is not None:
+            _check_service_secret(secret, f"{spec.secret_ref.namespace}/{_named(spec.secret_ref, name)}")
         return HttpHook(
             spec.url.replace(_NODE, name),
             name,
@@ -78,11 +83,27 @@ class ConfiguredAgents:
         )
 
     async def _secret(self, ref: SecretReference, node: str) -> dict[str, str]:
-        name = ref.name.replace(_NODE, node)
+        name = _named(ref, node)
         try:
             return options_of_secret(await self.client.get(SECRETS, name, ref.namespace), name)
         except ApiError as error:
             raise FencingFailed(f"Secret {ref.namespace}/{name} cannot be read: {error}") from None
+
+
+def _named(ref: SecretReference, node: str) -> str:
+    return ref.name.replace(_NODE, node)
+
+
+def _check_service_secret(secret: Mapping[str, str], name: str) -> None:
+    """ConfigError, without any value, for what cannot be sent or trusted."""
+    token, authorities = secret.get("token", ""), secret.get("ca.crt", "")
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"Secret {name}: key token is no bearer token: it must be printable ASCII")
+    if authorities:
+        try:
+            ssl.create_default_context(cadata=authorities)
+        except (OSError, TypeError, ValueError):
+            raise ConfigError(f"Secret {name}: key ca.crt holds no certificates in PEM") from None
 
 
 def options_of_secret(secret: dict[str, object], name: str) -> dict[str, str]:

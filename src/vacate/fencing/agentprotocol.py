@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from vacate.errors import ConfigError
 
 OFF, ON, STATUS = "off", "on", "status"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+LONGEST_INPUT = 32_768
+"""Bytes. A pipe takes them at once, so that an agent that reads nothing holds up nobody."""
 _SECRET = ("pass", "secret", "token", "key")
+_SHORTEST_HIDDEN = 6
 _STATUS_CODES = {0: "on", 2: "off"}
 
 
@@ -48,6 +51,8 @@ def check_options(options: Mapping[str, str], source: str) -> None:
             raise ConfigError(f"{source}: leave {name} out; it is set for each call of the agent")
         if any(one in value for one in "\n\r\0"):
             raise ConfigError(f"{source}: the value of {name} contains a line break or a null character")
+    if len(standard_input(options, STATUS)) > LONGEST_INPUT:
+        raise ConfigError(f"{source}: the options are longer than {LONGEST_INPUT} bytes")
 
 
 def standard_input(options: Mapping[str, str], action: str) -> bytes:
@@ -61,9 +66,17 @@ def power_state(exit_code: int) -> PowerState:
     return PowerState(_STATUS_CODES.get(exit_code, "unknown"))
 
 
-def redacted(text: str, options: Mapping[str, str]) -> str:
-    """What an agent printed, without the secrets that it was given."""
-    secrets = [value for name, value in options.items() if any(part in name.lower() for part in _SECRET)]
+def redacted(text: str, options: Mapping[str, str], hidden: Collection[str] = ()) -> str:
+    """What an agent printed, without the secrets that it was given: by their names, or hidden by the caller.
+
+    Values of hidden options that are as short as a port or a switch stay: they would blot out all numbers.
+    """
+    secrets = [
+        value
+        for name, value in options.items()
+        if any(part in name.lower() for part in _SECRET)
+        or (name in hidden and len(value) >= _SHORTEST_HIDDEN)
+    ]
     for value in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(value, "***")
     return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -41,6 +41,9 @@ class Environment:
     budget_spent: Callable[[Pod], bool]
     under_way: Collection[str] = ()  # nodes that any policy is fencing
     heard: Collection[str] | None = None  # nodes that were seen to report just now; None: nobody looked yet
+    # By the UID of a node, since when it has been seen to be unreachable. The times in its conditions are of
+    # another clock, which may be wrong by hours.
+    seen: Mapping[str, dt.datetime] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -103,12 +106,19 @@ def is_meant(policy: FencingPolicy, node: Node) -> bool:
 
 def is_approved(node: Node) -> bool:
     """Whether a person has approved the fence of the present outage."""
-    return approves(node, _lost_since(node))
+    return approves(node, lost_since(node))
 
 
-def _lost_since(node: Node) -> dt.datetime | None:
+def lost_since(node: Node) -> dt.datetime | None:
+    """Since when its condition Ready is as it is, by the clock that dates conditions."""
     ready = condition(node.status.conditions, "Ready")
     return ready.last_transition_time if ready else None
+
+
+def latest_loss(nodes: Sequence[Node]) -> dt.datetime | None:
+    """When the last of the nodes that are unreachable was lost."""
+    lost = (lost_since(one) for one in nodes if readiness(one) == "Unknown")
+    return max((moment for moment in lost if moment is not None), default=None)
 
 
 def _selector(policy: FencingPolicy) -> Selector:
@@ -146,7 +156,7 @@ def _look_at(
     made: Decision,
 ) -> NodeFencing:
     """The row of an unreachable node; Held means that it is due, and that the limits decide."""
-    since = _lost_since(node) or now
+    since = lost_since(node) or now
     attempts = before.attempts if before is not None and before.phase == FAILED else 0
     name = node.metadata.name
 
@@ -159,7 +169,8 @@ def _look_at(
     if not attempts and REQUESTED not in node.metadata.annotations:
         if not pods:
             return row(UNREACHABLE, f"node {name} is unreachable; no pod waits for it to be fenced")
-        at = after(since, _wait_seconds(policy, pods, around))
+        seen = around.seen.get(node.metadata.uid, now)
+        at = after(seen, _wait_seconds(policy, pods, around))
         if at > now:
             made.wake(at)
             return row(UNREACHABLE, f"node {name} is unreachable, and is fenced at {format_time(at)}")

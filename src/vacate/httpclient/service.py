@@ -67,7 +67,7 @@ async def post_json(
             return Answer(answer.status, text, answer.headers.get("Retry-After", ""))
     except TimeoutError:
         raise CallFailed(f"no answer within {seconds:g} s") from None
-    except (aiohttp.ClientError, OSError, ValueError) as error:
+    except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:  # of certificates, too
         raise CallFailed(plain(f"{type(error).__name__}: {error}", _SHOWN)) from None
 
 

@@ -142,7 +142,7 @@ class FencingPolicySpec(Projection, frozen=True):
     unreachable_seconds: Annotated[
         Int32,
         described(
-            "How long a node must have been unreachable (Ready=Unknown) before it is fenced.",
+            "How long a node must have been seen to be unreachable (Ready=Unknown) before it is fenced.",
             minimum=MIN_UNREACHABLE,
             maximum=MAX_UNREACHABLE,
             default=60,
@@ -227,6 +227,13 @@ class NodeFencing(Projection, frozen=True):
     start_time: Annotated[
         dt.datetime | None, described("When the fence was decided: written before the agent is called.")
     ] = None
+    latest_loss: Annotated[
+        dt.datetime | None,
+        described(
+            "When the last node was lost before the fence was decided, by the clock that dates conditions of "
+            "nodes. One that is lost later may be the machine that the agent switched off."
+        ),
+    ] = None
     last_report: Annotated[
         str,
         described("The renewal of the node's Lease on which the decision was made.", maxLength=64),
@@ -246,7 +253,7 @@ class NodeFencing(Projection, frozen=True):
     message: Annotated[str, described("The state in a sentence.", maxLength=MAX_MESSAGE)] = ""
 
     def __post_init__(self) -> None:
-        check_times(self.since, self.start_time, self.retry_time, self.hold_time)
+        check_times(self.since, self.start_time, self.latest_loss, self.retry_time, self.hold_time)
 
     @property
     def under_way(self) -> bool:

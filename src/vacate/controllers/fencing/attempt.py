@@ -226,7 +226,10 @@ def silent_nodes(row: NodeFencing, nodes: Sequence[Node], heard: frozenset[str])
         if name == row.name or ready is None or name in heard:
             continue
         lost = ready.last_transition_time
-        recently = start is None or lost is None or lost >= start - SKEW
+        if row.latest_loss is not None:  # of the same clock, whatever that shows
+            recently = lost is None or lost > row.latest_loss
+        else:
+            recently = start is None or lost is None or lost >= start - SKEW
         if ready.status == "True" or (ready.status == "Unknown" and recently):
             found.append(name)
     return found

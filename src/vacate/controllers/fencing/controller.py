@@ -19,11 +19,12 @@ from vacate.controllers.fencing.attempt import Attempts
 from vacate.controllers.fencing.pace import ReportPace
 from vacate.controllers.fencing.recovery import Recovery
 from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
+from vacate.controllers.fencing.sightings import Sightings
 from vacate.controllers.fencing.steps import Step, seconds_held
 from vacate.controllers.fencing.view import View, fencing_now, node_matters, pod_matters
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
-from vacate.fencing.decision import Decision, Environment, decide
+from vacate.fencing.decision import Decision, Environment, decide, latest_loss
 from vacate.fencing.report import LOUD, status_of, status_patch
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
@@ -69,6 +70,7 @@ class FencingPolicies:
         self._rest: dict[str, dt.datetime] = {}  # by policy: not before that are looks begun anew
         self._reports: dict[str, Reports] = {}  # by policy: what the second look saw
         self._pace = ReportPace()
+        self._sightings = Sightings()
         for reason in events.RESULTS:
             deps.metrics.fences.labels(reason)  # so that what has not happened yet reads as zero
 
@@ -135,12 +137,14 @@ class FencingPolicies:
 
     def _around(self, heard: frozenset[str] | None) -> Environment:
         view = self._view
+        nodes = view.nodes.reader.list()
         return Environment(
-            view.nodes.reader.list(),
+            nodes,
             view.pods_on,
             view.budget_spent,
             fencing_now(view.policies.reader.list()),
             heard,
+            self._sightings.of(nodes, self._deps.clock.now()),
         )
 
     async def _heard(self, policy: str, now: dt.datetime) -> frozenset[str] | None:
@@ -169,6 +173,8 @@ class FencingPolicies:
             phase=FENCING,
             # Of the first attempt: what fell silent since then may be what was switched off instead.
             start_time=first or moment,
+            latest_loss=(before.latest_loss if before is not None and first else None)
+            or latest_loss(self._view.nodes.reader.list()),
             last_report=reports.get(row.name, ""),
             power=before.power if before is not None else "",
             holder=self._identity,
