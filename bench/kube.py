@@ -53,14 +53,18 @@ async def make_pods(api: load.Api, label: str, count: int, nodes: list[str]) -> 
         await asyncio.sleep(_LOOK)
 
 
-async def alive(api: load.Api, label: str) -> list[Obj]:
-    listed = orjson.loads(await api.send("GET", f"{PODS}?labelSelector=batch%3D{label}"))
+async def alive(api: load.Api, label: str, *, at_most: int = 0) -> list[Obj]:
+    listed = orjson.loads(
+        await api.send("GET", f"{PODS}?labelSelector=batch%3D{label}&limit={at_most}")
+    )
     found: list[Obj] = listed["items"]
     return found
 
 
 async def gone(api: load.Api, label: str) -> None:
-    while await alive(api, label):  # noqa: ASYNC110  another process removes them
+    # One pod is enough to know that not all are gone. Reading all of them twenty times a second took a tenth
+    # of the API server's time, which was then missing in what is measured.
+    while await alive(api, label, at_most=1):  # noqa: ASYNC110  another process removes them
         await asyncio.sleep(_LOOK)
 
 
