@@ -54,9 +54,7 @@ async def make_pods(api: load.Api, label: str, count: int, nodes: list[str]) -> 
 
 
 async def alive(api: load.Api, label: str, *, at_most: int = 0) -> list[Obj]:
-    listed = orjson.loads(
-        await api.send("GET", f"{PODS}?labelSelector=batch%3D{label}&limit={at_most}")
-    )
+    listed = orjson.loads(await api.send("GET", f"{PODS}?labelSelector=batch%3D{label}&limit={at_most}"))
     found: list[Obj] = listed["items"]
     return found
 
