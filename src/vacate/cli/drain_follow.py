@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DRAINED_END, CANCELLED_END = "drained", "cancelled"
 _TICK_SECONDS = 1.0
 _PREPARING = 8
+_EVICTED, _UNDER_WAY = "evicted", "is being evicted"  # outcomes of pods
 _STEP = 10  # percent between two lines of a pipe
 
 
@@ -154,6 +155,8 @@ class Follower:
     # The end
 
     def _sum_up(self, last: NodeMaintenance | None, end: str) -> None:
+        if end == DRAINED_END:  # no pod is left, though requests may be there for a moment longer
+            self._ends = {pod: _EVICTED if said == _UNDER_WAY else said for pod, said in self._ends.items()}
         pods = [{"pod": pod, "outcome": said} for pod, said in sorted(self._ends.items())]
         if self._output == JSON:
             made = {"type": "end", "maintenance": self._name, "time": _time(self._cluster), "result": end}
@@ -208,9 +211,9 @@ class Follower:
         pod = f"{request.metadata.namespace}/{ref.name}"
         if new is None or new.complete:
             cancelled = shown_stage(request) is Stage.CANCELLED
-            self._ends[pod] = "not evicted: the request was cancelled" if cancelled else "evicted"
+            self._ends[pod] = "not evicted: the request was cancelled" if cancelled else _EVICTED
         else:
-            self._ends[pod] = "is being evicted"
+            self._ends[pod] = _UNDER_WAY
 
 
 def _end(one: Watched[NodeMaintenance]) -> str | None:

@@ -27,6 +27,7 @@ from support.maintenance_words import (
 )
 from support.worlds import in_world
 from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
+from vacate.api.objects import Obj
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
@@ -319,8 +320,8 @@ def test_a_drain_costs_few_calls() -> None:
     in_world(body)
 
 
-def test_a_pod_costs_three_writes() -> None:
-    """Create, evict, complete: the deletion of a pod that has terminated leads to no second completion."""
+def test_a_pod_costs_two_writes() -> None:
+    """Create and evict: the request is collected with its pod, so that nobody could read how it ended."""
     written: Counter[str] = Counter()
 
     def build(link: Transport, around: Environment) -> Any:
@@ -336,7 +337,33 @@ def test_a_pod_costs_three_writes() -> None:
         await world.until(lambda: phase(world) == "Drained")
 
     in_world(body, evictions=())
-    assert written == {"evictionrequests": 30, "eviction": 30, "status": 30}
+    assert written == {"evictionrequests": 30, "eviction": 30}
+
+
+def test_a_request_that_outlives_its_pod_says_how_it_ended() -> None:
+    """One with a finalizer of others is not collected, nor is one that others request as well."""
+
+    async def body(world: World) -> None:
+        for name in ("held", "shared"):
+            made = pod(name, spec={"nodeName": "node-1"}, metadata={"finalizers": ["example.com/hold"]})
+            await world.client.create(PODS, made, "default")
+        await world.until(lambda: len(world.healthy_pods()) == 2)
+        await drain(world, "node-1")
+        await world.until(lambda: len(world.objects(EVICTIONREQUESTS)) == 2)
+        for one in world.objects(EVICTIONREQUESTS):
+            meta = one["metadata"]
+            requesters = [*one["spec"]["requesters"], {"name": "drain.example.com"}]
+            patch: Obj = {"metadata": {"finalizers": ["example.com/keep"]}}
+            if one["spec"]["target"]["podRef"]["name"] == "shared":
+                patch = {"metadata": {"ownerReferences": None}, "spec": {"requesters": requesters}}
+            await world.client.patch(EVICTIONREQUESTS, meta["name"], patch, meta["namespace"])
+        for name in ("held", "shared"):
+            await world.client.patch(PODS, name, {"metadata": {"finalizers": None}}, "default")
+        await world.until(lambda: phase(world) == "Drained")
+        await world.until(lambda: open_requests(world) == [])
+        assert len(world.objects(EVICTIONREQUESTS)) == 2
+
+    in_world(body)
 
 
 class Counted:

@@ -18,6 +18,7 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, PROGRESSING, EvictionRequest
 from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
+from vacate.controllers.eviction.collection import Collection, goes_with_pod
 from vacate.controllers.eviction.connectivity import WatchHealth
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
 from vacate.controllers.eviction.metrics import OpenRequests
@@ -135,6 +136,7 @@ class EvictionRequests:
         self._seen_gone: dict[Key, None] = {}  # requests whose pods were seen to be deleted
         # By request: the version that its end was written upon, and when.
         self._ended: dict[Key, tuple[str, dt.datetime]] = {}
+        self._collection = Collection()
         self._listening = WatchHealth(self._informer, deps.clock)
         self.budgets: BudgetWatcher | None = None
 
@@ -181,6 +183,7 @@ class EvictionRequests:
     def _forget(self, key: Key) -> None:
         self.attempts.forget(key)
         self._ended.pop(key, None)
+        self._collection.forget(key)
         self._seen_gone.pop(key, None)
 
     # What is known
@@ -229,7 +232,7 @@ class EvictionRequests:
             case ReadTarget():
                 return await self._advance(request, await self._live_target(request), fresh=fresh)
             case Finish():
-                return await self._finish(request, action, now)
+                return await self._finish(request, action, target, now)
             case Assign():
                 return await self._assign(request, action, now)
             case CorrectHeartbeat():
@@ -252,14 +255,24 @@ class EvictionRequests:
             self._note(events.unadmitted(request))
         return Done()
 
-    async def _finish(self, request: EvictionRequest, action: Finish, now: dt.datetime) -> Outcome:
+    async def _finish(
+        self, request: EvictionRequest, action: Finish, target: Target, now: dt.datetime
+    ) -> Outcome:
         """One write of those that a dialect needs to end a request; the informer asks for the next."""
         meta, client, kind = request.metadata, self._deps.client, self._dialect.kind
         match self._dialect.finish(request, action, now):
             case StatusPatch(patch):
+                key = key_of(request)
+                if (until := self._collection.until(key)) is None:
+                    self._note(*events.finished(request, action))
+                    # An Evacuation has finalizers, which its end takes away: no collector removes it before.
+                    if self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target):
+                        self._collection.begin(key, now)
+                        until = self._collection.until(key)
+                if until is not None and now < until:
+                    return Later(until)
                 await self._write(request, patch)
-                self._ended[key_of(request)] = (meta.resource_version, now)
-                self._note(*events.finished(request, action))
+                self._ended[key] = (meta.resource_version, now)
             case ObjectPatch(patch):
                 await self._listening.ask(client.patch(kind, meta.name, patch, meta.namespace))
             case Removal():
