@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from support.fencing_words import LOST, Fenced, fenced
-from support.simulated_jobs import TEMPLATE, SimulatedJobs, Work, succeeded
+from support.simulated_jobs import HOME, TEMPLATE, SimulatedJobs, Work, succeeded
+from vacate.api.kinds import JOBS
+from vacate.api.objects import Obj
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec
 from vacate.entropy import seeded_entropy
@@ -101,7 +103,7 @@ def test_a_job_on_the_node_that_it_fences_proves_nothing() -> None:
 
 def test_the_same_step_makes_one_job_although_the_answer_was_lost() -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
-        jobs.lost_answers = 1
+        jobs.client.lost_answers = 1
         assert not (await agent().off()).ok
         assert (await agent().off()).ok
         assert jobs.made == ["off"]
@@ -131,14 +133,15 @@ def test_a_job_that_hangs_is_deleted_and_an_earlier_one_ends_before_the_next_beg
 
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
         assert not (await agent("step 1").off()).ok
+        await jobs.clock.sleep(5.0)  # in the foreground: when its pod has ended
         assert jobs.jobs == {}
         # One that was left by a process that died.
         left = make_job(TEMPLATE, JobCall("off", LOST, "u-1", "step 2"), 60)
-        await jobs.create(None, left, "vacate-system")
+        await jobs.client.create(JOBS, left, HOME)
         jobs.work = lambda _: STATUS_OFF
         jobs.seconds = 5.0
         assert (await agent("step 3").off()).ok
-        assert jobs.deleted[-1] == left["metadata"]["name"]
+        assert jobs.deleted == [jobs.deleted[0], left["metadata"]["name"]]
 
     played(body, lambda _: None)
 
@@ -151,7 +154,7 @@ def test_a_job_of_somebody_else_with_the_same_name_proves_nothing(foreign: str) 
             job["metadata"]["annotations"] = {}
         else:
             job["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] = "node-7"
-        await jobs.create(None, job, "vacate-system")
+        await jobs.client.create(JOBS, job, HOME)
         await jobs.clock.sleep(10.0)
         answer = await agent().off()
         assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
@@ -164,19 +167,22 @@ def test_a_job_of_somebody_else_with_the_same_name_proves_nothing(foreign: str) 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_job_that_somebody_deletes_proves_nothing(replaced: bool) -> None:
     async def body(jobs: SimulatedJobs, agent: Callable[..., JobAgent]) -> None:
-        def work(environment: dict[str, str]) -> dict[str, Any] | None:
+        async def before(pod: Obj) -> None:
+            jobs.before = None
             [name] = jobs.jobs
-            job = jobs.jobs.pop(name)
+            await jobs.client.delete(JOBS, name, HOME, propagation_policy="Orphan")
+            while jobs.jobs:
+                await jobs.clock.sleep(0.1)
             if replaced:
-                jobs.jobs[name] = {**job, "metadata": {**job["metadata"], "uid": "another"}}
-            return STATUS_OFF
+                again = make_job(TEMPLATE, JobCall("off", LOST, "u-1", "step 1"), 60)
+                await jobs.client.create(JOBS, again, HOME)
 
-        jobs.work = work
+        jobs.before = before
         answer = await agent().off()
         assert (answer.ok, answer.state) == (False, PowerState.UNKNOWN)
-        assert ("was replaced" if replaced else "was deleted before it ended") in answer.said
+        assert any(one in answer.said for one in ("is being deleted", "was deleted", "was replaced"))
 
-    played(body, lambda _: None)
+    played(body, lambda _: STATUS_OFF)
 
 
 class JobAgents:
@@ -212,6 +218,10 @@ def test_a_lost_node_is_fenced_by_jobs_and_comes_back() -> None:
     found: list[JobAgents] = []
 
     async def body(made: Fenced) -> None:
+        async with found[0].jobs:
+            await fence(made)
+
+    async def fence(made: Fenced) -> None:
         await made.policy(powerOn="Automatic", agent={"job": {"podTemplate": "fencing"}})
         await made.pods("db-0")
         made.pool.isolate(LOST)
@@ -229,6 +239,10 @@ def test_a_job_for_another_machine_releases_nothing() -> None:
     found: list[JobAgents] = []
 
     async def body(made: Fenced) -> None:
+        async with found[0].jobs:
+            await fence(made)
+
+    async def fence(made: Fenced) -> None:
         found[0].lies_about = "node-3"
         await made.policy(maxFenced=2, agent={"job": {"podTemplate": "fencing"}})
         await made.pods("db-0")

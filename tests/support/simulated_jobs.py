@@ -1,31 +1,62 @@
-"""A neighbour for tests of Jobs as fence agents: the part of an API server that keeps Jobs and runs them.
+"""A small cluster for tests of Jobs as fence agents: the embedded API server and its Job controller.
 
 What the pod of a Job does and says is a function of its environment, so that a test can let it work, lie,
-hang, answer for another node, or end badly.
+hang, answer for another node, or end badly. Pods run where the test says, whatever their affinity.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from types import SimpleNamespace
+import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from vacate.api.objects import Obj, copied
+from vacate.api.kinds import JOBS, NAMESPACES, PODS, PODTEMPLATES
+from vacate.api.objects import Obj, dig
+from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.errors import AlreadyExists, NotFound, TransportError
+from vacate.embedded.apiserver.inprocess import InProcessTransport
+from vacate.embedded.bootstrap.identities import ADMIN, CONTROLLER_MANAGER
+from vacate.embedded.cluster.apiserver import ServerParts, open_server
+from vacate.embedded.controllers.garbagecollector.controller import build as garbage_collector
+from vacate.embedded.controllers.job.controller import build as job_controller
+from vacate.embedded.store.memory import MemoryLog
+from vacate.entropy import seeded_entropy
+from vacate.errors import NotFound, TransportError
+from vacate.metrics import Metrics
+from vacate.wiring.components import ControllerDescriptor, Environment, component_manager
 
 Work = Callable[[dict[str, str]], dict[str, Any] | None]
 """From the environment to what is changed of the pod's status; None is a pod that never ends."""
 
+HOME = "vacate-system"
 TEMPLATE: Obj = {
+    "apiVersion": "v1",
+    "kind": "PodTemplate",
     "metadata": {"name": "fencing"},
     "template": {
         "metadata": {"labels": {"app": "fencing"}},
         "spec": {"containers": [{"name": "fence", "image": "fence:1"}]},
     },
 }
+_CONTROLLERS = (
+    ControllerDescriptor("job-controller", job_controller),
+    ControllerDescriptor("garbage-collector-controller", garbage_collector),
+)
+
+
+class LosingClient(Client):
+    """Creates objects and loses the answer, as often as it is told."""
+
+    lost_answers = 0
+
+    async def create(self, *args: Any, **options: Any) -> Obj:
+        made = await super().create(*args, **options)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise TransportError("the connection was lost")
+        return made
 
 
 class SimulatedJobs:
@@ -34,88 +65,86 @@ class SimulatedJobs:
     def __init__(self, clock: Clock, work: Work, *, node: str = "node-2", seconds: float = 3.0) -> None:
         self.clock = clock
         self.work = work
+        self.before: Callable[[Obj], Awaitable[None]] | None = None  # called with a pod before its work
         self.node = node
         self.seconds = seconds
-        self.jobs: dict[str, Obj] = {}
-        self.pods: dict[str, list[Obj]] = {}  # by the Job's UID
         self.made: list[str] = []  # the action of each Job, in order
-        self.lost_answers = 0
         self.deleted: list[str] = []
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.client: LosingClient
+        self._jobs: Informer[Obj]
+        self._tasks: list[asyncio.Future[None]] = []
+        self._runs: dict[str, asyncio.Future[None]] = {}
+        self._undo = contextlib.AsyncExitStack()
 
     @property
-    def client(self) -> Client:
-        """What the agent is given."""
-        return self  # type: ignore[return-value]
+    def jobs(self) -> dict[str, Obj]:
+        """What there is, by name."""
+        return {one["metadata"]["name"]: one for one in self._jobs.reader.list()}
 
     async def __aenter__(self) -> SimulatedJobs:
+        entropy = seeded_entropy(7)
+        metrics = Metrics()
+        server = await open_server(ServerParts(MemoryLog(), self.clock, entropy, metrics))
+        self._undo.push_async_callback(server.registry.store.aclose)
+        self.client = LosingClient(InProcessTransport(server, ADMIN))
+        await self.client.create(NAMESPACES, {"metadata": {"name": HOME}})
+        await self.client.create(PODTEMPLATES, TEMPLATE, HOME)
+        transport = InProcessTransport(server, CONTROLLER_MANAGER)
+        around = Environment(self.clock, entropy, metrics)
+        manager = component_manager(transport, "controller-manager", _CONTROLLERS, around)
+        self._jobs = Informer(self.client, JOBS, dict, clock=self.clock, entropy=entropy)
+        self._jobs.subscribe(self._count)
+        pods: Informer[Obj] = Informer(self.client, PODS, dict, clock=self.clock, entropy=entropy)
+        pods.subscribe(self._attend)
+        self._tasks += [asyncio.ensure_future(one) for one in (manager.run(), self._jobs.run(), pods.run())]
+        await self._jobs.wait_synced()
+        await manager.wait_ready()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks.values():
+        tasks = [*self._tasks, *self._runs.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._undo.aclose()
 
-    async def create(self, kind: Any, obj: Obj, namespace: str) -> Obj:
-        """Keep a Job and run it."""
-        name = obj["metadata"]["name"]
-        if name in self.jobs:
-            raise AlreadyExists(f'jobs.batch "{name}" already exists')
-        stored = copied(obj)
-        stored["metadata"]["uid"] = uid = f"uid-{len(self.made)}"
-        self.jobs[name] = stored
-        self.made.append(_environment(stored["spec"]["template"]["spec"])["VACATE_ACTION"])
-        self._tasks[uid] = asyncio.ensure_future(self._run(stored))
-        if self.lost_answers:
-            self.lost_answers -= 1
-            raise TransportError("the connection was lost")
-        return copied(stored)
+    def _count(self, old: Obj | None, new: Obj | None) -> None:
+        if old is None and new is not None:
+            self.made.append(_environment(new["spec"]["template"]["spec"])["VACATE_ACTION"])
+        elif new is None and old is not None:
+            self.deleted.append(old["metadata"]["name"])
 
-    async def get(self, kind: Any, name: str, namespace: str) -> Obj:
-        """A Job, or the template."""
-        if kind.plural == "podtemplates":
-            return copied(TEMPLATE)
-        if name not in self.jobs:
-            raise NotFound(f'jobs.batch "{name}" not found')
-        return copied(self.jobs[name])
+    def _attend(self, old: Obj | None, new: Obj | None) -> None:
+        """What scheduler and node do: run a new pod, and let go of one that is to end."""
+        if new is None:
+            return
+        uid = new["metadata"]["uid"]
+        if old is None:
+            self._runs[uid] = asyncio.ensure_future(self._run(new))
+        elif new["metadata"].get("deletionTimestamp") and (run := self._runs.pop(uid, None)):
+            run.cancel()
+            self._runs[f"end of {uid}"] = asyncio.ensure_future(self._end(new))
 
-    async def list(self, kind: Any, namespace: str, *, label_selector: str) -> Any:
-        """Jobs of a node, or pods of a Job."""
-        key, _, value = label_selector.partition("=")
-        if kind.plural == "pods":
-            return SimpleNamespace(items=[copied(one) for one in self.pods.get(value, [])])
-        found = [one for one in self.jobs.values() if one["metadata"]["labels"].get(key) == value]
-        return SimpleNamespace(items=[copied(one) for one in found])
-
-    async def delete(
-        self, kind: Any, name: str, namespace: str, *, uid: str, propagation_policy: str
-    ) -> None:
-        """End a Job with its pods."""
-        if name not in self.jobs or self.jobs[name]["metadata"]["uid"] != uid:
-            raise NotFound(f'jobs.batch "{name}" not found')
-        self.deleted.append(name)
-        del self.jobs[name]
-        self.pods.pop(uid, None)
-        self._tasks.pop(uid).cancel()
-
-    async def _run(self, job: Obj) -> None:
-        spec = job["spec"]["template"]["spec"]
-        uid = job["metadata"]["uid"]
-        owner = {"kind": "Job", "name": job["metadata"]["name"], "uid": uid, "controller": True}
-        pod: Obj = {
-            "metadata": {"name": f"{job['metadata']['name']}-x", "ownerReferences": [owner]},
-            "spec": {**spec, "nodeName": self.node},
-            "status": {"phase": "Running"},
-        }
-        self.pods[uid] = [pod]
+    async def _run(self, pod: Obj) -> None:
+        name = pod["metadata"]["name"]
+        await self.client.bind(name, HOME, self.node)
+        await self._say(name, {"phase": "Running"})
         await self.clock.sleep(self.seconds)
-        status = self.work(_environment(spec))
-        if status is None:
-            await asyncio.get_running_loop().create_future()
-        pod["status"] = status
-        type_ = "Complete" if (status or {}).get("phase") == "Succeeded" else "Failed"
-        condition = {"type": type_, "status": "True", "reason": "BackoffLimitExceeded"}
-        job["status"] = {"conditions": [condition]}
+        if self.before is not None:
+            await self.before(pod)
+        status = self.work(_environment(pod["spec"]))
+        if status is not None:
+            await self._say(name, status)
+
+    async def _say(self, name: str, status: dict[str, Any]) -> None:
+        await self.client.patch(PODS, name, {"status": status}, HOME, subresource="status")
+
+    async def _end(self, pod: Obj) -> None:
+        name = pod["metadata"]["name"]
+        with contextlib.suppress(NotFound):
+            if dig(pod, "status", "phase") not in ("Succeeded", "Failed"):
+                await self._say(name, {"phase": "Failed"})
+            await self.client.delete(PODS, name, HOME, grace_period_seconds=0, uid=pod["metadata"]["uid"])
 
 
 def succeeded(message: str, *, name: str = "fence") -> dict[str, Any]:

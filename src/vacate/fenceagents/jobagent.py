@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import JOBS, PODS
-from vacate.api.objects import Obj, dig
+from vacate.api.objects import Obj, dig, terminating
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Forbidden, NotFound, TransportError
+from vacate.fenceagents.jobwatch import JobWatch
 from vacate.fencing.agentprotocol import OFF, ON, STATUS
 from vacate.fencing.agents import Answer, unclear
 from vacate.fencing.jobs import (
@@ -31,7 +32,6 @@ from vacate.fencing.jobs import (
     waiting_for,
 )
 
-_LOOK_EVERY = 1.0
 _DELETE_WITHIN = 10.0
 
 
@@ -65,14 +65,16 @@ class JobAgent:
         return await self._call(JobCall(action, self.node, self.uid, self.step))
 
     async def _call(self, call: JobCall) -> Answer:
-        seen: list[str] = []  # why it has not ended
+        watch = JobWatch(self.client, self.clock, self.entropy, self.namespace, f"{NODE_LABEL}={call.label}")
         try:
             async with asyncio.timeout(self.timeout):
                 if call.action != STATUS:
                     await self._end_others(call)
-                return await self._wait(await self._create(call), call, seen)
+                uid = await self._create(call)
+                async with watch:
+                    return await self._wait(watch, uid, call)
         except TimeoutError:
-            return await self._give_up(call, seen[-1] if seen else "it was not created")
+            return await self._give_up(call, watch.trouble)
         except (ApiError, TransportError, ConfigError) as error:
             return unclear(self._described(error))
 
@@ -89,19 +91,22 @@ class JobAgent:
                 ) from None
         return str(dig(made, "metadata", "uid"))
 
-    async def _wait(self, uid: str, call: JobCall, seen: list[str]) -> Answer:
-        while True:
-            try:
-                job = await self.client.get(JOBS, call.name, self.namespace)
-            except NotFound:
-                return unclear(f"Job {call.name} was deleted before it ended")
-            if dig(job, "metadata", "uid") != uid:
-                return unclear(f"Job {call.name} was replaced by another of its name")
-            pods = await self._pods(uid)
-            if (answer := read_end(job, pods, call)) is not None:
-                return answer
-            seen.append(waiting_for(job, pods))
-            await self.clock.sleep(_LOOK_EVERY)
+    async def _wait(self, watch: JobWatch, uid: str, call: JobCall) -> Answer:
+        """What the Job proves once it has ended, or is no longer the one that was made."""
+
+        def ended() -> tuple[Obj | None] | None:
+            job = watch.get(call.name)
+            if job is None or dig(job, "metadata", "uid") != uid:
+                return (job,)
+            return (job,) if is_finished(job) or terminating(job) else None
+
+        (job,) = await watch.until(ended)
+        if job is None:
+            return unclear(f"Job {call.name} was deleted before it ended")
+        if dig(job, "metadata", "uid") != uid:
+            return unclear(f"Job {call.name} was replaced by another of its name")
+        answer = read_end(job, await self._pods(uid), call)
+        return answer or unclear(f"Job {call.name} has not ended")
 
     async def _pods(self, uid: str) -> Sequence[Obj]:
         found = await self.client.list(PODS, self.namespace, label_selector=f"{CONTROLLER_UID}={uid}")
@@ -109,33 +114,36 @@ class JobAgent:
 
     async def _end_others(self, call: JobCall) -> None:
         """Earlier Jobs that switch this machine end first: two at once could switch it back."""
-        while unfinished := await self._others(call):
-            for job in unfinished:
-                await self._delete(job)
-            await self.clock.sleep(_LOOK_EVERY)
-
-    async def _others(self, call: JobCall) -> list[Obj]:
         selector = f"{NODE_LABEL}={call.label}"
-        found = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
-        return [
-            job
-            for job in found
-            if str(dig(job, "metadata", "name")).startswith((f"fence-{OFF}-", f"fence-{ON}-"))
-            and dig(job, "metadata", "name") != call.name
-            and not is_finished(job)
-        ]
+        listed = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
+        if not _others(listed, call):
+            return
+        async with JobWatch(self.client, self.clock, self.entropy, self.namespace, selector) as watch:
+            asked: set[str] = set()
 
-    async def _give_up(self, call: JobCall, why: str) -> Answer:
+            def due() -> list[Obj] | None:
+                """Those to delete now, and none in the end; None while those that were deleted still end."""
+                others = _others(watch.list(), call)
+                fresh = [one for one in others if dig(one, "metadata", "uid") not in asked]
+                return fresh or (None if others else [])
+
+            while unfinished := await watch.until(due):
+                for job in unfinished:
+                    asked.add(str(dig(job, "metadata", "uid")))
+                    await self._delete(job)
+
+    async def _give_up(self, call: JobCall, trouble: str) -> Answer:
         """A Job that hangs must not act later; its deadline ends it too, where this does not reach it."""
-        said = f"no answer of Job {call.name} within {self.timeout} s: {why}"
+        why = "it was not created"
         try:
             async with asyncio.timeout(_DELETE_WITHIN):
                 job = await self.client.get(JOBS, call.name, self.namespace)
                 if is_of_call(job, call):
+                    why = waiting_for(job, await self._pods(str(dig(job, "metadata", "uid"))))
                     await self._delete(job)
         except (TimeoutError, ApiError, TransportError):
             pass  # it has ended, or its deadline ends it
-        return unclear(said)
+        return unclear(f"no answer of Job {call.name} within {self.timeout} s: {trouble or why}")
 
     async def _delete(self, job: Obj) -> None:
         meta = job["metadata"]
@@ -151,3 +159,14 @@ class JobAgent:
         if isinstance(error, Forbidden):
             return f"install Vacate with --fencing-jobs: {error}"
         return str(error)
+
+
+def _others(jobs: Iterable[Obj], call: JobCall) -> list[Obj]:
+    """Jobs of other calls that may switch the machine of this one."""
+    return [
+        job
+        for job in jobs
+        if str(dig(job, "metadata", "name")).startswith((f"fence-{OFF}-", f"fence-{ON}-"))
+        and dig(job, "metadata", "name") != call.name
+        and not is_finished(job)
+    ]

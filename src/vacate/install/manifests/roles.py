@@ -133,7 +133,7 @@ def _manager(settings: Settings) -> list[Obj]:
         # Fence agents of policies. Who creates Jobs gets whatever the accounts and Secrets here can do.
         at_home += [
             role_rule("", ["podtemplates"], ["get"]),
-            role_rule("batch", ["jobs"], ["get", "list", "create", "delete"]),
+            role_rule("batch", ["jobs"], ["get", "list", "watch", "create", "delete"]),
         ]
     return account_of(MANAGER, everywhere, at_home, settings)
 

@@ -1,0 +1,69 @@
+"""The Jobs that act on one machine, followed for as long as somebody waits for one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from vacate.api.kinds import JOBS
+from vacate.api.objects import Obj
+from vacate.cache.informer import Informer
+from vacate.client.client import Client
+from vacate.clock import Clock
+from vacate.entropy import Entropy
+
+T = TypeVar("T")
+
+
+class JobWatch:
+    """A live copy of the Jobs with a label; what is there when it is entered is seen at the first look."""
+
+    def __init__(
+        self, client: Client, clock: Clock, entropy: Entropy, namespace: str, label_selector: str
+    ) -> None:
+        self._informer: Informer[Obj] = Informer(
+            client,
+            JOBS,
+            dict,
+            clock=clock,
+            entropy=entropy,
+            namespace=namespace,
+            label_selector=label_selector,
+        )
+        self._namespace = namespace
+        self._changed = asyncio.Event()
+        self._informer.subscribe(lambda *_: self._changed.set())
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> JobWatch:
+        self._task = asyncio.create_task(self._informer.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be seen at present, if so."""
+        return str(self._informer.trouble or "")
+
+    def get(self, name: str) -> Obj | None:
+        """A Job as it is now."""
+        return self._informer.reader.get(self._namespace, name)
+
+    def list(self) -> Sequence[Obj]:
+        """All of them."""
+        return self._informer.reader.list()
+
+    async def until(self, found: Callable[[], T | None]) -> T:
+        """What is found: looked for at first, and after each change."""
+        await self._informer.wait_synced()
+        while (result := found()) is None:
+            self._changed.clear()
+            await self._changed.wait()
+        return result
