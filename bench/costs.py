@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.costly import costly_requests
 from support.embedded import ADMIN, a_pod, embedded
+from support.hostile.costly import costly_requests
 from vacate.api.kinds import CONFIGMAPS, PODS
 
 LIMIT_MS = 100.0

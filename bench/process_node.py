@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.agents import Place, agent_place, ready
-from support.containers import processes_of, spec
+from support.nodes.agents import Place, agent_place, ready
+from support.nodes.containers import processes_of, spec
 from vacate.api.kinds import PODS
 from vacate.nodeagent.runtime.process import ProcessRuntime
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.cluster_process import FAST_PODS, running_cluster
 from support.https import Https
-from support.node_process import PODS, node_process
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.node import PODS, node_process
 from support.waiting import until
 from vacate.api.objects import Obj, dig
 from vacate.kube.exclusivevolumes import ATTACHMENT

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from support.http_proxy import Proxy, proxying
+from support.hostile.http_proxy import Proxy, proxying
 from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import Pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.sim_request import SimRequest
+from support.simulated.request import SimRequest
 from vacate.cli.evict.command import how_requested, unprepared
 from vacate.sdk.results import result_of
 

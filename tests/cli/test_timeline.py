@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.sim_request import SimRequest
+from support.simulated.request import SimRequest
 from vacate.cli.demo.timeline import Course, Timeline, bar, steps_of
 from views.explanation_inputs import SPENT
 

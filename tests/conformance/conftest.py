@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 import pytest
 import pytest_asyncio
 
-from support.arms import Arm
-from support.arms_case_api import CaseApi
-from support.arms_kube import REAL
-from support.arms_marks import expect_deviations, known_deviations, parametrize_arms
-from support.arms_servers import ALL_ARMS, arm_names, arms_left_out, open_arm
+from support.arms.arm import Arm
+from support.arms.caseapi import CaseApi
+from support.arms.kube import REAL
+from support.arms.marks import expect_deviations, known_deviations, parametrize_arms
+from support.arms.servers import ALL_ARMS, arm_names, arms_left_out, open_arm
 from vacate.entropy import system_entropy
 
 # Nothing here is about disks: where there is memory that looks like one, files lie there.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from support.arms import Answer, Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import named, pod
+from support.arms.arm import Answer, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import named, pod
 from vacate.api.kinds import NODES, PODS
 
 pytestmark = CONFORMANCE

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from support.arms import MERGE_PATCH
-from support.arms_case_api import CaseApi, names
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import config_map, named, pod, workload
+from support.arms.arm import MERGE_PATCH
+from support.arms.caseapi import CaseApi, names
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import config_map, named, pod, workload
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS
 
 pytestmark = CONFORMANCE

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, names, types_and_names
-from support.arms_kube import REAL
-from support.arms_marks import CONFORMANCE, without
+from support.arms.arm import JSON_PATCH, Obj
+from support.arms.caseapi import CaseApi, names, types_and_names
+from support.arms.kube import REAL
+from support.arms.marks import CONFORMANCE, without
 from vacate.api.kinds import DESCHEDULINGPOLICIES, FENCINGPOLICIES, NODEMAINTENANCES, Kind
 
 

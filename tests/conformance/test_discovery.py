@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import ANONYMOUS, Arm, Obj
-from support.arms_kinds import STOCK
-from support.arms_marks import CONFORMANCE, without
+from support.arms.arm import ANONYMOUS, Arm, Obj
+from support.arms.kinds import STOCK
+from support.arms.marks import CONFORMANCE, without
 from vacate.api.kinds import Kind
 
 pytestmark = CONFORMANCE

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from support.arms import As
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import binding, role, rule
+from support.arms.arm import As
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import binding, role, rule
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, CONFIGMAPS, ROLEBINDINGS, ROLES
 
 pytestmark = CONFORMANCE

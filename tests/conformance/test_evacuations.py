@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, names, types_and_names
-from support.arms_kube import REAL
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import pod
+from support.arms.arm import JSON_PATCH, Obj
+from support.arms.caseapi import CaseApi, names, types_and_names
+from support.arms.kube import REAL
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import pod
 from vacate.api.kinds import EVACUATIONS as KIND
 from vacate.api.kinds import PODS
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from support.arms_case_api import CaseApi
-from support.arms_eviction import (
+from support.arms.caseapi import CaseApi
+from support.arms.eviction import (
     BUDGETS,
     MARK,
     WOULD_VIOLATE,
@@ -18,8 +18,8 @@ from support.arms_eviction import (
     marks,
     running,
 )
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import pod
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import pod
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import Obj
-from support.arms_case_api import CaseApi
-from support.arms_eviction import WOULD_VIOLATE, allowed_now, budgeted, evict, running
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import condition
+from support.arms.arm import Obj
+from support.arms.caseapi import CaseApi
+from support.arms.eviction import WOULD_VIOLATE, allowed_now, budgeted, evict, running
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import condition
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, As, Obj
-from support.arms_case_api import CaseApi, names, types_and_names
-from support.arms_kube import REAL
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import binding, pod, role, rule
+from support.arms.arm import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, As, Obj
+from support.arms.caseapi import CaseApi, names, types_and_names
+from support.arms.kube import REAL
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import binding, pod, role, rule
 from support.evictionrequests import FIRST, FORBID, SECOND, a_pod, a_request, complete, request
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, ROLEBINDINGS, ROLES
 

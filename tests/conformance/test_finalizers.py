@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, Obj
-from support.arms_case_api import CaseApi, types_and_names
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import config_map, named, workload
+from support.arms.arm import JSON_PATCH, Obj
+from support.arms.caseapi import CaseApi, types_and_names
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import config_map, named, workload
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, ROLES, Kind
 
 pytestmark = CONFORMANCE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi, types_and_names
-from support.arms_kinds import STORED, minimal
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import config_map, pod
+from support.arms.caseapi import CaseApi, types_and_names
+from support.arms.kinds import STORED, minimal
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import config_map, pod
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,

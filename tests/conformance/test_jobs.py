@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, Answer, Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import cron_job, job
+from support.arms.arm import JSON_PATCH, Answer, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import cron_job, job
 from vacate.api.kinds import CRONJOBS, JOBS
 
 pytestmark = CONFORMANCE

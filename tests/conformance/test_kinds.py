@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
-from support.arms_case_api import CaseApi, names, types_and_names
-from support.arms_kinds import PROTECTED, STORED, minimal
-from support.arms_marks import CONFORMANCE
+from support.arms.arm import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
+from support.arms.caseapi import CaseApi, names, types_and_names
+from support.arms.kinds import PROTECTED, STORED, minimal
+from support.arms.marks import CONFORMANCE
 from vacate.api.kinds import NAMESPACES, PODS, SERVICEACCOUNTS, STORAGECLASSES, Kind
 
 pytestmark = CONFORMANCE

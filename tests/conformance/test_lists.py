@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from support.arms_case_api import CaseApi, names
-from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE, without
-from support.arms_objects import config_map
+from support.arms.caseapi import CaseApi, names
+from support.arms.marks import ALTERS_THE_SERVER, CONFORMANCE, without
+from support.arms.objects import config_map
 from vacate.api.kinds import CONFIGMAPS
 
 pytestmark = CONFORMANCE

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import pod
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import pod
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE

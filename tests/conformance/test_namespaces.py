@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi, names
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import config_map, named, pod
+from support.arms.caseapi import CaseApi, names
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import config_map, named, pod
 from vacate.api.kinds import CONFIGMAPS, LEASES, NAMESPACES, PODS
 
 pytestmark = CONFORMANCE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import named
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import named
 from vacate.api.kinds import NODES
 
 pytestmark = CONFORMANCE

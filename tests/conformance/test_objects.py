@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from support.arms import Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import binding, budget, config_map, named, pod, role, workload
+from support.arms.arm import Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import binding, budget, config_map, named, pod, role, workload
 from vacate.api.kinds import (
     CONFIGMAPS,
     DEPLOYMENTS,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import condition, config_map, named, pod, workload
+from support.arms.arm import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import condition, config_map, named, pod, workload
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NODES, PODS, SERVICEACCOUNTS
 
 pytestmark = CONFORMANCE

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from support.arms import Obj
-from support.arms_case_api import CaseApi, types_and_names
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import pod
+from support.arms.arm import Obj
+from support.arms.caseapi import CaseApi, types_and_names
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import pod
 from vacate.api.kinds import PODS
 
 pytestmark = CONFORMANCE

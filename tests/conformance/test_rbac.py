@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import As, Obj
-from support.arms_case_api import CaseApi, names
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import binding, config_map, named, pod, role, rule, workload
+from support.arms.arm import As, Obj
+from support.arms.caseapi import CaseApi, names
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import binding, config_map, named, pod, role, rule, workload
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.test_customresources import SAMPLES
-from support.arms_kinds import STOCK, STORED
-from support.arms_marks import known_deviations
+from support.arms.kinds import STOCK, STORED
+from support.arms.marks import known_deviations
 from vacate.api.kinds import Kind
 from vacate.embedded.registry.kinds import SERVED_KINDS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from support.arms_case_api import CaseApi, names
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import config_map
+from support.arms.caseapi import CaseApi, names
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import config_map
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NODES, PODS
 
 pytestmark = CONFORMANCE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import Answer, As, Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import binding, role, rule
+from support.arms.arm import Answer, As, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import binding, role, rule
 from vacate.api.kinds import (
     ROLEBINDINGS,
     ROLES,

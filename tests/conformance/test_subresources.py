@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import MERGE_PATCH, Obj
-from support.arms_case_api import CaseApi
-from support.arms_kinds import MINIMAL
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import (
+from support.arms.arm import MERGE_PATCH, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.kinds import MINIMAL
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import (
     autoscaler,
     budget,
     condition,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE, without
-from support.arms_objects import budget, config_map, named, workload
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE, without
+from support.arms.objects import budget, config_map, named, workload
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODDISRUPTIONBUDGETS, ROLES, Kind
 
 pytestmark = CONFORMANCE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms_case_api import CaseApi, types_and_names
-from support.arms_marks import ALTERS_THE_SERVER, CONFORMANCE
-from support.arms_objects import config_map, pod
+from support.arms.caseapi import CaseApi, types_and_names
+from support.arms.marks import ALTERS_THE_SERVER, CONFORMANCE
+from support.arms.objects import config_map, pod
 from vacate.api.kinds import CONFIGMAPS, PODS
 
 pytestmark = CONFORMANCE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.arms import Obj
-from support.arms_case_api import CaseApi
-from support.arms_marks import CONFORMANCE
-from support.arms_objects import budget, named, pod, role, workload
+from support.arms.arm import Obj
+from support.arms.caseapi import CaseApi
+from support.arms.marks import CONFORMANCE
+from support.arms.objects import budget, named, pod, role, workload
 from vacate.api.kinds import (
     CLUSTERROLES,
     DEPLOYMENTS,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
-from support.simulated_jobs import HOME, TEMPLATE, SimulatedJobs, Work, succeeded
+from support.simulated.fencing import LOST, Fenced, fenced
+from support.simulated.jobs import HOME, TEMPLATE, SimulatedJobs, Work, succeeded
 from vacate.api.kinds import JOBS
 from vacate.api.objects import Obj
 from vacate.api.types import Node

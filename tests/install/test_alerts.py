@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.promtool import Alert, Firing, check_alert, check_rules, parse
+from support.realcluster.promtool import Alert, Firing, check_alert, check_rules, parse
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.manifests.grafana import dashboard
 from vacate.install.manifests.monitoring import alerts

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.helm import CHART, Helm, Values, helm_or_reason
+from support.realcluster.helm import CHART, Helm, Values, helm_or_reason
 from vacate import __version__
 from vacate.api.objects import Obj
 from vacate.install import Certificates, Monitoring, Settings, objects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.crd_steps import CREATIONS, SPECS, STATUSES
+from support.realcluster.crd_steps import CREATIONS, SPECS, STATUSES
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
 from vacate.api.objectnames import EVACUATION_RIGHT_TO_DELETE, RIGHT_TO_DELETE
 from vacate.api.objects import Obj

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, made, writes
-from support.eviction_words import found, turns
-from support.floor_words import (
+from support.simulated.autoscalers import (
     AUTOSCALER_FIRST,
     autoscaled,
     floor,
@@ -15,8 +13,10 @@ from support.floor_words import (
     measured,
     patch_autoscaler,
 )
-from support.surge_words import completed, fewest, most, names, pods, replicas, requested
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.deployments import completed, fewest, most, names, pods, replicas, requested
+from support.simulated.evictions import found, turns
+from support.simulated.workloads import condition_of, created, events_of, made, writes
 from vacate.admission.pods.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DEPLOYMENT_INTERCEPTOR,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import made
-from support.eviction_words import found, turns
-from support.floor_words import AUTOSCALER_FIRST, autoscaled, highest_floor, is_restored, measured
-from support.surge_words import completed, names, open_requests, pods, replicas
-from support.worlds import in_world
+from support.simulated.autoscalers import AUTOSCALER_FIRST, autoscaled, highest_floor, is_restored, measured
+from support.simulated.clusters import in_world
+from support.simulated.deployments import completed, names, open_requests, pods, replicas
+from support.simulated.evictions import found, turns
+from support.simulated.workloads import made
 from vacate.admission.pods.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DEPLOYMENT_INTERCEPTOR,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, created, history
-from support.eviction_words import ask, found, running_pod, status, turns
-from support.hook_words import service_of, serving
-from support.surge_words import completed
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.deployments import completed
+from support.simulated.evictions import ask, found, running_pod, status, turns
+from support.simulated.hooks import service_of, serving
+from support.simulated.workloads import condition_of, created, history
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod

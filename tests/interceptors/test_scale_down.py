@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created, history, running
-from support.eviction_words import found
-from support.surge_words import (
+from support.simulated.clusters import in_world
+from support.simulated.deployments import (
     cancel,
     completed,
     is_quiet,
@@ -18,7 +17,8 @@ from support.surge_words import (
     replicas,
     requested,
 )
-from support.worlds import in_world
+from support.simulated.evictions import found
+from support.simulated.workloads import created, history, running
 from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
 from vacate.kube.deletionorder import DELETION_COST

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import history
-from support.eviction_words import status, turns
-from support.maintenance_words import drain, on_node, phase
-from support.stateful_words import fewest, gone, is_whole, members, standing
-from support.surge_words import completed, requested
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.deployments import completed, requested
+from support.simulated.evictions import status, turns
+from support.simulated.maintenances import drain, on_node, phase
+from support.simulated.statefulsets import fewest, gone, is_whole, members, standing
+from support.simulated.workloads import history
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.cluster_words import events_of, history, made
-from support.eviction_words import status, turns
-from support.maintenance_words import drain, on_node, phase
-from support.surge_words import (
+from support.simulated.clusters import in_world
+from support.simulated.deployments import (
     REGISTERED,
     completed,
     fewest,
@@ -24,7 +22,9 @@ from support.surge_words import (
     reported,
     requested,
 )
-from support.worlds import in_world
+from support.simulated.evictions import status, turns
+from support.simulated.maintenances import drain, on_node, phase
+from support.simulated.workloads import events_of, history, made
 from vacate.api.kinds import DEPLOYMENTS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import in_world, running
-from support.surge_words import completed, is_quiet, moving, requested
+from support.simulated.deployments import completed, is_quiet, moving, requested
+from support.simulated.workloads import in_world, running
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.cache.reader import Reader
 from vacate.sim.cluster import World

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.agents import NODE, Place, agent_place, main_status, ready
+from support.nodes.agents import NODE, Place, agent_place, main_status, ready
 from vacate.api.kinds import CONFIGMAPS, PODS
 from vacate.api.objects import Obj
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from support.agents import NODE, Place, agent_place, main_status, ready
-from support.containers import processes_of
 from support.effort import CRASH_STEP
+from support.nodes.agents import NODE, Place, agent_place, main_status, ready
+from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
 from vacate.clock import SystemClock

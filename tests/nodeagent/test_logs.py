@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from multidict import CIMultiDict, MultiDict
 
-from support.agents import ready
-from support.cluster_process import ClusterProcess, running_cluster
-from support.containers import clean
-from support.node_process import NODE, PODS, NodeProcess, node_process
+from support.nodes.agents import ready
+from support.nodes.containers import clean
+from support.processes.cluster import ClusterProcess, running_cluster
+from support.processes.node import NODE, PODS, NodeProcess, node_process
 from support.waiting import until
 from vacate.api.objects import Obj
 from vacate.client.config import ClusterConfig

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.agents import Place, agent_place, main_status, ready
-from support.containers import processes_of
+from support.nodes.agents import Place, agent_place, main_status, ready
+from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.agents import NODE, agent_place, main_status, ready
+from support.nodes.agents import NODE, agent_place, main_status, ready
 from vacate.api.kinds import NODES, PODS
 from vacate.errors import ConfigError
 from vacate.nodeagent.pressure.decisions import Candidate, Pressure, eviction, victim

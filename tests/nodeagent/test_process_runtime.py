@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
 from support.effort import THOROUGH
+from support.nodes.containers import ENV, clean, exit_code, logged, opened, processes_of, spec
 from vacate.nodeagent.runtime.protocol import Bind, ContainerError, ContainerSpec
 from vacate.nodeagent.runtime.supervisor import children, procfs
 

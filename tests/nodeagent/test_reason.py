@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.agents import Place, agent_place, ready
+from support.nodes.agents import Place, agent_place, ready
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.nodeagent.lifecycle.reason import deliver, hook_command, reason_of

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.agents import main_status, ready
-from support.cluster_process import ClusterProcess, running_cluster, vacate
-from support.containers import clean
-from support.node_process import NODE, NodeProcess, node_process
+from support.nodes.agents import main_status, ready
+from support.nodes.containers import clean
+from support.processes.cluster import ClusterProcess, running_cluster, vacate
+from support.processes.node import NODE, NodeProcess, node_process
 from support.waiting import until
 
 pytestmark = pytest.mark.process

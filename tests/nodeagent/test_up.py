@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import ClusterProcess, environment, running_cluster
-from support.containers import clean
-from support.node_process import running
+from support.nodes.containers import clean
+from support.processes.cluster import ClusterProcess, environment, running_cluster
+from support.processes.node import running
 from support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.kubectl]

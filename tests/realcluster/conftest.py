@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.arms_kube import KUBECONFIG
-from support.arms_kube_lab import LABS, Lab, enter_lab, open_lab
+from support.arms.clusters import LABS, Lab, enter_lab, open_lab
+from support.arms.kube import KUBECONFIG
 from vacate.entropy import system_entropy
 
 if not os.environ.get(KUBECONFIG):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from support import arms_objects as make
-from support.arms import MERGE_PATCH, As, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.crd_open import NO_RIGHT, OPEN, Open
-from support.crd_steps import request, status
-from support.definitions import asking, installed, until
+from support.arms import objects as make
+from support.arms.arm import MERGE_PATCH, As, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.crd_open import NO_RIGHT, OPEN, Open
+from support.realcluster.crd_steps import request, status
+from support.realcluster.definitions import asking, installed, until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.crds.definition import definition
 from vacate.install.manifests.policies import policies

@@ -17,15 +17,15 @@ from cryptography import x509
 from hack.kubelab.obtain import ASSETS
 from hack.kubelab.ports import reserve_port
 
-from support.arms import MERGE_PATCH, Obj
-from support.arms_kube import KubeArm
-from support.cluster_process import vacate
-from support.cluster_ways import ReachingIn, leading_to
-from support.definitions import until
-from support.kube_peers import define, running_peer
-from support.kube_webhook import NAMESPACE, Plane
-from support.mounted import mount
-from support.peers import definitions, peer
+from support.arms.arm import MERGE_PATCH, Obj
+from support.arms.kube import KubeArm
+from support.nodes.mounted import mount
+from support.processes.cluster import vacate
+from support.processes.proxied_cluster import ReachingIn, leading_to
+from support.realcluster.definitions import until
+from support.realcluster.kube_peers import define, running_peer
+from support.realcluster.peers import definitions, peer
+from support.realcluster.webhook import NAMESPACE, Plane
 from vacate.api.objectnames import TLS_SECRET, WEBHOOK
 from vacate.api.times import format_time
 from vacate.clock import SystemClock

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from support.arms import MERGE_PATCH, Answer, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.crd_open import DOCUMENTED, NO_RIGHT, OPEN, Open, documented
-from support.crd_steps import CREATIONS, IMPORTED, SPECS, STATUSES, Case, request
-from support.definitions import asking, installed
+from support.arms.arm import MERGE_PATCH, Answer, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.crd_open import DOCUMENTED, NO_RIGHT, OPEN, Open, documented
+from support.realcluster.crd_steps import CREATIONS, IMPORTED, SPECS, STATUSES, Case, request
+from support.realcluster.definitions import asking, installed
 from vacate.admission.context import Context
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVICTIONREQUESTS as KIND

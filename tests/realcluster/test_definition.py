@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from support.arms import MERGE_PATCH, Answer, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.definitions import installed
+from support.arms.arm import MERGE_PATCH, Answer, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.definitions import installed
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.crds.schema import structure
 from vacate.entropy import system_entropy

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from support.arms_kube_pair import Pair, open_pair
-from support.arms_kube_sequences import TOPICS
+from support.differential.pair import Pair, open_pair
+from support.differential.sequences import TOPICS
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("differential"), pytest.mark.timeout(0)]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.arms import MERGE_PATCH, Answer, As, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.crd_steps import at, condition
-from support.definitions import asking, installed, until
+from support.arms.arm import MERGE_PATCH, Answer, As, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.crd_steps import at, condition
+from support.realcluster.definitions import asking, installed, until
 from vacate.api.kinds import EVACUATIONS as KIND
 from vacate.api.types.evacuation import MAX_INSTIGATOR
 from vacate.crds.definition import definition_for

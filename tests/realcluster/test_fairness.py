@@ -21,12 +21,12 @@ import pytest
 from hack.kubelab.control_plane import running
 from hack.kubelab.obtain import ASSETS
 
-from support.audit import calls
-from support.eviction_real import HOME, RealCluster
+from support.hostile.slow_hook import SlowHook
 from support.https import Obj
 from support.manifests import pod
-from support.program import Program
-from support.slow_hook import SlowHook
+from support.processes.program import Program
+from support.realcluster.audit import calls
+from support.realcluster.evictions import HOME, RealCluster
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objectnames import MANAGER, WEBHOOK

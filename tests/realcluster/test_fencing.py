@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from support.arms_kube import KUBECONFIG
-from support.definitions import serving, until
+from support.arms.kube import KUBECONFIG
+from support.realcluster.definitions import serving, until
 from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time

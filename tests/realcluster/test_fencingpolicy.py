@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crds.fencing_samples import REFUSED, VALID
-from support.arms import Obj
-from support.definitions import serving
+from support.arms.arm import Obj
+from support.realcluster.definitions import serving
 from vacate.api.kinds import FENCINGPOLICIES as KIND
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support import arms_objects as make
-from support.arms import MERGE_PATCH, Answer, As, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.definitions import until
+from support.arms import objects as make
+from support.arms.arm import MERGE_PATCH, Answer, As, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.definitions import until
 from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import NAMESPACES, PODS

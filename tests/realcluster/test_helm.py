@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.arms import MERGE_PATCH, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.crd_steps import request
-from support.definitions import remove
-from support.helm import CHART, Helm, Values, helm_or_reason
+from support.arms.arm import MERGE_PATCH, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.realcluster.crd_steps import request
+from support.realcluster.definitions import remove
+from support.realcluster.helm import CHART, Helm, Values, helm_or_reason
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES
 from vacate.api.objectnames import MANAGER, MUTATING

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.arms import MERGE_PATCH, Answer, Obj
-from support.arms_kube import KubeArm
-from support.crd_steps import A, B, complete, named, request, status, turn
-from support.definitions import installed, until
-from support.kube_install import Place, installing
+from support.arms.arm import MERGE_PATCH, Answer, Obj
+from support.arms.kube import KubeArm
+from support.realcluster.crd_steps import A, B, complete, named, request, status, turn
+from support.realcluster.definitions import installed, until
+from support.realcluster.installation import Place, installing
 from vacate.api.kinds import EVACUATIONS, NODEMAINTENANCES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objectnames import MUTATING

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.arms_kube_lab import NODE_COUNT, open_lab
-from support.cluster_process import environment, vacate
+from support.arms.clusters import NODE_COUNT, open_lab
 from support.https import Https, Obj
+from support.processes.cluster import environment, vacate
 from support.waiting import until
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.inventory import line_of

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.arms import Obj
-from support.arms_kube import KUBECONFIG
-from support.kube_install import Place, installing
+from support.arms.arm import Obj
+from support.arms.kube import KUBECONFIG
+from support.realcluster.installation import Place, installing
 from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, LEASES, NAMESPACES
 from vacate.api.objectnames import INSTALL_LEASE, WEBHOOK
 from vacate.client.client import Client

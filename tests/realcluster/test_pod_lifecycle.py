@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.arms_kube_lab import Lab
+from support.arms.clusters import Lab
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.errors import TooManyRequests

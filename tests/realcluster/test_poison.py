@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from support import arms_objects as make
-from support.arms import MERGE_PATCH, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.crd_steps import request
-from support.definitions import installed, until
-from support.manager_process import managing
-from support.poison import BAD_TIMES, bad_statuses
-from support.screens import run
+from support.arms import objects as make
+from support.arms.arm import MERGE_PATCH, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.hostile.poison import BAD_TIMES, bad_statuses
+from support.processes.manager import managing
+from support.processes.screens import run
+from support.realcluster.crd_steps import request
+from support.realcluster.definitions import installed, until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.times import is_time

@@ -17,10 +17,10 @@ import pytest
 from hack.kubelab.control_plane import running as real_cluster
 from hack.kubelab.obtain import ASSETS
 
-from support.cluster_process import environment, running_cluster
-from support.containers import clean
-from support.cuttable_proxy import cuttable
-from support.node_process import running
+from support.hostile.cuttable_proxy import cuttable
+from support.nodes.containers import clean
+from support.processes.cluster import environment, running_cluster
+from support.processes.node import running
 from support.waiting import until
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("process-node")]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from support.arms import MERGE_PATCH, As, Obj
-from support.definitions import until
-from support.kube_webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
+from support.arms.arm import MERGE_PATCH, As, Obj
+from support.realcluster.definitions import until
+from support.realcluster.webhook import HERE, NAMESPACE, PREFIX, STRANGER, Plane, admitting, control_plane
 from vacate.api.identity import INSTALLED_CONTROLLER, MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from support.arms import MERGE_PATCH, Answer, As, Obj
-from support.arms_kube import KUBECONFIG, KubeArm
-from support.arms_objects import pod
-from support.crd_steps import A, B, at, complete, named, request, status, turn
-from support.definitions import installed, until
+from support.arms.arm import MERGE_PATCH, Answer, As, Obj
+from support.arms.kube import KUBECONFIG, KubeArm
+from support.arms.objects import pod
+from support.realcluster.crd_steps import A, B, at, complete, named, request, status, turn
+from support.realcluster.definitions import installed, until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
 from vacate.crds.definition import definition

@@ -15,7 +15,7 @@ from hack.kubelab.control_plane import ControlPlane
 from hack.kubelab.obtain import ASSETS
 from hack.kubelab.ports import reserve_port
 
-from support.kube_webhook import admitting
+from support.realcluster.webhook import admitting
 from vacate.clock import SystemClock
 from vacate.pki.issue import new_authority, new_client
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from support.arms import Obj
-from support.definitions import until
-from support.kube_webhook import NAMESPACE, Plane, admitting, control_plane
+from support.arms.arm import Obj
+from support.realcluster.definitions import until
+from support.realcluster.webhook import NAMESPACE, Plane, admitting, control_plane
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.costly import costly_requests, create, rules_of_a_role
 from support.embedded import ADMIN, Embedded, a_pod, embedded
+from support.hostile.costly import costly_requests, create, rules_of_a_role
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, CONFIGMAPS, PODS, ROLES
 from vacate.embedded.apiserver.limits import MAX_ENTRIES, MAX_VALUES, check_size
 from vacate.errors import RequestTooLarge

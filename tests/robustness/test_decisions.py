@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.effort import examples
-from support.odd_values import VALUES, changed, leaves
+from support.hostile.odd_values import VALUES, changed, leaves
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import vacate
 from embedded.registry.given import NOW, RUNNING, VALID
 from support.embedded import Embedded, embedded, namespace
-from support.odd_values import NUMBERS, VALUES, changed, leaves
+from support.hostile.odd_values import NUMBERS, VALUES, changed, leaves
 from vacate.api import kinds
 from vacate.api.integers import LIMITS, fits, whole
 from vacate.api.kinds import Kind

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 
 from support.effort import examples
 from support.embedded import Embedded, a_budget, a_pod, embedded
-from support.hostile import STRANGER, hostile_requests
-from support.hostile_samples import sample_of
+from support.hostile.requests import STRANGER, hostile_requests
+from support.hostile.samples import sample_of
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.embedded.registry.kinds import SERVED_KINDS
 from vacate.sim.run import run_sim

@@ -9,7 +9,7 @@ import pytest
 
 from embedded.registry.given import NOW, RUNNING, stored
 from support.embedded import Embedded, embedded, namespace
-from support.poison import bad_statuses, store_status
+from support.hostile.poison import bad_statuses, store_status
 from support.reviews import MUTATE, VALIDATE, Hook, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS

@@ -7,7 +7,7 @@ import pytest
 from multidict import CIMultiDict, MultiDict
 
 from support.embedded import Embedded, a_pod, embedded
-from support.hostile_samples import sample_of
+from support.hostile.samples import sample_of
 from vacate.api.kinds import PODS, Kind
 from vacate.embedded.bootstrap import bootstrap_objects
 from vacate.embedded.registry.kinds import SERVED_KINDS

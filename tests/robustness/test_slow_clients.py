@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from support.embedded import Embedded
-from support.raw import SHORT, TIMEOUT, Heard, Listening, get, listening
+from support.hostile.raw import SHORT, TIMEOUT, Heard, Listening, get, listening
 from vacate.api.kinds import CONFIGMAPS
 from vacate.httpserver.connection import Limits
 

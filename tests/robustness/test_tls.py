@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.raw import TIMEOUT, Heard, Listening, get, listening
+from support.hostile.raw import TIMEOUT, Heard, Listening, get, listening
 from vacate.api.identity import MASTERS
 from vacate.clock import SystemClock
 from vacate.embedded.bootstrap import bootstrap_objects

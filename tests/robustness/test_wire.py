@@ -8,7 +8,7 @@ import logging
 import orjson
 import pytest
 
-from support.raw import Heard, get, listening, request
+from support.hostile.raw import Heard, get, listening, request
 from vacate.httpserver.connection import MAX_BODY_BYTES
 
 pytestmark = pytest.mark.process

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.eviction_words import (
+from support.simulated.evictions import (
     A,
     active,
     ask,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.eviction_words import A, active, ask, found, on_simulated_cluster, running_pod
+from support.simulated.evictions import A, active, ask, found, on_simulated_cluster, running_pod
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created
-from support.eviction_words import leaving
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.evictions import leaving
+from support.simulated.workloads import created
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
 from vacate.sim.cluster import World
 from vacate.testing import namespace, pod

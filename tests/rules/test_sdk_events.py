@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage
+from support.simulated.sdk import Stage, on_stage
 from vacate.sdk import EvictionContext, Interceptor
 
 pytestmark = pytest.mark.sim

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage
+from support.simulated.sdk import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.errors import Invalid
 from vacate.eviction.dialects.evictionrequest.history import TurnResult

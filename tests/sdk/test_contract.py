@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from support.sdk_stage import Diary, Stage, on_stage, writes
+from support.simulated.sdk import Diary, Stage, on_stage, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.transport import Transport
 from vacate.sdk import (

@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from support.sdk_stage import Diary, Stage, on_stage
+from support.simulated.sdk import Diary, Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.eviction.dialects.turn_conditions import past_turns
 from vacate.sdk import (

@@ -8,7 +8,7 @@ import datetime as dt
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage, writes
+from support.simulated.sdk import Stage, on_stage, writes
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.documents import Command, commands_of, differences, run_all
 from support.kubectl import kubectl_or_reason
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 
 pytestmark = pytest.mark.kubectl
 

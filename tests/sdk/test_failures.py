@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage, writes
+from support.simulated.sdk import Stage, on_stage, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.eviction.dialects.turn_conditions import is_held, past_turns

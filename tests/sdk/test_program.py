@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Obj
 from support.manifests import pod
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.waiting import until
 from vacate.client.client import Client
 from vacate.errors import ConfigError, NotFound

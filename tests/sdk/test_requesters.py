@@ -7,8 +7,8 @@ import datetime as dt
 
 import pytest
 
-from support.eviction_words import put_past_admission
-from support.sdk_stage import Stage, on_stage
+from support.simulated.evictions import put_past_admission
+from support.simulated.sdk import Stage, on_stage
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage
+from support.simulated.sdk import Stage, on_stage
 from vacate.client.transport import Transport
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.wire.message import Request, Response, Stream

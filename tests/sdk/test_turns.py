@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage, writes
+from support.simulated.sdk import Stage, on_stage, writes
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import dig
 from vacate.api.times import parse_time

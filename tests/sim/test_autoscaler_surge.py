@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import writes
 from support.effort import seeds, step
-from support.floor_words import autoscaled, floor, highest_floor, is_restored, measured, patch_autoscaler
-from support.surge_words import (
+from support.simulated.autoscalers import (
+    autoscaled,
+    floor,
+    highest_floor,
+    is_restored,
+    measured,
+    patch_autoscaler,
+)
+from support.simulated.deployments import (
     cancel,
     completed,
     fewest,
@@ -23,6 +29,7 @@ from support.surge_words import (
     request_any,
     requested,
 )
+from support.simulated.workloads import writes
 from vacate.api.kinds import DEPLOYMENTS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS

@@ -14,10 +14,10 @@ from functools import cache
 import orjson
 import pytest
 
-from support.bridge_replicas import DOWN, Replicas
 from support.effort import seeds
-from support.eviction_words import A, B, as_interceptor
-from support.stateful_words import is_whole, members
+from support.simulated.bridge_replicas import DOWN, Replicas
+from support.simulated.evictions import A, B, as_interceptor
+from support.simulated.statefulsets import is_whole, members
 from vacate.api.kinds import EVICTIONREQUESTS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.client.client import Client

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from support.effort import seeds
-from support.volume_words import claim, volume
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.volumes import claim, volume
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj, dig

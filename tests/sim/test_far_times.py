@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.worlds import in_world
+from support.simulated.clusters import in_world
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVENTS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from multidict import MultiDict
 
-from support.worlds import in_world
+from support.simulated.clusters import in_world
 from vacate.api.kinds import CONFIGMAPS
 from vacate.client.client import Client
 from vacate.entropy import seeded_entropy

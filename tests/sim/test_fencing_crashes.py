@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
+from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.sim.faults.crashpoints import Tripwire
 
 pytestmark = pytest.mark.sim

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
+from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import NODES
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import NodeFencing

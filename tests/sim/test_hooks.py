@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, history
 from support.effort import CRASH_STEP
-from support.eviction_words import ask, running_pod
-from support.hook_words import ALLOWED, SimulatedService, service_of
-from support.surge_words import completed
+from support.simulated.deployments import completed
+from support.simulated.evictions import ask, running_pod
+from support.simulated.hooks import ALLOWED, SimulatedService, service_of
+from support.simulated.workloads import condition_of, history
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.client.transport import Transport

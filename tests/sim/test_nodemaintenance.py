@@ -12,8 +12,8 @@ import pytest
 
 from support.effort import CRASH_STEP, seeds
 from support.eviction_scenarios.candidate import TIMINGS, Candidate
-from support.eviction_words import A, as_interceptor, running_pod
-from support.maintenance_words import (
+from support.simulated.evictions import A, as_interceptor, running_pod
+from support.simulated.maintenances import (
     claims,
     drain,
     gone,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from support.cluster_words import in_world
 from support.effort import seeds
+from support.simulated.workloads import in_world
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.api.kinds import NAMESPACES, NODES, PODS, STATEFULSETS
 from vacate.api.objects import Obj

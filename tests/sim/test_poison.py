@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.eviction_words import DRAIN, ask, running_pod
-from support.poison import bad_statuses, store_status
-from support.worlds import in_world
+from support.hostile.poison import bad_statuses, store_status
+from support.simulated.clusters import in_world
+from support.simulated.evictions import DRAIN, ask, running_pod
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, history, writes
 from support.effort import seeds, step
-from support.stateful_words import fewest, gone, is_whole, members, standing
-from support.surge_words import completed, requested
+from support.simulated.deployments import completed, requested
+from support.simulated.statefulsets import fewest, gone, is_whole, members, standing
+from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import Obj
 from vacate.client.transport import Transport

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, history, writes
 from support.effort import CRASH_STEP, seeds
-from support.surge_words import (
+from support.simulated.deployments import (
     cancel,
     completed,
     fewest,
@@ -25,6 +24,7 @@ from support.surge_words import (
     request_any,
     requested,
 )
+from support.simulated.workloads import condition_of, history, writes
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS

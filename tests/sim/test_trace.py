@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_history import digest
+from support.simulated.history import digest
 from vacate.sim.run import Sim, run_sim
 from vacate.sim.trace import Trace, first_difference
 
@@ -54,7 +54,7 @@ def run_cluster(seed: int, hash_seed: str) -> str:
     """The digest of the whole cluster's history, made by a process of its own."""
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
-        [sys.executable, "-m", "support.cluster_history", str(seed)],
+        [sys.executable, "-m", "support.simulated.history", str(seed)],
         env=environment,
         capture_output=True,
         text=True,

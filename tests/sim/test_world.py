@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.worlds import INSTANT, QUICK, SLOW, in_world
+from support.simulated.clusters import INSTANT, QUICK, SLOW, in_world
 from vacate.api.kinds import (
     CONFIGMAPS,
     DEPLOYMENTS,

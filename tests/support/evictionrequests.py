@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.arms import As, Obj
-from support.arms_case_api import CaseApi
-from support.arms_objects import pod
+from support.arms.arm import As, Obj
+from support.arms.caseapi import CaseApi
+from support.arms.objects import pod
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 

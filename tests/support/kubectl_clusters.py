@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.arms_kube import KUBECONFIG
-from support.arms_kube_lab import NODE_COUNT, is_ready, open_lab
-from support.cluster_process import FAST_PODS, running_cluster
+from support.arms.clusters import NODE_COUNT, is_ready, open_lab
+from support.arms.kube import KUBECONFIG
 from support.https import Https
+from support.processes.cluster import FAST_PODS, running_cluster
 from support.waiting import until
 
 EMBEDDED, REAL = "embedded", "real"

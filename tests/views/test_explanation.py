@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.sim_request import SimRequest
+from support.simulated.request import SimRequest
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.sections.unrequested import explain_unrequested
 from views.explanation_inputs import EXPLANATION_INPUTS, SPENT, UNASKED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.sim_request import START, SimRequest
+from support.simulated.request import START, SimRequest
 from vacate.api.times import format_exact_time
 from vacate.eviction.dialects.evictionrequest.reader import process_of, target_of
 from vacate.eviction.engine import decide

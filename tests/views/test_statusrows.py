@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.sim_request import START, SimRequest
+from support.simulated.request import START, SimRequest
 from vacate.api.times import format_time
 from vacate.cli.common.output import aligned, aligned_to
 from vacate.views.statusrows import HEADER, Row, row_of, rows_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embedded.registry.given import NOW, POD_UID, RUNNING, a, changed, stored
-from support import arms_objects as make
+from support.arms import objects as make
 from support.embedded import Embedded, embedded, namespace
 from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, Told, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND

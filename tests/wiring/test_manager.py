@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from multidict import MultiDict
 
-from support.eviction_words import A, active, completed, heard, requested, status
-from support.worlds import Body, in_world
+from support.simulated.clusters import Body, in_world
+from support.simulated.evictions import A, active, completed, heard, requested, status
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.objects import dig

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import created, events_of
-from support.eviction_words import A
-from support.maintenance_words import on_node, open_requests, web
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.evictions import A
+from support.simulated.maintenances import on_node, open_requests, web
+from support.simulated.workloads import created, events_of
 from vacate.api.kinds import DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES
 from vacate.api.objects import Obj
 from vacate.descheduling.names import requester_of

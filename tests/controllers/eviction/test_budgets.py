@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import running
-from support.eviction_words import (
+from support.simulated.evictions import (
     ask,
     completed,
     condition_of,
@@ -28,6 +27,7 @@ from support.eviction_words import (
     stage,
     status,
 )
+from support.simulated.workloads import running
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import dig
 from vacate.client.requests import STRATEGIC_PATCH

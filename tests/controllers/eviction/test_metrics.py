@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from support.eviction_words import (
+from support.simulated.evictions import (
     DRAIN,
     A,
     B,

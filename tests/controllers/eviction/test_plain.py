@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.eviction_words import (
+from support.simulated.evictions import (
     DRAIN,
     active,
     ask,

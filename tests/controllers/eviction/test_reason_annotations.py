@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.eviction_words import completed, evictions_heard, failed, history, leaving, requested
+from support.simulated.evictions import completed, evictions_heard, failed, history, leaving, requested
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import dig
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION

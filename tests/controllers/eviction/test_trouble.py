@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.eviction_words import (
+from support.simulated.evictions import (
     DRAIN,
     A,
     B,

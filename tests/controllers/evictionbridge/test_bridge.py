@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, history
-from support.eviction_words import A, B, ask, finish, found, running_pod
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.evictions import A, B, ask, finish, found, running_pod
+from support.simulated.workloads import condition_of, created, events_of, history
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client

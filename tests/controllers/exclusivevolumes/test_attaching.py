@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from support.cluster_words import events_of
-from support.volume_words import (
+from support.simulated.clusters import in_world
+from support.simulated.volumes import (
     A,
     B,
     attached,
@@ -20,7 +20,7 @@ from support.volume_words import (
     user,
     volume,
 )
-from support.worlds import in_world
+from support.simulated.workloads import events_of
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
 from vacate.cli.common.connection import Cluster
 from vacate.cli.detach import break_attachment

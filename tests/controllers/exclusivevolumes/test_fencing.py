@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from support.fencing_words import LOST, SOON, Fenced, beside, fenced
-from support.volume_words import B, claim, holders, label_nodes, node_of, phase, volume
+from support.simulated.fencing import LOST, SOON, Fenced, beside, fenced
+from support.simulated.volumes import B, claim, holders, label_nodes, node_of, phase, volume
 from vacate.api.kinds import PERSISTENTVOLUMES, PODS, STATEFULSETS
 from vacate.sim.fenceagents import Behaviour
 from vacate.sim.invariants.exclusivevolumes import VolumeUse

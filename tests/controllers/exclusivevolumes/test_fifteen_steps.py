@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from support.volume_words import (
+from support.simulated.clusters import in_world
+from support.simulated.volumes import (
     ELSEWHERE,
     A,
     B,
@@ -20,7 +21,6 @@ from support.volume_words import (
     user,
     volume,
 )
-from support.worlds import in_world
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.objects import dig
 from vacate.sim.cluster import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
+from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.sim.fenceagents import Behaviour
 
 pytestmark = pytest.mark.sim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
+from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import FENCINGPOLICIES, LEASES, NODES
 from vacate.api.times import format_time, parse_time
 from vacate.client.transport import Transport

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.fencing_words import LOST, Fenced, fenced
+from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.objects import Obj
 

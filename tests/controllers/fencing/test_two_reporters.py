@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.fencing_words import Fenced, fenced
+from support.simulated.fencing import Fenced, fenced
 from vacate.client.transport import Transport
 from vacate.clock import SystemClock
 from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from support.maintenance_words import claims, drain, gone, is_cordoned, on_node, phase, status, web
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.maintenances import claims, drain, gone, is_cordoned, on_node, phase, status, web
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.maintenance_words import drain, phase
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.maintenances import drain, phase
 from vacate.api.kinds import PODS
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS

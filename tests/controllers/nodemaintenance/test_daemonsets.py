@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created, history, running
-from support.maintenance_words import drain, on_node, phase
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.maintenances import drain, on_node, phase
+from support.simulated.workloads import created, history, running
 from vacate.api.kinds import DAEMONSETS, NODEMAINTENANCES, PODS
 from vacate.sim.cluster import World
 from vacate.testing import daemonset

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import created, events_of, history
-from support.eviction_words import A, as_interceptor, running_pod
-from support.maintenance_words import (
+from support.simulated.clusters import in_world
+from support.simulated.evictions import A, as_interceptor, running_pod
+from support.simulated.maintenances import (
     EASY,
     claims,
     drain,
@@ -25,7 +25,7 @@ from support.maintenance_words import (
     status,
     web,
 )
-from support.worlds import in_world
+from support.simulated.workloads import created, events_of, history
 from vacate.api.kinds import DAEMONSETS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.client.transport import Transport

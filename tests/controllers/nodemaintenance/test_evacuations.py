@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created
-from support.eviction_words import A, ask, running_pod
-from support.maintenance_words import drain, gone, is_cordoned, on_node, phase, status
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.evictions import A, ask, running_pod
+from support.simulated.maintenances import drain, gone, is_cordoned, on_node, phase, status
+from support.simulated.workloads import created
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
 from vacate.errors import Invalid
 from vacate.features import parse_feature_gates

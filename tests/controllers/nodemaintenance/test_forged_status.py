@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.maintenance_words import drain, on_node, phase, row, status, web
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.maintenances import drain, on_node, phase, row, status, web
 from vacate.api.kinds import NODEMAINTENANCES, PODDISRUPTIONBUDGETS
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

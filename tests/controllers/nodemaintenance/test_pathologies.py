@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from support.eviction_words import running_pod
-from support.maintenance_words import drain, gone, on_node, phase, status, web
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.evictions import running_pod
+from support.simulated.maintenances import drain, gone, on_node, phase, status, web
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

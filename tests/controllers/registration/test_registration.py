@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import events_of
-from support.maintenance_words import web
-from support.worlds import in_world
+from support.simulated.clusters import in_world
+from support.simulated.maintenances import web
+from support.simulated.workloads import events_of
 from vacate.admission.pods.workloads import OPT_IN, REGISTERED, is_opted_in, registration, registration_change
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS
 from vacate.api.objects import Obj

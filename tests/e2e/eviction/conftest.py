@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from support.eviction_clusters import EvictionCluster, cluster_params, open_cluster
-from support.eviction_place import Place, enter_place
+from support.evictions.clusters import EvictionCluster, cluster_params, open_cluster
+from support.evictions.namespace import Place, enter_place
 from support.kubectl import Kubectl, kubectl_or_reason
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST

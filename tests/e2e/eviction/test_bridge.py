@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from support.drain_queues import ClusterAutoscaler, Karpenter
-from support.eviction_place import Place, reason, turns
+from support.evictions.drain_queues import ClusterAutoscaler, Karpenter
+from support.evictions.namespace import Place, reason, turns
 from support.kubectl import Kubectl
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.eviction_place import Place, reason
+from support.evictions.namespace import Place, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.sdk import Ending
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.eviction_place import Place, reason, turns
+from support.evictions.namespace import Place, reason, turns
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.api.objects import Obj
 from vacate.errors import ApiError, Invalid

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import re
 
-from support.eviction_place import Place, reason
+from support.evictions.namespace import Place, reason
 from support.kubectl import Kubectl
 from vacate.api.times import format_micro_time
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.eviction_place import Place
+from support.evictions.namespace import Place
 from vacate.api.kinds import DEPLOYMENTS, DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.descheduling.names import requester_of

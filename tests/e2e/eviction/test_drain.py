@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.eviction_place import TIMEOUT, Place, is_ready
+from support.evictions.namespace import TIMEOUT, Place, is_ready
 from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.eviction_place import KEEPS, Place, reason
+from support.evictions.namespace import KEEPS, Place, reason
 from vacate.api.kinds import EVACUATIONS, PODS
 from vacate.errors import ApiError, Forbidden, Invalid, NotFound
 from vacate.eviction.dialects.base import Dialect

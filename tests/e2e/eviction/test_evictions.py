@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from support.eviction_place import Place, is_ready, reason, turns
+from support.evictions.namespace import Place, is_ready, reason, turns
 from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP

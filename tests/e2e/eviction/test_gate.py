@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.eviction_clusters import EMBEDDED, EvictionCluster
-from support.eviction_place import Place, pod_body, reason
+from support.evictions.clusters import EMBEDDED, EvictionCluster
+from support.evictions.namespace import Place, pod_body, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.errors import ApiError, NotFound
 from vacate.eviction.registration import PREFIXES

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.eviction_place import Place, turns
-from support.eviction_real import HOME, RealCluster
-from support.hook_service import hooks_process
+from support.evictions.namespace import Place, turns
+from support.processes.hooks import hooks_process
+from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.kinds import CRONJOBS, JOBS, ROLEBINDINGS
 from vacate.api.objectnames import HOOK_JOBS, HOOKS
 from vacate.api.objects import Obj, terminating

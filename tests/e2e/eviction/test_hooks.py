@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.eviction_place import Place, turns
-from support.hook_service import HookService, hook_service, hooks_process
+from support.evictions.namespace import Place, turns
+from support.processes.hooks import HookService, hook_service, hooks_process
 from vacate.eviction.dialects.turn_conditions import failed_type
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, TARGET
 from vacate.sdk import TurnResult

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.eviction_moving import annotated, moving, pods, quiet
-from support.eviction_place import TIMEOUT, Place, is_ready
+from support.evictions.moving import annotated, moving, pods, quiet
+from support.evictions.namespace import TIMEOUT, Place, is_ready
 from support.kubectl import Kubectl
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS

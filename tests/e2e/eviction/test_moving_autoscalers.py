@@ -6,9 +6,9 @@ example".
 
 from __future__ import annotations
 
-from support.eviction_moving import OURS, annotated, moving, pods
-from support.eviction_place import Place, is_ready
-from support.eviction_real import REAL
+from support.evictions.moving import OURS, annotated, moving, pods
+from support.evictions.namespace import Place, is_ready
+from support.realcluster.evictions import REAL
 from vacate.admission.pods.workloads import (
     AUTOSCALER_INTERCEPTOR,
     EVICTION_PRIORITY,

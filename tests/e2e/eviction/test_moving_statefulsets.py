@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.eviction_place import Place, is_ready
+from support.evictions.namespace import Place, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.objects import Obj

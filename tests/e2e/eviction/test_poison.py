@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.eviction_place import Place, reason
-from support.poison import BAD_TIMES
+from support.evictions.namespace import Place, reason
+from support.hostile.poison import BAD_TIMES
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.errors import Invalid
 

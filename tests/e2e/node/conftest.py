@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hack.nodelab.inside import KUBECONFIG
 
-from support.node_place import NodePlace
+from support.nodes.cluster import NodePlace
 
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]

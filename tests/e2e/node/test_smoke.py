@@ -11,8 +11,8 @@ import json
 import pytest
 
 from support.evictionrequests import request
-from support.node_objects import asking, database
-from support.node_place import ACCOUNT, HOME, NodePlace
+from support.nodes.cluster import ACCOUNT, HOME, NodePlace
+from support.nodes.objects import asking, database
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.client import Client

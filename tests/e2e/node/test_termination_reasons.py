@@ -17,8 +17,8 @@ import pytest
 from hack.nodelab.settings import BUSYBOX
 
 from support.kubectl import Kubectl
-from support.node_objects import namespace, pod
-from support.node_place import HOME, NodePlace
+from support.nodes.cluster import HOME, NodePlace
+from support.nodes.objects import namespace, pod
 from support.waiting import until
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hack.nodelab.settings import NODE
 
-from support.node_place import NodePlace
-from support.node_shutdown import (
+from support.nodes.cluster import NodePlace
+from support.nodes.machine import (
     AGENTS,
     SHUTDOWN_FIELD,
     boot,

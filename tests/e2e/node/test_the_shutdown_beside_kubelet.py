@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from support.node_place import NodePlace
-from support.node_shutdown import (
+from support.nodes.cluster import NodePlace
+from support.nodes.machine import (
     boot,
     condition,
     configure_kubelet,

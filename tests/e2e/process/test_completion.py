@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, environment, running_cluster
-from support.commands import Lab, vacate
+from support.processes.cluster import FAST_PODS, environment, running_cluster
+from support.processes.commands import Lab, vacate
 
 pytestmark = pytest.mark.process
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Https
 from support.manifests import config_map, deployment
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.waiting import until
 
 pytestmark = pytest.mark.process

@@ -14,8 +14,8 @@ from typing import IO
 
 import pytest
 
-from support.cluster_process import environment
-from support.containers import processes_of
+from support.nodes.containers import processes_of
+from support.processes.cluster import environment
 from vacate.nodeagent.runtime.process import ProcessRuntime
 
 pytestmark = pytest.mark.process

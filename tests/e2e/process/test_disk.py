@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, cluster_process, running_cluster
 from support.https import Https
 from support.manifests import config_map
+from support.processes.cluster import FAST_PODS, cluster_process, running_cluster
 from support.waiting import until
 
 pytestmark = pytest.mark.process

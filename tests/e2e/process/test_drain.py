@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Lab
-from support.screens import run
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.commands import PODS, Lab
+from support.processes.screens import run
 from support.waiting import until
 
 pytestmark = pytest.mark.process

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Lab
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.commands import PODS, Lab
 from support.waiting import until
 from vacate.api.times import format_micro_time, parse_time
 

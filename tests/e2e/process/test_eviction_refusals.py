@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.cluster_process import FAST_PODS, environment, running_cluster
-from support.commands import PODS, Ended, Lab, vacate
+from support.processes.cluster import FAST_PODS, environment, running_cluster
+from support.processes.commands import PODS, Ended, Lab, vacate
 
 pytestmark = pytest.mark.process
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
 from support.https import Https, Obj
-from support.manager_process import ManagerProcess, managing
 from support.manifests import pod
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
+from support.processes.manager import ManagerProcess, managing
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.eviction.dialects.evictionrequest.history import read_history

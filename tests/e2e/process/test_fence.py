@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import PODS, Lab
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.commands import PODS, Lab
 from support.waiting import until
 
 pytestmark = pytest.mark.process

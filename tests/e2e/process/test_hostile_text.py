@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support.hostile_api import ATTACK, HostileApi, hostile_api, kubeconfig
-from support.screens import OWN_SEQUENCE, Shown, run
+from support.hostile.api import ATTACK, HostileApi, hostile_api, kubeconfig
+from support.processes.screens import OWN_SEQUENCE, Shown, run
 from vacate.cli.main import COMMANDS
 from views.explanation_inputs import EXPLANATION_INPUTS
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster, vacate
 from support.https import Obj
-from support.manager_process import managing
 from support.manifests import pod
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster, vacate
+from support.processes.manager import managing
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.wiring.manager import LEASE

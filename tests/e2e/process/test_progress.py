@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, running_cluster
-from support.commands import Lab
-from support.screens import run
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.commands import Lab
+from support.processes.screens import run
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import ClusterProcess, running_cluster, vacate
+from support.processes.cluster import ClusterProcess, running_cluster, vacate
 from vacate.features import KNOWN_GATES
 
 pytestmark = pytest.mark.process

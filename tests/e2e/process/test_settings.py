@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, running_cluster
 from support.https import Obj
 from support.manifests import config_map, pod
+from support.processes.cluster import FAST_PODS, running_cluster
 
 pytestmark = pytest.mark.process
 

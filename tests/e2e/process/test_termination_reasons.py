@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from support.cluster_process import running_cluster
-from support.commands import PODS, Lab
-from support.containers import processes_of
+from support.nodes.containers import processes_of
+from support.processes.cluster import running_cluster
+from support.processes.commands import PODS, Lab
 from support.waiting import until
 
 pytestmark = pytest.mark.process

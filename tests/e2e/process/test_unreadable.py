@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.hostile_api import HostileApi, hostile_api, kubeconfig
-from support.screens import Shown, run
+from support.hostile.api import HostileApi, hostile_api, kubeconfig
+from support.processes.screens import Shown, run
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from views.explanation_inputs import EXPLANATION_INPUTS
 

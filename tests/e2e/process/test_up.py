@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, cluster_process, running_cluster
 from support.https import Obj
 from support.manifests import config_map, pod
+from support.processes.cluster import FAST_PODS, ClusterProcess, cluster_process, running_cluster
 from support.waiting import until
 
 pytestmark = pytest.mark.process

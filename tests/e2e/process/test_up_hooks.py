@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.cluster_process import FAST_PODS, running_cluster, vacate
 from support.manifests import pod
+from support.processes.cluster import FAST_PODS, running_cluster, vacate
 from support.waiting import until
 from vacate.embedded.cluster.local import LocalCluster, LocalSettings
 from vacate.errors import ConfigError

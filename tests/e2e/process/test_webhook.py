@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from support.cluster_process import FAST_PODS, ClusterProcess, running_cluster
-from support.commands import vacate
 from support.manifests import pod
+from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
+from support.processes.commands import vacate
+from support.processes.webhook import WebhookProcess, running_webhook
 from support.reviews import MUTATE, MUTATE_PODS, review
 from support.waiting import until
-from support.webhook_process import WebhookProcess, running_webhook
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import PODS
 from vacate.clock import SystemClock

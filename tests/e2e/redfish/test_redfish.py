@@ -20,8 +20,8 @@ import pytest
 from hack.fencelab.session import LAB
 from hack.kubelab.ports import reserve_port
 
-from support.cluster_process import FAST_PODS, running_cluster
-from support.node_process import NODE, NodeProcess, node_process
+from support.processes.cluster import FAST_PODS, running_cluster
+from support.processes.node import NODE, NodeProcess, node_process
 from support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from support.cluster_words import in_world
+from support.simulated.workloads import in_world
 from vacate.api.kinds import DAEMONSETS, NODES, PODS, REPLICASETS, STATEFULSETS
 from vacate.sim.cluster import World
 from vacate.sim.faults.transport import NO_FAULT, Fault

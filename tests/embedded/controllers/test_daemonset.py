@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import created, history, in_world, made, writes
+from support.simulated.workloads import created, history, in_world, made, writes
 from vacate.api.kinds import CONTROLLERREVISIONS, DAEMONSETS, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

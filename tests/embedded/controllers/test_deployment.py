@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import (
+from support.simulated.workloads import (
     condition_of,
     created,
     events_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, in_world, running
+from support.simulated.workloads import condition_of, created, events_of, in_world, running
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.client.requests import STRATEGIC_PATCH

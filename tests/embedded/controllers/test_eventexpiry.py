@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.cluster_words import in_world
+from support.simulated.workloads import in_world
 from vacate.api.kinds import DEPLOYMENTS, EVENTS
 from vacate.api.times import LATEST
 from vacate.api.types import Event, ObjectMeta

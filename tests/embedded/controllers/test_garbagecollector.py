@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created, in_world, running
+from support.simulated.workloads import created, in_world, running
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, LEASES, NODES, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

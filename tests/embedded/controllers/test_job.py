@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, history, in_world, made, writes
+from support.simulated.workloads import condition_of, created, events_of, history, in_world, made, writes
 from vacate.api.kinds import JOBS, PODS
 from vacate.api.objects import Obj
 from vacate.embedded.controllers.job.tracking import FINALIZER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import condition_of, created, in_world
+from support.simulated.workloads import condition_of, created, in_world
 from vacate.api.kinds import CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS, SERVICEACCOUNTS
 from vacate.sim.cluster import World
 from vacate.testing import deployment, namespace, pod

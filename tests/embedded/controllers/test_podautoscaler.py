@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, in_world, running
+from support.simulated.workloads import condition_of, created, events_of, in_world, running
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.objects import Obj
 from vacate.embedded.controllers.podautoscaler.metrics import MEASURED

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from support.cluster_words import history, in_world, rollout_done
+from support.simulated.workloads import history, in_world, rollout_done
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, NODES, PODS, REPLICASETS, STATEFULSETS
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, deployment, pod, replicaset, statefulset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, in_world, made, writes
+from support.simulated.workloads import condition_of, created, events_of, in_world, made, writes
 from vacate.api.kinds import PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import created, in_world, rollout_done, running, writes
+from support.simulated.workloads import created, in_world, rollout_done, running, writes
 from vacate.api.kinds import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.errors import ApiError, TransportError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cluster_words import condition_of, created, events_of, in_world, node_of, running, writes
+from support.simulated.workloads import condition_of, created, events_of, in_world, node_of, running, writes
 from vacate.api.kinds import NODES, PODS
 from vacate.sim.cluster import World
 from vacate.testing import pod

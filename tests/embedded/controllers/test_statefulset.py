@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster_words import created, events_of, history, in_world, made, writes
+from support.simulated.workloads import created, events_of, history, in_world, made, writes
 from vacate.api.kinds import CONTROLLERREVISIONS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.sim.cluster import World

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.simulated_pods import T0, at, deleted, simulated_pod
+from support.simulated.pods import T0, at, deleted, simulated_pod
 from vacate.embedded.nodes.podlifecycle import KILLED, Exit, Life, advance, arrive, backoff_after, next_moment
 from vacate.embedded.nodes.podstatus import phase_of
 from vacate.embedded.nodes.timings import NEVER, PodTimings

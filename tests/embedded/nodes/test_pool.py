@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from support.worlds import SLOW, on_nodes
+from support.simulated.clusters import SLOW, on_nodes
 from vacate.api.kinds import EVENTS, LEASES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.worlds import in_world
+from support.simulated.clusters import in_world
 from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import dig
 from vacate.embedded.bootstrap.identities import node as node_identity

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.simulated_pods import T0, at, deleted, simulated_pod
+from support.simulated.pods import T0, at, deleted, simulated_pod
 from vacate.api.objects import Obj
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import Life, advance, arrive

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from support.agents import NODE, Place, agent_place, ready
-from support.containers import clean, opened, spec
-from support.shutdown_agents import PipeLogind, eventually
+from support.nodes.agents import NODE, Place, agent_place, ready
+from support.nodes.containers import clean, opened, spec
+from support.nodes.shutdown_agents import PipeLogind, eventually
 from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
 from vacate.api.objects import Obj
 from vacate.nodeagent.agent import NodeAgent

@@ -14,8 +14,8 @@ from hack.logindlab.elogind import LOG, OFF, SOCKET
 from hack.logindlab.machine import REPOSITORY
 from hack.nodelab.preconditions import missing
 
-from support.shutdown_agents import LockHolder, eventually
-from support.shutdown_sim import SimPods, SimStorage
+from support.nodes.shutdown_agents import LockHolder, eventually
+from support.simulated.shutdown import SimPods, SimStorage
 from vacate.clock import SystemClock
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig

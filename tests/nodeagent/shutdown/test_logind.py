@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.shutdown_node import ShutdownNode, off_at, shutdown_node
+from support.nodes.shutdown_node import ShutdownNode, off_at, shutdown_node
 from support.waiting import until
 from vacate.api.objects import Obj
 

@@ -13,8 +13,8 @@ import pytest
 from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
-from support.shutdown_agents import LockHolder, eventually
-from support.shutdown_sim import SimPods, SimStorage
+from support.nodes.shutdown_agents import LockHolder, eventually
+from support.simulated.shutdown import SimPods, SimStorage
 from vacate.clock import SystemClock
 from vacate.nodeagent.shutdown import logind as module
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.shutdown_scenario import SLACK, machine, pod
+from support.simulated.shutdown_scenario import SLACK, machine, pod
 from vacate.clock import LoopClock
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig

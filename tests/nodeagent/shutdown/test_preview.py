@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import yaml
 
-from support.cluster_process import ClusterProcess, environment, running_cluster
+from support.processes.cluster import ClusterProcess, environment, running_cluster
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objectnames import labels
 from vacate.api.objects import Obj

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.sdk_stage import Stage, on_stage
+from support.simulated.sdk import Stage, on_stage
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE

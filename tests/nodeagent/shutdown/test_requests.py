@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from support.shutdown_agents import eventually
+from support.nodes.shutdown_agents import eventually
 from vacate.api.kinds import CLUSTERROLEBINDINGS, EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj

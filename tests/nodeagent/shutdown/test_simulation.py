@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support.effort import THOROUGH
-from support.shutdown_scenario import run_scenario
+from support.simulated.shutdown_scenario import run_scenario
 from vacate.errors import VacateError
 from vacate.nodeagent.shutdown import buckets, lock, machine, manager
 from vacate.nodeagent.shutdown.buckets import Group

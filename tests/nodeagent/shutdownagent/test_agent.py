@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.agents import NODE, Place, agent_place, ready
-from support.shutdown_agents import KUBELET_LOCK, AgentPlace, PipeLogind, eventually
+from support.nodes.agents import NODE, Place, agent_place, ready
+from support.nodes.shutdown_agents import KUBELET_LOCK, AgentPlace, PipeLogind, eventually
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj

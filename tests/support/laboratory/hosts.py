@@ -16,7 +16,7 @@ from support.laboratory.fencing import ReachableSwitches, Switches
 from support.laboratory.outcome import Outcome
 from support.laboratory.programs import agent_program, manager_program
 from support.laboratory.workload import STORAGE, has_quorum, uses_storage
-from support.shutdown_sim import SimLogind
+from support.simulated.shutdown import SimLogind
 from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.client.transport import Transport
 from vacate.embedded.bootstrap.identities import node

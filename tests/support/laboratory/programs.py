@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from support.laboratory.fencing import ReachableSwitches
-from support.shutdown_sim import SimLogind
+from support.simulated.shutdown import SimLogind
 from vacate.client.transport import Transport
 from vacate.controllers.fencing.controller import build as build_fencing
 from vacate.controllers.projections import PROJECTIONS

@@ -6,7 +6,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.fencing_words import beside
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.catalogue import FAULTS
 from support.laboratory.faults.draw import Draw, Fault
@@ -16,6 +15,7 @@ from support.laboratory.hosts import MANAGERS, NODES
 from support.laboratory.outcome import Enough, Outcome
 from support.laboratory.verdict import judge
 from support.laboratory.workload import create_workload
+from support.simulated.fencing import beside
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.entropy import Entropy
 from vacate.errors import OutOfTime, VacateError

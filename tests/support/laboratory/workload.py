@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.fencing_words import SOON
+from support.simulated.fencing import SOON
 from vacate.admission.pods.forcedeletion import GUARD_LABEL
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import (

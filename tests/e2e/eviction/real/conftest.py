@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from support.arms_kube import KUBECONFIG
-from support.eviction_clusters import EvictionCluster
-from support.eviction_real import RealCluster
+from support.arms.kube import KUBECONFIG
+from support.evictions.clusters import EvictionCluster
+from support.realcluster.evictions import RealCluster
 
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.audit import calls
-from support.eviction_place import Place
-from support.eviction_real import RealCluster
+from support.evictions.namespace import Place
+from support.realcluster.audit import calls
+from support.realcluster.evictions import RealCluster
 from vacate.api.objects import Obj
 from vacate.errors import NotFound, TooManyRequests
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.eviction_place import Place
-from support.eviction_real import RealCluster
+from support.evictions.namespace import Place
+from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.errors import ApiError, NotFound, TransportError

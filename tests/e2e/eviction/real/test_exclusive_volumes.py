@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.eviction_place import Place, is_ready, run_vacate
-from support.eviction_real import RealCluster
+from support.evictions.namespace import Place, is_ready, run_vacate
+from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STATEFULSETS
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support.eviction_place import Place
-from support.eviction_real import RealCluster
+from support.evictions.namespace import Place
+from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import JOBS, NODES, PODS, PODTEMPLATES
 from vacate.api.objects import Obj, terminating
 from vacate.clock import SystemClock

@@ -14,10 +14,10 @@ import yaml
 from hack.kubelab.control_plane import ControlPlane, running
 from hack.kubelab.obtain import ASSETS
 
-from support.cluster_process import vacate
-from support.eviction_real import RealCluster
 from support.https import Https, Obj
 from support.manifests import pod
+from support.processes.cluster import vacate
+from support.realcluster.evictions import RealCluster
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.types.evictionrequest import ADMITTED_STAMP

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.eviction_moving import moving, pods
-from support.eviction_place import Place, is_ready
-from support.eviction_real import RealCluster
-from support.floor_words import REQUESTS
-from support.metrics_server import serving_metrics
+from support.evictions.moving import moving, pods
+from support.evictions.namespace import Place, is_ready
+from support.realcluster.evictions import RealCluster
+from support.realcluster.metrics_server import serving_metrics
+from support.simulated.autoscalers import REQUESTS
 from vacate.admission.pods.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR, OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.objects import Obj

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.eviction_place import Place
-from support.eviction_real import HOME, RealCluster
-from support.kube_peers import define, undefine
-from support.peers import definitions, peer
-from support.prometheus import (
+from support.evictions.namespace import Place
+from support.realcluster.evictions import HOME, RealCluster
+from support.realcluster.kube_peers import define, undefine
+from support.realcluster.peers import definitions, peer
+from support.realcluster.prometheus import (
     Prometheus,
     endpoint_slice,
     everything_here,
@@ -26,7 +26,7 @@ from support.prometheus import (
     scraping,
     selector_of,
 )
-from support.promtool import check_metrics
+from support.realcluster.promtool import check_metrics
 from support.waiting import until
 from vacate.api.kinds import FENCINGPOLICIES
 from vacate.api.objectnames import MANAGER, WEBHOOK

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from support.eviction_moving import moving, pods, quiet
-from support.eviction_place import Place
-from support.eviction_real import RealCluster
+from support.evictions.moving import moving, pods, quiet
+from support.evictions.namespace import Place
 from support.kubectl import Kubectl
+from support.realcluster.evictions import RealCluster
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, Kind
 from vacate.api.types import Deployment

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.eviction_place import Place, is_ready
-from support.eviction_real import HOME, RealCluster
+from support.evictions.namespace import Place, is_ready
+from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
 from vacate.api.objectnames import WEBHOOK
 from vacate.api.objects import Obj, dig

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from support.audit import Call
-from support.eviction_place import Place, pod_body, reason, run_vacate
-from support.eviction_real import HOME, RealCluster
-from support.eviction_users import Right, User, done_by, refused, rights_of, unused, user
+from support.evictions.namespace import Place, pod_body, reason, run_vacate
+from support.realcluster.audit import Call
+from support.realcluster.evictions import HOME, RealCluster
+from support.realcluster.users import Right, User, done_by, refused, rights_of, unused, user
 from vacate.api.kinds import CLUSTERROLES, EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES, PODS, ROLES
 from vacate.api.objectnames import (
     CERTIFICATES,

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from support.audit import calls
-from support.eviction_place import Place, pod_body, reason, turns
-from support.eviction_real import RealCluster
+from support.evictions.namespace import Place, pod_body, reason, turns
+from support.realcluster.audit import calls
+from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest

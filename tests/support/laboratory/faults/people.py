@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from support.laboratory.cluster import LaboratoryCluster
 from support.laboratory.faults.draw import Draw
 from support.laboratory.hosts import NODES
-from support.maintenance_words import maintenance
+from support.simulated.maintenances import maintenance
 from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, PODS
 from vacate.api.kinds import NODES as NODE_OBJECTS
 from vacate.api.objects import Obj, dig

@@ -1,0 +1,1 @@
+"""Random requests to two servers, the embedded one and a real one, and the comparison of their answers."""

@@ -1,0 +1,1 @@
+"""One body of eviction tests on embedded and real clusters."""

@@ -1,0 +1,97 @@
+"""Whole clusters that attend to eviction requests, embedded and real, for one body of tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from support.arms.clusters import is_ready
+from support.arms.kube import KUBECONFIG
+from support.https import Https
+from support.processes.cluster import FAST_PODS, ClusterProcess
+from support.realcluster.evictions import BRIDGE_SECONDS, REAL, gates, real_cluster
+from support.waiting import until
+
+EMBEDDED = "embedded"
+NODE_COUNT = 3
+
+
+class EvictionCluster(Protocol):
+    """What a body of tests needs of either."""
+
+    sort: str
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        ...
+
+    def set_gate(self, *, is_open: bool) -> None:
+        """Restart what attends to eviction requests with its feature gate open or closed."""
+        ...
+
+
+class EmbeddedCluster:
+    """`vacate up` in a folder of its own; it can be replaced by another one over the same folder."""
+
+    sort = EMBEDDED
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: ClusterProcess | None = None
+        self.set_gate(is_open=True)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._folder / "kubeconfig"
+
+    def set_gate(self, *, is_open: bool) -> None:
+        port = int(self._process.address.rpartition(":")[2]) if self._process else 0
+        self.close()
+        option, state = gates(is_open=is_open)
+        bridge = ("--bridge-wait", f"{BRIDGE_SECONDS}s")
+        opened = (option, f"{state},EvictionBridge=true")
+        options = ("--nodes", str(NODE_COUNT), *opened, *bridge, *FAST_PODS)
+        self._process = ClusterProcess(self._folder, *options, port=port)
+        self._process.wait_ready()
+
+    def close(self) -> None:
+        if self._process is not None:
+            if self._process.process.poll() is None:
+                assert self._process.stop() == 0, self._process.output
+            self._process.close()
+
+
+def cluster_params(*, real_only: bool = False) -> list[object]:
+    """The clusters of this run: the real one only beside `make test-kube`."""
+    embedded = [] if real_only else [pytest.param(EMBEDDED, marks=pytest.mark.process)]
+    if not os.environ.get(KUBECONFIG):
+        return list(embedded)
+    marks = [pytest.mark.kube, pytest.mark.xdist_group("evictions")]
+    return [*embedded, pytest.param(REAL, marks=marks)]
+
+
+@contextlib.contextmanager
+def open_cluster(sort: str, folder: Path) -> Iterator[EvictionCluster]:
+    """A cluster of that sort whose nodes are ready, for as long as the block lasts."""
+    opened: contextlib.AbstractContextManager[EvictionCluster] = (
+        _embedded(folder) if sort == EMBEDDED else real_cluster(folder, NODE_COUNT)
+    )
+    with opened as cluster:
+        admin = Https.from_kubeconfig(cluster.kubeconfig)
+        until(lambda: sum(map(is_ready, admin.get("/api/v1/nodes").ok()["items"])) == NODE_COUNT, 60.0)
+        yield cluster
+
+
+@contextlib.contextmanager
+def _embedded(folder: Path) -> Iterator[EmbeddedCluster]:
+    cluster = EmbeddedCluster(folder / "dir")
+    try:
+        yield cluster
+    finally:
+        cluster.close()

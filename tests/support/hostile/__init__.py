@@ -1,0 +1,1 @@
+"""Hostile requests, objects, bytes and connections."""

@@ -1,0 +1,1 @@
+"""Node agents and machines with real processes, containers and a logind."""

@@ -1,0 +1,176 @@
+"""`vacate node` on a machine with a logind of its own, beside an API server that outlives the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from hack.logindlab.machine import LogindMachine
+
+from support.processes.cluster import ClusterProcess, environment, running_cluster
+from support.processes.node import NODE, NodeProcess
+from support.waiting import until
+from vacate.api.objects import Obj
+
+_PASSED = ("PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "COLUMNS")
+REQUESTS = "/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/default/evictionrequests"
+_SAID = re.compile(r"^(\w+) ([0-9.]+)$", re.MULTILINE)
+
+
+class ShutdownNode(NodeProcess):
+    """An agent inside of the machine, and what its pods say of their own end."""
+
+    def __init__(self, machine: LogindMachine, cluster: ClusterProcess, buckets: dict[int, int]) -> None:
+        super().__init__(cluster, machine.shared / "node")
+        self.machine = machine
+        self.unit = ""
+        self.config = machine.shared / "kubelet.yaml"
+        entries = [
+            {"priority": priority, "shutdownGracePeriodSeconds": seconds}
+            for priority, seconds in buckets.items()
+        ]
+        self.config.write_text(
+            yaml.safe_dump(
+                {
+                    "apiVersion": "kubelet.config.k8s.io/v1beta1",
+                    "kind": "KubeletConfiguration",
+                    "shutdownGracePeriodByPodPriority": entries,
+                }
+            )
+        )
+
+    @property
+    def agent_log(self) -> str:
+        return (self.machine.shared / "agent.log").read_text()
+
+    @property
+    def record(self) -> Obj:
+        found: Obj = json.loads((self.folder / "graceful_node_shutdown_state").read_bytes())
+        return found
+
+    def start(self) -> None:
+        """Start the agent as a service and return when it holds the lock, or is in a shutdown.
+
+        A service and no child of ours: systemd stops every process on its way down, and what entered the
+        machine from outside would stay stopped with it.
+        """
+        before = len(self.agent_log.splitlines())
+        self.unit = f"vacate-node-{before}.service"
+        log = f"append:{self.machine.shared / 'agent.log'}"
+        self.machine.run(
+            *("systemd-run", "--quiet", "--unit", self.unit, "--property=KillMode=process"),
+            *(f"--property=StandardOutput={log}", f"--property=StandardError={log}"),
+            *(f"--setenv={name}={value}" for name, value in environment().items() if name in _PASSED),
+            *(sys.executable, "-m", "vacate", "node", "--name", NODE, "--no-taint", "--verbose"),
+            *("--dir", str(self.folder), "--kubeconfig", str(self.cluster.kubeconfig)),
+            *("--address", "127.0.0.1", "--config", str(self.config)),
+        )
+
+        def begun() -> bool:
+            new = self.agent_log.splitlines()[before:]
+            words = (
+                "registered a shutdown inhibitor",
+                "going on with",
+                "the machine goes down",
+                "before this agent started",
+            )
+            return any(word in one for one in new for word in words)
+
+        until(begun, 60)
+
+    def kill(self) -> None:
+        """Kill the agent and nothing else."""
+        self.machine.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", self.unit)
+        until(lambda: self.machine.run("systemctl", "is-active", self.unit, check=False) != "active\n")
+
+    def close(self) -> None:
+        """It ends with the machine."""
+        self._log.close()
+
+    def run_pod(
+        self, name: str, priority: int, takes: float = 0.2, grace: int = 30, interceptor: str = ""
+    ) -> None:
+        """A pod that says when it was asked to end and when it does; one that takes long must be killed."""
+        told = f'echo "term $(date +%s.%N)"; sleep {takes} & wait $!; echo "end $(date +%s.%N)"; exit 0'
+        script = f"trap '{told}' TERM; echo \"on $(date +%s.%N)\"; while :; do sleep 0.05; done"
+        spec = {"terminationGracePeriodSeconds": grace, "priorityClassName": self._priority_class(priority)}
+        more = {"evictionInterceptors": [{"name": interceptor}]} if interceptor else {}
+        made = self.create(name, script, **spec, **more)
+        self.uids[name] = made["metadata"]["uid"]
+        until(lambda: "on" in self.said(name), 60)
+
+    def _priority_class(self, priority: int) -> str:
+        name = f"value-{priority}"
+        body = {"metadata": {"name": name}, "value": priority}
+        reply = self.cluster.https().call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        assert reply.code in (201, 409), reply.text
+        return name
+
+    def said(self, name: str) -> dict[str, float]:
+        """What the pod's own log says, by word."""
+        folder = self.folder / "pods" / self.uids[name] / "logs" / "main"
+        text = "".join(one.read_text() for one in folder.glob("*.log")) if folder.is_dir() else ""
+        return {word: float(at) for word, at in _SAID.findall(text)}
+
+    def request_of(self, name: str) -> Obj | None:
+        """The eviction request of a pod."""
+        reply = self.cluster.https().call("GET", f"{REQUESTS}/{self.uids[name]}")
+        return None if reply.code == 404 else reply.ok()
+
+    def complete_turn(self, name: str) -> None:
+        """As the interceptor: say that the pod is prepared."""
+        done = {"status": {"activeInterceptorCompleted": True}}
+        self.cluster.https().patch(f"{REQUESTS}/{self.uids[name]}/status", done)
+
+    def status(self) -> str:
+        """What `vacate status` prints."""
+        command = (sys.executable, "-m", "vacate", "status", "--kubeconfig", str(self.cluster.kubeconfig))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout + done.stderr
+
+    def node_ready(self) -> tuple[str, str, str]:
+        conditions = self.cluster.https().call("GET", f"/api/v1/nodes/{NODE}").ok()["status"]["conditions"]
+        (ready,) = [one for one in conditions if one["type"] == "Ready"]
+        return ready["status"], ready["reason"], ready["message"]
+
+    @property
+    def uids(self) -> dict[str, str]:
+        found: dict[str, str] = self.__dict__.setdefault("_uids", {})
+        return found
+
+
+@contextlib.contextmanager
+def shutdown_node(folder: Path, buckets: dict[int, int]) -> Iterator[ShutdownNode]:
+    """A running node, and nothing of it afterwards."""
+    shared, scratch = folder / "shared", folder / "scratch"
+    shared.mkdir()
+    scratch.mkdir()
+    (shared / "agent.log").touch()
+    machine = LogindMachine(scratch, shared)
+    try:
+        machine.wait_up()
+        with running_cluster(shared / "cluster", "--nodes", "0") as cluster:
+            node = ShutdownNode(machine, cluster, buckets)
+            try:
+                node.start()
+                yield node
+            finally:
+                node.close()
+    finally:
+        machine.close()
+
+
+def off_at(machine: LogindMachine) -> float:
+    """When the machine has gone down."""
+    try:
+        machine.wait_off(60)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(machine.console) from None
+    return time.time()

@@ -1,0 +1,1 @@
+"""Commands of Vacate, and what they need, as processes."""

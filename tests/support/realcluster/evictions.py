@@ -1,0 +1,170 @@
+"""A real control plane with simulated nodes and Vacate beside it, installed by its own command.
+
+Webhook and managers are processes; each speaks to the API server with the token of its service account, so
+that it has the rights that an installation gives it, and no others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hack.kubelab.children import end_child
+from hack.kubelab.control_plane import ControlPlane, running
+from hack.kubelab.obtain import ASSETS
+from hack.kubelab.ports import reserve_port
+from hack.kubelab.up import start_nodes
+
+from support.https import Https
+from support.processes.cluster import FAST_PODS, vacate
+from support.processes.program import Program
+from support.waiting import until
+from vacate.api.kinds import Kind
+from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
+from vacate.api.objects import Obj
+
+REAL = "real"
+HOME = "vacate-system"
+BRIDGE_SECONDS = 10  # after which a caller of the eviction API counts as gone
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/vacate-manager"
+DAEMON_SETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
+_HOOKS = "/apis/admissionregistration.k8s.io/v1"
+_CONFIGURATIONS = (
+    f"{_HOOKS}/mutatingwebhookconfigurations/{MUTATING}",
+    f"{_HOOKS}/validatingwebhookconfigurations/{VALIDATING}",
+)
+
+
+def gates(*, is_open: bool) -> tuple[str, str]:
+    """The option that opens or closes the gates of both APIs."""
+    state = str(is_open).lower()
+    return "--feature-gates", f"EvictionRequestAPI={state},EvacuationAPI={state}"
+
+
+class RealCluster:
+    """What runs beside the control plane can be stopped, killed and started again, part by part."""
+
+    sort = REAL
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.kubeconfig = plane.kubeconfig
+        self.admin = Https.from_kubeconfig(plane.kubeconfig)
+        self._port = reserve_port()
+        self._tls = plane.layout.root / "webhook-tls"
+        self._tls.mkdir()
+        self.install()
+        rotation = ("--cert-dir", str(self._tls), "--host", "127.0.0.1")
+        self.certificates = self._program(CERTIFICATES, "certificates", *rotation)
+        self.webhook = self._program(WEBHOOK, "webhook", *self._webhook_options())
+        election = ("--lease-namespace", HOME, "--metrics-port", "0", *gates(is_open=True))
+        self.managers = [self._program(MANAGER, f"manager-{i}", *election) for i in (1, 2)]
+
+    @property
+    def audit_log(self) -> Path:
+        return self.plane.layout.audit_log
+
+    def install(self, *options: str) -> str:
+        """What the command printed."""
+        url = ("--webhook-url", f"https://127.0.0.1:{self._port}", "--no-manager", "--eviction-bridge")
+        done = vacate("install", "--kubeconfig", str(self.kubeconfig), *url, *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self, *options: str, lead: bool = True) -> None:
+        """Webhook first: without it nobody is admitted."""
+        self.start_webhook(*options)
+        self.start_managers(*options)
+        if lead:
+            until(self.leader, 60.0)
+
+    def start_managers(self, *options: str) -> None:
+        """Those that do not run; from then on they end in good order when they are told to."""
+        begun = [manager.start(*options) for manager in self.managers if not manager.running]
+        for manager in begun:
+            manager.wait_for("health and metrics on")
+
+    def start_webhook(self, *options: str) -> None:
+        """Start it and wait until it takes reviews and API servers trust it."""
+        if not self.certificates.running:
+            self.certificates.start()
+        until((self._tls / "tls.crt").exists, 60.0)
+        self.webhook.start(*options)
+        self.webhook.wait_for("taking reviews")
+        until(self._trusted, 60.0)
+
+    def leader(self) -> Program | None:
+        """The manager that holds the lease, if one does."""
+        reply = self.admin.get(LEASE_PATH)
+        holder = reply.obj["spec"].get("holderIdentity", "") if reply.code == 200 else ""
+        said = f"leads as {holder}"
+        return next((one for one in self.managers if holder and one.running and said in one.output), None)
+
+    def set_gate(self, *, is_open: bool) -> None:
+        """All of Vacate's own processes again, with the gate open or closed."""
+        for one in (*self.managers, self.webhook):
+            assert one.stop() == 0, one.output
+        self.start(*gates(is_open=is_open), lead=is_open)
+
+    def as_user(self, name: str, user: Mapping[str, Any]) -> Path:
+        """A kubeconfig of someone else at the same server."""
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = dict(user)
+        path = self.plane.layout.root / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def account(self, namespace: str, name: str) -> Path:
+        """A kubeconfig with a token of a service account."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        token = self.admin.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+        return self.as_user(f"{namespace}-{name}", {"token": token})
+
+    def close(self) -> None:
+        for one in (*self.managers, self.webhook, self.certificates):
+            one.kill()
+
+    def _webhook_options(self) -> tuple[str, ...]:
+        listen = ("--cert-dir", str(self._tls), "--address", "127.0.0.1", "--port", str(self._port))
+        bridge = ("--eviction-bridge", "--bridge-wait", f"{BRIDGE_SECONDS}s")
+        return (*listen, *bridge, "--metrics-port", "0", *gates(is_open=True))
+
+    def _program(self, account: str, name: str, *options: str) -> Program:
+        log = self.plane.layout.logs / f"{name}.log"
+        kubeconfig = self.account(HOME, account)
+        command = account.removeprefix("vacate-")
+        return Program(log, command, "--kubeconfig", str(kubeconfig), "-v", *options)
+
+    def _trusted(self) -> bool:
+        """Whether both configurations carry an authority."""
+        found = [self.admin.get(path).ok()["webhooks"] for path in _CONFIGURATIONS]
+        return all("caBundle" in hook["clientConfig"] for hooks in found for hook in hooks)
+
+
+@contextlib.contextmanager
+def real_cluster(folder: Path, nodes: int) -> Iterator[RealCluster]:
+    """The control plane, its nodes, and Vacate installed and running."""
+    with running(Path(os.environ[ASSETS]), folder, audit=True) as plane:
+        machines = start_nodes(plane, nodes, *FAST_PODS)
+        try:
+            cluster = RealCluster(plane)
+            try:
+                cluster.start()
+                yield cluster
+            finally:
+                cluster.close()
+        finally:
+            end_child(machines, 10.0)
+
+
+def daemon_set(name: str) -> Obj:
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+    return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels}, "template": template}}

@@ -1,0 +1,68 @@
+"""Helm as its users know it: the program named by HELM, else that of `make peers`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hack.kubelab.peers import GIVEN
+
+from vacate.api.objects import Obj
+
+CHART = Path(__file__).parents[3] / "deploy/helm/vacate"
+Values = Mapping[str, Any]
+
+
+@cache
+def helm_or_reason() -> tuple[str | None, str]:
+    """The program, or why there is none."""
+    peers = os.environ.get(GIVEN)
+    wanted = os.environ.get("HELM") or (f"{peers}/helm" if peers else "")
+    found = shutil.which(wanted)
+    return found, "" if found else f"no Helm: {GIVEN}=$(make --silent peers) builds and names one"
+
+
+class Helm:
+    """Commands of Helm, with a home of their own; `kubeconfig` for those that need a cluster."""
+
+    def __init__(self, program: str, folder: Path, kubeconfig: Path | None = None) -> None:
+        self._program = program
+        self._folder = folder
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HELM", "KUBE"))}
+        homes = {f"HELM_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+        self._env = kept | homes | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
+
+    def run(self, *arguments: str) -> str:
+        """What a command that succeeds prints."""
+        done = self.ran(*arguments)
+        assert done.returncode == 0, done.stderr or done.stdout
+        return done.stdout
+
+    def ran(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """How a command ended."""
+        command = [self._program, *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=self._env, timeout=120, check=False
+        )
+
+    def template(self, values: Values, namespace: str) -> list[Obj]:
+        """The objects that the chart makes of the values."""
+        told = ("-n", namespace, "-f", self.values(values), "--kube-version", "1.36.0")
+        return objects_of(self.run("template", "vacate", str(CHART), *told))
+
+    def values(self, values: Values) -> str:
+        """A file with them."""
+        file = self._folder / "values.yaml"
+        file.write_text(yaml.safe_dump(dict(values)))
+        return str(file)
+
+
+def objects_of(text: str) -> list[Obj]:
+    """What a text of YAML holds."""
+    return [obj for obj in yaml.safe_load_all(text) if obj]

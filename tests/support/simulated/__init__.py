@@ -1,0 +1,1 @@
+"""Objects, steps and checks for tests in a simulated cluster, by what they are about."""
