@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.nodes.agents import Place, agent_place, ready
+from support.nodes.agents import AgentCluster, agent_place, ready
 from support.nodes.containers import processes_of, spec
 from vacate.api.kinds import PODS
 from vacate.nodeagent.runtime.process import ProcessRuntime
@@ -74,7 +74,7 @@ async def runtime_start(folder: Path, *, views: bool) -> Start:
     return Start(statistics.median(taken) * 1000, cpu * 1000)
 
 
-async def pod_start_ms(place: Place) -> float:
+async def pod_start_ms(place: AgentCluster) -> float:
     """From the request that creates the pod to its first line of output, API server included."""
     taken = []
     for number in range(STARTS):
@@ -89,7 +89,7 @@ async def pod_start_ms(place: Place) -> float:
     return statistics.median(taken) * 1000
 
 
-async def idle(place: Place) -> tuple[float, float, float]:
+async def idle(place: AgentCluster) -> tuple[float, float, float]:
     """Percent of a core of the agent with the API server in it, of the supervisor; KiB for each pod."""
     names = [f"idle-{number}" for number in range(PODS_AT_ONCE)]
     (supervisor,) = [pid for pid in processes_of(place.folder) if _is_supervisor(pid)]

@@ -23,7 +23,7 @@ from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
 
-Told = list[tuple[str | None, str | None]]
+Changes = list[tuple[str | None, str | None]]
 
 
 def informer(sim: Sim, server: TinyServer, plan: Plan | None = None, **options: Any) -> Informer[Pod]:
@@ -46,9 +46,9 @@ def names(one: Informer[Pod]) -> list[str]:
     return [pod.metadata.name for pod in one.reader.list()]
 
 
-def note(told: Told) -> Callable[[Pod | None, Pod | None], None]:
+def note(changes: Changes) -> Callable[[Pod | None, Pod | None], None]:
     def handler(old: Pod | None, new: Pod | None) -> None:
-        told.append((_version(old), _version(new)))
+        changes.append((_version(old), _version(new)))
 
     return handler
 
@@ -67,19 +67,19 @@ def test_it_lists_and_follows(stream_lists: bool) -> None:
         server = TinyServer(stream_lists=stream_lists)
         server.put(PODS, "b")
         server.put(PODS, "a")
-        one, told = informer(sim, server), list[Any]()
-        one.subscribe(note(told))
+        one, changes = informer(sim, server), list[Any]()
+        one.subscribe(note(changes))
         async with running(one):
             assert names(one) == ["a", "b"]
-            assert told == [(None, "2"), (None, "1")]
+            assert changes == [(None, "2"), (None, "1")]
             await sim.clock.sleep(1)
             server.put(PODS, "b")
             server.remove(PODS, "a")
             await sim.clock.sleep(1)
             assert names(one) == ["b"]
-            assert told[2:] == [("1", "3"), ("4", None)]
+            assert changes[2:] == [("1", "3"), ("4", None)]
             assert one.reader.resource_version == "4"
-            late: Told = []
+            late: Changes = []
             one.subscribe(note(late))
             assert late == [(None, "3")]
         assert server.streams == []
@@ -117,16 +117,16 @@ def test_readers_never_see_a_shrink_during_a_relist(stream_lists: bool) -> None:
             server.put(PODS, "p0001")
             server.put(PODS, "new")
             server.compact()
-            told: Told = []
+            changes: Changes = []
             sizes = set()
-            one.subscribe(note(told))
-            told.clear()
+            one.subscribe(note(changes))
+            changes.clear()
             while one.reader.resource_version != str(server.revision):
                 sizes.add(len(one.reader))
                 await sim.clock.sleep(0.01)
             assert sizes == {1100}
             assert len(one.reader) == 1100
-            assert sorted(told, key=str) == [("1", None), ("2", "1102"), (None, "1103")]
+            assert sorted(changes, key=str) == [("1", None), ("2", "1102"), (None, "1103")]
 
     simulate(main)
 
@@ -135,9 +135,9 @@ def test_a_cut_watch_is_resumed_where_it_was() -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()
         server.put(PODS, "a")
-        one, told = informer(sim, server), list[Any]()
+        one, changes = informer(sim, server), list[Any]()
         async with running(one):
-            one.subscribe(note(told))
+            one.subscribe(note(changes))
             await sim.clock.sleep(1)
             server.streams[0].fail(TransportError("cut"))
             await sim.clock.sleep(0.1)
@@ -145,7 +145,7 @@ def test_a_cut_watch_is_resumed_where_it_was() -> None:
             await sim.clock.sleep(5)
             assert names(one) == ["a", "b"]
             assert server.requests[-1].query["resourceVersion"] == "1"
-            assert told == [(None, "1"), (None, "2")]
+            assert changes == [(None, "1"), (None, "2")]
 
     simulate(main)
 

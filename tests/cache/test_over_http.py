@@ -25,7 +25,7 @@ pytestmark = pytest.mark.process
 QUICK = Tuning(first_pause=0.02, max_pause=0.1)
 SHORT = Limits(connect_seconds=5.0, answer_seconds=1.0, silence_seconds=0.4)
 
-Told = list[tuple[str, str]]
+Changes = list[tuple[str, str]]
 
 
 class Stage:
@@ -34,7 +34,7 @@ class Stage:
     def __init__(self) -> None:
         self.server = TinyServer()
         self.server.put(PODS, "a")
-        self.told: Told = []
+        self.changes: Changes = []
         self.edge = HttpListener(self.server.handle, None)
         self.proxy: Proxy
         self.informer: Informer[Pod]
@@ -57,7 +57,7 @@ class Stage:
 
     def note(self, old: Pod | None, new: Pod | None) -> None:
         what = "added" if old is None else "deleted" if new is None else "changed"
-        self.told.append((what, (new or old or Pod()).metadata.name))
+        self.changes.append((what, (new or old or Pod()).metadata.name))
 
 
 @asynccontextmanager
@@ -96,7 +96,7 @@ async def test_a_connection_that_falls_silent_is_given_up_and_nothing_is_missed(
         stage.proxy.fall_silent()
         stage.server.put(PODS, "b")
         await stage.sees("a", "b")
-        assert stage.told == [("added", "a"), ("added", "b")]
+        assert stage.changes == [("added", "a"), ("added", "b")]
         assert lists(stage) == 1
         await stage.until(lambda: stage.informer.unbroken_since)
         assert stage.informer.unbroken_since != since, "an interceptor's silence must not count meanwhile"
@@ -110,7 +110,7 @@ async def test_a_connection_that_ends_in_the_middle_of_an_event(after: int) -> N
         await stage.sees("a", "b")
         stage.server.put(PODS, "c")
         await stage.sees("a", "b", "c")
-        assert stage.told == [("added", one) for one in ("a", "b", "c")]
+        assert stage.changes == [("added", one) for one in ("a", "b", "c")]
         assert lists(stage) == 1
 
 
@@ -141,7 +141,7 @@ async def test_a_restarted_server_is_followed_from_where_the_last_one_ended() ->
 
         await stage.restart(meanwhile)
         await stage.sees("b")
-        assert stage.told == [("added", "a"), ("added", "b"), ("deleted", "a")]
+        assert stage.changes == [("added", "a"), ("added", "b"), ("deleted", "a")]
         assert lists(stage) == 1
 
 
@@ -155,5 +155,5 @@ async def test_a_server_that_has_forgotten_its_history_is_listed_anew() -> None:
 
         await stage.restart(meanwhile)
         await stage.sees("b")
-        assert stage.told == [("added", "a"), ("deleted", "a"), ("added", "b")]
+        assert stage.changes == [("added", "a"), ("deleted", "a"), ("added", "b")]
         assert lists(stage) == 2

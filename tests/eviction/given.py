@@ -42,6 +42,6 @@ def moment(now: dt.datetime = NOW, **said: Any) -> DecisionContext:
     return DecisionContext(**({"now": now, "watching_since": LONG_AGO} | said))
 
 
-def leaving(**units: float) -> Target:
+def terminating_target(**units: float) -> Target:
     """A target whose grace ends that far ahead."""
     return Target(termination=Termination(ahead(**units), node="node-1"))

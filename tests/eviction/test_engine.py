@@ -18,9 +18,9 @@ from eviction.given import (
     ago,
     ahead,
     chain,
-    leaving,
     moment,
     process,
+    terminating_target,
 )
 from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER, cancelled, decide
 from vacate.eviction.model import (
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.unit
 
 LIVE, GONE, UNSEEN = Target(), Target(Presence.GONE), Target(Presence.UNSEEN)
 ENDED = Target(terminal=True)
-LEAVING = leaving(seconds=20)
+LEAVING = terminating_target(seconds=20)
 DAEMON = Target(unevictable="The pod belongs to a DaemonSet.")
 GRACE_AWAITED = "The pod is terminating; waiting for its grace period to end."
 TOLD_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVACUATIONS
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.features import parse_feature_gates
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.sim
 
 
 def test_finalizers_of_others_stay_also_where_one_comes_at_the_same_moment() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         registered = {"annotations": {f"{EVACUATIONS.group}/priority_backup.example.com": "2000"}}
         await stage.pod("web", metadata=registered)
         requester = stage.requester()
@@ -29,4 +29,4 @@ def test_finalizers_of_others_stay_also_where_one_comes_at_the_same_moment() -> 
             (one,) = stage.world.objects(EVACUATIONS)
             assert one["metadata"]["finalizers"] == ["example.com/audit"]
 
-    on_stage(body, gates=parse_feature_gates("EvacuationAPI=true"))
+    in_sdk_cluster(body, gates=parse_feature_gates("EvacuationAPI=true"))

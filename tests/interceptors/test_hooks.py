@@ -8,7 +8,7 @@ import pytest
 
 from support.simulated.clusters import in_world
 from support.simulated.deployments import completed
-from support.simulated.evictions import ask, found, running_pod, status, turns
+from support.simulated.evictions import found, request_eviction, running_pod, status, turns
 from support.simulated.hooks import service_of, serving
 from support.simulated.workloads import condition_of, created, history
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
@@ -42,7 +42,7 @@ def test_a_pod_is_evicted_when_its_hook_is_done() -> None:
     async def body(world: World) -> None:
         service = service_of(world)
         await serving(world, service)
-        request = await ask(world, await hooked(world))
+        request = await request_eviction(world, await hooked(world))
         await completed(world, request)
         (work,) = service.works.values()
         assert (work.pod, work.answered, work.cancelled) == ("db", True, False)
@@ -88,7 +88,7 @@ def test_a_failed_hook_is_a_failed_preparation(
         await serving(world, service)
         target = await hooked(world, **annotations)
         began = world.sim.clock.monotonic()
-        request = await ask(world, target)
+        request = await request_eviction(world, target)
         await completed(world, request)
         assert pending <= world.sim.clock.monotonic() - began <= pending + 30
         failed = found(world, request)
@@ -104,7 +104,7 @@ def test_a_turn_can_be_held_after_a_failure() -> None:
     async def body(world: World) -> None:
         service = service_of(world, status=403)
         await serving(world, service)
-        request = await ask(world, await hooked(world, **{ON_FAILURE: "Hold"}))
+        request = await request_eviction(world, await hooked(world, **{ON_FAILURE: "Hold"}))
         await world.until(lambda: condition_of(found(world, request), FAILED) == "True")
         await world.sim.clock.sleep(7200.0)
         assert not status(world, request).get("activeInterceptorCompleted")
@@ -117,7 +117,7 @@ def test_a_cancelled_request_tells_the_hook() -> None:
     async def body(world: World) -> None:
         service = service_of(world, seconds=300.0)
         await serving(world, service)
-        request = await ask(world, await hooked(world))
+        request = await request_eviction(world, await hooked(world))
         await world.until(lambda: service.works)
         await world.client.delete(EVICTIONREQUESTS, request, "default")
         await world.settle()
@@ -135,7 +135,7 @@ def test_many_pods_share_few_calls() -> None:
         service = service_of(world, seconds=1.0)
         await serving(world, service)
         pods = [await hooked(world, f"db-{number}") for number in range(12)]
-        await completed(world, *[await ask(world, one) for one in pods])
+        await completed(world, *[await request_eviction(world, one) for one in pods])
         assert [work.answered for work in service.works.values()] == [True] * 12
         assert service.most_calls == 4
 
@@ -147,7 +147,7 @@ def test_a_pod_without_a_hook_is_declined() -> None:
         service = service_of(world)
         await serving(world, service)
         target = await running_pod(world, "db", interceptors=[HOOKS_INTERCEPTOR])
-        request = await ask(world, target)
+        request = await request_eviction(world, target)
         await completed(world, request)
         assert condition_of(found(world, request), f"{HOOKS_INTERCEPTOR}/Declined") == "True"
         assert not service.works

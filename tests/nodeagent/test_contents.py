@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.nodes.agents import NODE, Place, agent_place, main_status, ready
+from support.nodes.agents import NODE, AgentCluster, agent_place, main_status, ready
 from vacate.api.kinds import CONFIGMAPS, PODS
 from vacate.api.objects import Obj
 
@@ -38,7 +38,7 @@ VIEWS = [
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
     async with agent_place(tmp_path, loopback_pods=True) as made:
         await made.client.create(CONFIGMAPS, _settings({"color": "green", "size": "7"}))
         yield made
@@ -48,7 +48,7 @@ def _settings(data: Obj) -> Obj:
     return {"metadata": {"name": "settings", "namespace": "default"}, "data": data}
 
 
-async def test_variables_come_from_everywhere(place: Place) -> None:
+async def test_variables_come_from_everywhere(place: AgentCluster) -> None:
     env = [
         WHERE,
         {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}},
@@ -70,7 +70,7 @@ async def test_variables_come_from_everywhere(place: Place) -> None:
     await place.gone("web")
 
 
-async def test_a_missing_config_map_is_named_and_waited_for(place: Place) -> None:
+async def test_a_missing_config_map_is_named_and_waited_for(place: AgentCluster) -> None:
     env = [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "later", "key": "x"}}}]
     await place.create("web", "true", container={"env": env})
     waiting = await place.until("web", lambda one: "later" in str(main_status(one)["state"]))
@@ -116,7 +116,9 @@ SERVER = (
 )
 
 
-async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_one(place: Place) -> None:
+async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_one(
+    place: AgentCluster,
+) -> None:
     container = {
         "command": ["python3", "-c", SERVER],
         "ports": [{"name": "web", "containerPort": 8080}],
@@ -138,7 +140,7 @@ async def test_replicas_share_a_port_and_http_hooks_and_probes_reach_the_right_o
     await place.gone("two")
 
 
-async def test_a_startup_probe_comes_before_the_others(place: Place) -> None:
+async def test_a_startup_probe_comes_before_the_others(place: AgentCluster) -> None:
     started = {"exec": {"command": ["test", "-e", "started"]}, "periodSeconds": 1, "failureThreshold": 30}
     live = {"exec": {"command": ["test", "-e", "started"]}, "periodSeconds": 1, "failureThreshold": 1}
     made = await place.create(
@@ -153,7 +155,7 @@ async def test_a_startup_probe_comes_before_the_others(place: Place) -> None:
     await place.gone("web")
 
 
-async def test_a_failing_poststart_hook_ends_the_container(place: Place) -> None:
+async def test_a_failing_poststart_hook_ends_the_container(place: AgentCluster) -> None:
     hook = {"postStart": {"exec": {"command": ["sh", "-c", "echo no; exit 3"]}}}
     await place.create("web", "exec sleep 1000", restartPolicy="Never", container={"lifecycle": hook})
     failed = await place.until("web", lambda one: one["status"].get("phase") == "Failed")
@@ -162,7 +164,7 @@ async def test_a_failing_poststart_hook_ends_the_container(place: Place) -> None
     await place.gone("web")
 
 
-async def test_a_sidecar_starts_first_and_ends_last(place: Place) -> None:
+async def test_a_sidecar_starts_first_and_ends_last(place: AgentCluster) -> None:
     side = {
         "name": "side",
         "image": "none",

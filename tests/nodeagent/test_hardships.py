@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.effort import CRASH_STEP
-from support.nodes.agents import NODE, Place, agent_place, main_status, ready
+from support.nodes.agents import NODE, AgentCluster, agent_place, main_status, ready
 from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
@@ -29,12 +29,12 @@ ENDS = "trap 'echo ended; exit 3' TERM; echo on; while :; do sleep 0.02; done"
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
     async with agent_place(tmp_path) as made:
         yield made
 
 
-async def said_of(place: Place, reason: str) -> str:
+async def said_of(place: AgentCluster, reason: str) -> str:
     """The messages of Events with the reason, once there is one."""
     async with asyncio.timeout(20):
         while True:
@@ -53,7 +53,7 @@ async def said_of(place: Place, reason: str) -> str:
     ],
 )
 async def test_a_prestop_hook_that_fails_is_an_event_and_the_end_goes_on(
-    place: Place, hook: Obj, words: str
+    place: AgentCluster, hook: Obj, words: str
 ) -> None:
     made = await place.create("web", ENDS, container={"lifecycle": {"preStop": hook}})
     await place.logged(made, "on")
@@ -151,7 +151,7 @@ class RefusingTransport(InProcessTransport):
         return await super().send(request)
 
 
-async def test_a_pod_whose_removal_meets_a_conflict_goes_all_the_same(place: Place) -> None:
+async def test_a_pod_whose_removal_meets_a_conflict_goes_all_the_same(place: AgentCluster) -> None:
     await place.stop_agent()
     transport = RefusingTransport(place.server, node(NODE))
     await place.start_agent(transport=transport)
@@ -165,7 +165,7 @@ async def test_a_pod_whose_removal_meets_a_conflict_goes_all_the_same(place: Pla
 class DyingTransport(InProcessTransport):
     """Answers so many requests and none after them, as for an agent that was killed in the middle of one."""
 
-    def __init__(self, place: Place, answers: int) -> None:
+    def __init__(self, place: AgentCluster, answers: int) -> None:
         super().__init__(place.server, node(NODE))
         self.left, self.count = answers, 0
         self.dead = asyncio.Event()
@@ -180,7 +180,7 @@ class DyingTransport(InProcessTransport):
         return await super().send(request)
 
 
-async def _die(place: Place, transport: DyingTransport) -> None:
+async def _die(place: AgentCluster, transport: DyingTransport) -> None:
     """Start an agent, and another one when it has died."""
     starting = asyncio.create_task(place.start_agent(transport=transport))
     await transport.dead.wait()
@@ -190,7 +190,7 @@ async def _die(place: Place, transport: DyingTransport) -> None:
     await place.start_agent()
 
 
-async def lived(place: Place, number: int, answers: int) -> tuple[bool, int]:
+async def lived(place: AgentCluster, number: int, answers: int) -> tuple[bool, int]:
     """A pod from its creation to its end, with an agent that dies after so many requests; whether it died."""
     transport = DyingTransport(place, answers)
     await place.stop_agent()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.nodes.agents import Place, agent_place, main_status, ready
+from support.nodes.agents import AgentCluster, agent_place, main_status, ready
 from support.nodes.containers import processes_of
 from vacate.api.kinds import EVENTS, PODS
 from vacate.api.objects import Obj
@@ -20,12 +20,12 @@ STUBBORN = "trap 'echo refused' TERM; echo on; while :; do sleep 0.02; done"
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
     async with agent_place(tmp_path) as made:
         yield made
 
 
-async def test_a_pod_runs_ends_with_its_own_code_and_only_then_goes(place: Place) -> None:
+async def test_a_pod_runs_ends_with_its_own_code_and_only_then_goes(place: AgentCluster) -> None:
     made = await place.create("web", PATIENT)
     running = await place.until("web", ready)
     assert running["status"]["phase"] == "Running"
@@ -37,7 +37,7 @@ async def test_a_pod_runs_ends_with_its_own_code_and_only_then_goes(place: Place
     assert not [pid for pid in processes_of(place.folder) if b"asked" in _cmdline(pid)]
 
 
-async def test_a_pod_that_refuses_is_killed_at_the_end_of_its_grace(place: Place) -> None:
+async def test_a_pod_that_refuses_is_killed_at_the_end_of_its_grace(place: AgentCluster) -> None:
     made = await place.create("web", STUBBORN, terminationGracePeriodSeconds=1)
     await place.logged(made, "on")
     last, output = await place.output_until_deleted(made)
@@ -45,7 +45,7 @@ async def test_a_pod_that_refuses_is_killed_at_the_end_of_its_grace(place: Place
     assert main_status(last)["state"]["terminated"]["exitCode"] == 137
 
 
-async def test_a_shorter_grace_overtakes_a_longer_one(place: Place) -> None:
+async def test_a_shorter_grace_overtakes_a_longer_one(place: AgentCluster) -> None:
     made = await place.create("web", STUBBORN, terminationGracePeriodSeconds=3600)
     await place.logged(made, "on")
     await place.client.delete(PODS, "web", "default")
@@ -54,7 +54,7 @@ async def test_a_shorter_grace_overtakes_a_longer_one(place: Place) -> None:
     await place.gone("web")
 
 
-async def test_prestop_runs_before_sigterm_and_a_hanging_one_is_bounded(place: Place) -> None:
+async def test_prestop_runs_before_sigterm_and_a_hanging_one_is_bounded(place: AgentCluster) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook $GREETING > hooked; sleep 1000"]}}}
     script = "trap 'cat hooked; exit 0' TERM; echo on; while :; do sleep 0.02; done"
     env = [{"name": "GREETING", "value": "hi"}]
@@ -68,7 +68,7 @@ async def test_prestop_runs_before_sigterm_and_a_hanging_one_is_bounded(place: P
     assert main_status(last)["state"]["terminated"]["exitCode"] == 0
 
 
-async def test_a_job_ends_with_its_phase_and_is_not_run_again(place: Place) -> None:
+async def test_a_job_ends_with_its_phase_and_is_not_run_again(place: AgentCluster) -> None:
     good = await place.create("good", "echo once", restartPolicy="Never")
     await place.create("bad", "exit 9", restartPolicy="Never")
     await place.until("good", lambda one: one["status"].get("phase") == "Succeeded")
@@ -82,7 +82,7 @@ async def test_a_job_ends_with_its_phase_and_is_not_run_again(place: Place) -> N
         await place.gone(name)
 
 
-async def test_a_crash_is_restarted_once_at_once_and_then_with_a_backoff(place: Place) -> None:
+async def test_a_crash_is_restarted_once_at_once_and_then_with_a_backoff(place: AgentCluster) -> None:
     await place.create("web", "echo run; exit 1")
     looping = await place.until(
         "web",
@@ -94,7 +94,7 @@ async def test_a_crash_is_restarted_once_at_once_and_then_with_a_backoff(place: 
     await place.gone("web")
 
 
-async def test_init_containers_run_in_order_before_the_others(place: Place) -> None:
+async def test_init_containers_run_in_order_before_the_others(place: AgentCluster) -> None:
     init: list[Obj] = [
         {
             "name": "one",
@@ -118,7 +118,7 @@ async def test_init_containers_run_in_order_before_the_others(place: Place) -> N
     await place.gone("web")
 
 
-async def test_a_container_without_a_command_says_what_to_do(place: Place) -> None:
+async def test_a_container_without_a_command_says_what_to_do(place: AgentCluster) -> None:
     await place.create("web", "", container={"command": None})
     waiting = await place.until(
         "web", lambda one: bool(main_status(one)["state"].get("waiting", {}).get("message"))
@@ -128,7 +128,7 @@ async def test_a_container_without_a_command_says_what_to_do(place: Place) -> No
     await place.gone("web")
 
 
-async def test_a_program_that_is_missing_is_a_start_error(place: Place) -> None:
+async def test_a_program_that_is_missing_is_a_start_error(place: AgentCluster) -> None:
     await place.create("web", "", container={"command": ["no-such-program"]}, restartPolicy="Never")
     failed = await place.until("web", lambda one: one["status"].get("phase") == "Failed")
     ended = main_status(failed)["state"]["terminated"]
@@ -138,7 +138,7 @@ async def test_a_program_that_is_missing_is_a_start_error(place: Place) -> None:
     await place.gone("web")
 
 
-async def test_a_failing_liveness_probe_restarts_and_readiness_follows_its_probe(place: Place) -> None:
+async def test_a_failing_liveness_probe_restarts_and_readiness_follows_its_probe(place: AgentCluster) -> None:
     probe = {"exec": {"command": ["test", "-e", "fine"]}, "periodSeconds": 1, "failureThreshold": 1}
     made = await place.create(
         "web",
@@ -157,7 +157,7 @@ async def test_a_failing_liveness_probe_restarts_and_readiness_follows_its_probe
 
 
 async def test_a_force_deleted_pod_is_ended_before_its_successor_of_the_same_name_starts(
-    place: Place,
+    place: AgentCluster,
 ) -> None:
     first = await place.create("web", STUBBORN + " # first")
     await place.logged(first, "on")
@@ -170,7 +170,7 @@ async def test_a_force_deleted_pod_is_ended_before_its_successor_of_the_same_nam
     await place.gone("web")
 
 
-async def test_fifty_pods_at_once_come_and_go(place: Place) -> None:
+async def test_fifty_pods_at_once_come_and_go(place: AgentCluster) -> None:
     names = [f"web-{number}" for number in range(50)]
     await asyncio.gather(*(place.create(name, "exec sleep 1000") for name in names))
     for name in names:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.nodes.agents import Place, agent_place, ready
+from support.nodes.agents import AgentCluster, agent_place, ready
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.nodeagent.lifecycle.reason import deliver, hook_command, reason_of
@@ -52,7 +52,7 @@ HOSTILE = (
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
     async with agent_place(tmp_path, loopback_pods=True) as made:
         yield made
 
@@ -64,12 +64,12 @@ def told_by_command(*command: str, **delivery: str) -> Obj:
     return {"lifecycle": {"preStop": {**hook, **({"reasonDelivery": delivery} if delivery else {})}}}
 
 
-def heard_file(place: Place, made: Obj) -> Path:
+def heard_file(place: AgentCluster, made: Obj) -> Path:
     uid: str = made["metadata"]["uid"]
     return place.settings.pods_folder / uid / "containers/main/heard"
 
 
-async def said_in_the_end(place: Place, made: Obj, text: str = "]") -> str:
+async def said_in_the_end(place: AgentCluster, made: Obj, text: str = "]") -> str:
     """The log of a pod that is being deleted; then let it end."""
     said = await place.logged(made, text)
     heard_file(place, made).unlink()
@@ -77,7 +77,7 @@ async def said_in_the_end(place: Place, made: Obj, text: str = "]") -> str:
     return said
 
 
-async def heard(place: Place, container: Obj, **options: Any) -> tuple[list[str], dict[str, str]]:
+async def heard(place: AgentCluster, container: Obj, **options: Any) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment of the hook of a pod that is deleted."""
     made = await place.create("web", SERVING, container=container)
     await place.logged(made, "on")
@@ -90,27 +90,27 @@ async def heard(place: Place, container: Obj, **options: Any) -> tuple[list[str]
 
 @pytest.mark.process
 class TestCommands:
-    async def test_the_default_variable(self, place: Place) -> None:
+    async def test_the_default_variable(self, place: AgentCluster) -> None:
         _, env = await heard(place, told_by_command(), reason=WHY)
         assert env["KUBE_POD_TERM_REASON"] == WHY
 
-    async def test_the_variable_that_the_hook_asks_for(self, place: Place) -> None:
+    async def test_the_variable_that_the_hook_asks_for(self, place: AgentCluster) -> None:
         _, env = await heard(place, told_by_command(env="GOODBYE"), reason=WHY)
         assert env["GOODBYE"] == WHY
         assert "KUBE_POD_TERM_REASON" not in env
 
-    async def test_a_flag(self, place: Place) -> None:
+    async def test_a_flag(self, place: AgentCluster) -> None:
         flags = ("--reason=$(KUBE_POD_TERM_REASON)", "-r", "$(KUBE_POD_TERM_REASON)")
         arguments, _ = await heard(place, told_by_command(*flags), reason=WHY)
         assert arguments == [f"--reason={WHY}", "-r", WHY]
 
-    async def test_without_a_reason_there_is_no_variable_and_an_empty_flag(self, place: Place) -> None:
+    async def test_without_a_reason_there_is_no_variable_and_an_empty_flag(self, place: AgentCluster) -> None:
         arguments, env = await heard(place, told_by_command("--reason=$(KUBE_POD_TERM_REASON)"))
         assert arguments == ["--reason="]
         assert "KUBE_POD_TERM_REASON" not in env
 
     @pytest.mark.parametrize("reason", HOSTILE)
-    async def test_a_hostile_reason_is_only_a_value(self, place: Place, reason: str) -> None:
+    async def test_a_hostile_reason_is_only_a_value(self, place: AgentCluster, reason: str) -> None:
         container = told_by_command("--reason=$(KUBE_POD_TERM_REASON)", "$(KUBE_POD_TERM_REASON)")
         arguments, env = await heard(place, container, reason=reason)
         assert arguments == [f"--reason={reason}", reason]
@@ -118,13 +118,13 @@ class TestCommands:
         assert {"LD_PRELOAD", "A"} & set(env) == set()
         assert not list(place.folder.rglob("pwned"))
 
-    async def test_a_reason_within_a_program_is_not_run(self, place: Place) -> None:
+    async def test_a_reason_within_a_program_is_not_run(self, place: AgentCluster) -> None:
         script = "touch ran; : $(KUBE_POD_TERM_REASON) ; cp ran heard; echo '[[],{}]' > heard"
         hook = {"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", script]}}}}
         await heard(place, hook, reason="x; touch pwned")
         assert not list(place.folder.rglob("pwned"))
 
-    async def test_the_annotation_of_clusters_without_the_field(self, place: Place) -> None:
+    async def test_the_annotation_of_clusters_without_the_field(self, place: AgentCluster) -> None:
         made = await place.create("web", SERVING, container=told_by_command())
         notes = {
             "vacate.dev/termination-reason": "line\none\0 \x1b[31m",
@@ -136,7 +136,7 @@ class TestCommands:
         said = await said_in_the_end(place, made)
         assert json.loads(said.partition("\n")[2])[1]["BYE"] == "line one   [31m"
 
-    async def test_a_restart_of_the_agent_delivers_it_again(self, place: Place) -> None:
+    async def test_a_restart_of_the_agent_delivers_it_again(self, place: AgentCluster) -> None:
         count = "echo $KUBE_POD_TERM_REASON $GREETING >> heard; sleep 0.3"
         hook = {"preStop": {"exec": {"command": ["sh", "-c", count]}}}
         env = [{"name": "GREETING", "value": "hello"}]
@@ -153,7 +153,7 @@ class TestCommands:
 
 @pytest.mark.process
 class TestRequests:
-    async def headers(self, place: Place, action: Obj, **delivery: str) -> list[list[str]]:
+    async def headers(self, place: AgentCluster, action: Obj, **delivery: str) -> list[list[str]]:
         hook: Obj = {"httpGet": {"path": "/bye", "port": PORT, **action}}
         hook |= {"reasonDelivery": delivery} if delivery else {}
         probe = {"tcpSocket": {"port": PORT}, "periodSeconds": 1}
@@ -168,11 +168,11 @@ class TestRequests:
         said = await said_in_the_end(place, made)
         return [list(one) for one in ast.literal_eval(said.splitlines()[0])]
 
-    async def test_the_default_header_in_utf_8(self, place: Place) -> None:
+    async def test_the_default_header_in_utf_8(self, place: AgentCluster) -> None:
         given = dict(await self.headers(place, {}))
         assert given["KUBE-POD-TERM-REASON"].encode("latin-1").decode() == "保守: a  b"
 
-    async def test_the_header_that_the_hook_asks_for_replaces_its_own(self, place: Place) -> None:
+    async def test_the_header_that_the_hook_asks_for_replaces_its_own(self, place: AgentCluster) -> None:
         own = [{"name": "x-bye", "value": "forged"}, {"name": "X-Other", "value": "kept"}]
         given = await self.headers(place, {"httpHeaders": own}, header="X-Bye")
         assert [value.encode("latin-1").decode() for name, value in given if name.lower() == "x-bye"] == [
@@ -274,7 +274,7 @@ def test_where_a_command_line_takes_a_reason(command: list[str], expected: list[
 
 
 @pytest.mark.process
-async def test_the_agent_logs_what_is_wrong(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_agent_logs_what_is_wrong(place: AgentCluster, caplog: pytest.LogCaptureFixture) -> None:
     made = await place.create("web", SERVING, container=told_by_command())
     notes = {"vacate.dev/reason-delivery.main": "header=X"}
     await place.client.patch(PODS, "web", {"metadata": {"annotations": notes}}, "default")

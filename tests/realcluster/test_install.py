@@ -13,7 +13,7 @@ from support.arms.arm import MERGE_PATCH, Answer, Obj
 from support.arms.kube import KubeArm
 from support.realcluster.crd_steps import A, B, complete, named, request, status, turn
 from support.realcluster.definitions import installed, until
-from support.realcluster.installation import Place, installing
+from support.realcluster.installation import Installation, installing
 from vacate.api.kinds import EVACUATIONS, NODEMAINTENANCES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objectnames import MUTATING
@@ -31,12 +31,12 @@ COLLECTION = KIND.collection_path("default")
 
 
 @pytest.fixture
-async def place() -> AsyncIterator[Place]:
+async def place() -> AsyncIterator[Installation]:
     async with installing() as place:
         yield place
 
 
-async def test_install_twice_and_uninstall(place: Place) -> None:
+async def test_install_twice_and_uninstall(place: Installation) -> None:
     said = await place.install()
     assert [line for line in said if not line.endswith(" created")] == []
     assert len(said) == len(objects(place.settings))
@@ -55,7 +55,7 @@ async def test_install_twice_and_uninstall(place: Place) -> None:
     ]
 
 
-async def test_an_upgrade_keeps_what_others_wrote(place: Place) -> None:
+async def test_an_upgrade_keeps_what_others_wrote(place: Installation) -> None:
     await place.install()
     hooks = next(obj for obj in objects(place.settings) if obj["metadata"]["name"] == MUTATING)
     found = await existing(place.client, hooks)
@@ -74,7 +74,7 @@ async def test_an_upgrade_keeps_what_others_wrote(place: Place) -> None:
     )
 
 
-async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
+async def test_uninstalling_keeps_requests_and_says_so(place: Installation) -> None:
     await place.apply([definition()])
     made = (await place.arm.call("POST", COLLECTION, body=request())).ok(201)
     said = await place.uninstall(definitions=False)
@@ -85,7 +85,7 @@ async def test_uninstalling_keeps_requests_and_says_so(place: Place) -> None:
     assert any("goes, with 1 EvictionRequest" in line for line in said)
 
 
-async def test_evacuations_go_with_their_definition_though_instigators_hold_them(place: Place) -> None:
+async def test_evacuations_go_with_their_definition_though_instigators_hold_them(place: Installation) -> None:
     """Nobody would take away the finalizers later: the controller is gone, and with it the definition."""
     await place.apply([definition_for(EVACUATIONS)])
     uid = "11111111-1111-1111-1111-111111111111"
@@ -105,7 +105,7 @@ async def test_evacuations_go_with_their_definition_though_instigators_hold_them
     assert await existing(place.client, definition_for(EVACUATIONS)) is None
 
 
-async def test_drains_are_called_off_before_the_manager_goes(place: Place) -> None:
+async def test_drains_are_called_off_before_the_manager_goes(place: Installation) -> None:
     """Their finalizers would hold the definition for ever: the manager, played here, undoes them first."""
     await place.apply([definition_for(NODEMAINTENANCES)])
     meta = {"name": "kernel", "finalizers": ["vacate.dev/nodemaintenance"]}
@@ -128,14 +128,14 @@ async def test_drains_are_called_off_before_the_manager_goes(place: Place) -> No
     assert await existing(place.client, definition_for(NODEMAINTENANCES)) is None
 
 
-async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Place) -> None:
+async def test_a_part_that_the_cluster_cannot_take_stops_all_of_it(place: Installation) -> None:
     watched = Settings(namespace=place.settings.namespace, monitoring=Monitoring.everything())
     with pytest.raises(ConfigError, match=r"monitoring.coreos.com/v1: install the Prometheus operator first"):
         await place.install(watched)
     assert place.said == []
 
 
-async def test_upgrade_from_the_schema_of_0_1_0(place: Place) -> None:
+async def test_upgrade_from_the_schema_of_0_1_0(place: Installation) -> None:
     """Requests of every stage, written under the old definition, are there under the new one and go on."""
     arm, old = place.arm, yaml.safe_load(OLD.read_text())
     interceptors = {"interceptors": named(A, B)}

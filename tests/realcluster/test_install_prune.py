@@ -13,7 +13,7 @@ import pytest
 
 from support.arms.arm import Obj
 from support.arms.kube import KUBECONFIG
-from support.realcluster.installation import Place, installing
+from support.realcluster.installation import Installation, installing
 from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, LEASES, NAMESPACES
 from vacate.api.objectnames import INSTALL_LEASE, WEBHOOK
 from vacate.client.client import Client
@@ -38,7 +38,7 @@ BOARD = Monitoring(dashboard=True)
 
 
 @pytest.fixture
-async def place() -> AsyncIterator[Place]:
+async def place() -> AsyncIterator[Installation]:
     async with installing() as place:
         yield place
 
@@ -52,12 +52,12 @@ def dropped(before: Settings, after: Settings) -> list[Obj]:
     return [obj for obj in objects(before) if line_of(obj) in left]
 
 
-def in_cluster(place: Place, **changes: object) -> Settings:
+def in_cluster(place: Installation, **changes: object) -> Settings:
     """Everything runs in the cluster, or would if somebody ran pods."""
     return place.changed(webhook_url="", **changes)
 
 
-async def test_what_is_no_longer_wanted_goes(place: Place) -> None:
+async def test_what_is_no_longer_wanted_goes(place: Installation) -> None:
     """Deployments, budgets, services, network policies, rules and the dashboard, all at once."""
     full = in_cluster(place, pod_rules=RULES, monitoring=BOARD)
     await place.install(full)
@@ -77,7 +77,7 @@ async def test_what_is_no_longer_wanted_goes(place: Place) -> None:
     assert [line for line in await place.install(less) if not line.endswith(" unchanged")] == []
 
 
-async def test_no_prune_keeps_it_until_a_later_run(place: Place) -> None:
+async def test_no_prune_keeps_it_until_a_later_run(place: Installation) -> None:
     await place.install(place.changed(monitoring=BOARD))
     (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
     said = await place.install(options=InstallOptions(prune=False))
@@ -86,7 +86,7 @@ async def test_no_prune_keeps_it_until_a_later_run(place: Place) -> None:
     assert f"{shown(board)} pruned" in await place.install()
 
 
-async def test_the_definition_and_its_requests_are_never_pruned(place: Place) -> None:
+async def test_the_definition_and_its_requests_are_never_pruned(place: Installation) -> None:
     await place.install()
     without = place.changed(definitions=False)
     said = await place.install(without)
@@ -94,7 +94,7 @@ async def test_the_definition_and_its_requests_are_never_pruned(place: Place) ->
     assert await existing(place.client, definition()) is not None
 
 
-async def test_what_is_not_ours_stays(place: Place) -> None:
+async def test_what_is_not_ours_stays(place: Installation) -> None:
     """By name it could be ours, or the notes say so; but by the word of the server it is somebody else's."""
     namespace = place.settings.namespace
     await place.install()
@@ -115,7 +115,7 @@ async def test_what_is_not_ours_stays(place: Place) -> None:
     assert await place.client.get(NAMESPACES, "default")
 
 
-async def test_what_somebody_else_has_applied_as_well_stays(place: Place) -> None:
+async def test_what_somebody_else_has_applied_as_well_stays(place: Installation) -> None:
     await place.install(place.changed(monitoring=BOARD))
     (board,) = dropped(place.changed(monitoring=BOARD), place.settings)
     query = {"fieldManager": "flux", "force": "true"}
@@ -127,7 +127,7 @@ async def test_what_somebody_else_has_applied_as_well_stays(place: Place) -> Non
     assert len(await place.there([board])) == 1
 
 
-async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Place) -> None:
+async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Installation) -> None:
     """As version 0.1 left it: a Role for Secrets, and a ClusterRole that may patch the configurations."""
     namespace = place.settings.namespace
     await place.install(options=InstallOptions(prune=False))
@@ -149,7 +149,7 @@ async def test_an_upgrade_takes_the_former_rights_of_the_webhook(place: Place) -
     assert not [rule for rule in narrow["rules"] if rule["apiGroups"] == ["admissionregistration.k8s.io"]]
 
 
-async def test_an_installation_from_before_there_were_notes(place: Place) -> None:
+async def test_an_installation_from_before_there_were_notes(place: Installation) -> None:
     full = in_cluster(place, monitoring=BOARD)
     for obj in objects(full):
         await applied(place.client, obj)
@@ -158,7 +158,7 @@ async def test_an_installation_from_before_there_were_notes(place: Place) -> Non
     assert await place.there(dropped(full, place.settings)) == []
 
 
-async def test_what_was_interrupted_is_finished_by_the_next_run(place: Place) -> None:
+async def test_what_was_interrupted_is_finished_by_the_next_run(place: Installation) -> None:
     """Ended after each write in turn: the notes name all that is there, and the next run leaves no trace."""
     full = in_cluster(place, monitoring=BOARD)
     await place.install(full)
@@ -206,7 +206,7 @@ class Asleep:
             await client.patch(LEASES, INSTALL_LEASE, given_back, self._namespace)
 
 
-async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Place) -> None:
+async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Installation) -> None:
     """Somebody else has begun, and may be done by now."""
     asleep = Asleep(place.settings.namespace)
     installer = Installer(place.client, asleep.clock, system_entropy(), asleep.tell)
@@ -217,7 +217,7 @@ async def test_who_was_asleep_for_too_long_writes_nothing_more(place: Place) -> 
     assert sorted(await place.noted()) == sorted(lines(place.settings))
 
 
-async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Place) -> None:
+async def test_who_was_asleep_while_uninstalling_removes_nothing_more(place: Installation) -> None:
     """Somebody else may have installed it anew, and that is not what was to go."""
     await place.install()
     before = await place.there(objects(place.settings))
@@ -245,7 +245,7 @@ def _ends_after(count: int) -> Callable[[str], None]:
     return tell
 
 
-async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Place) -> None:
+async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Installation) -> None:
     dry = InstallOptions(dry_run=True)
     said = await place.install(options=dry)
     assert {line.partition(" ")[2] for line in said} == {
@@ -263,7 +263,7 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_change(place: Place
     assert [line for line in again if not line.endswith(" unchanged")] == []
 
 
-async def test_there_is_one_installation_in_a_cluster(place: Place) -> None:
+async def test_there_is_one_installation_in_a_cluster(place: Installation) -> None:
     await place.install()
     async with installing() as other:
         with pytest.raises(ConfigError, match=f"Vacate is in namespace {place.settings.namespace}"):
@@ -274,7 +274,7 @@ async def test_there_is_one_installation_in_a_cluster(place: Place) -> None:
     assert len(await place.there(objects(place.settings))) == len(objects(place.settings)) - 1
 
 
-async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Place) -> None:
+async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Installation) -> None:
     """What a later version has installed under names of its own; but a note is not believed by itself."""
     await place.install()
     namespace = place.settings.namespace
@@ -294,7 +294,7 @@ async def test_uninstalling_removes_what_the_notes_know_and_is_ours(place: Place
     await place.client.delete(CONFIGMAPS, victim, "default")
 
 
-async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Place) -> None:
+async def test_a_namespace_of_somebody_else_stays_as_it_is(place: Installation) -> None:
     namespace = place.settings.namespace
     made = await place.client.create(NAMESPACES, {"metadata": {"name": namespace}})
     said = await place.install(options=InstallOptions(dry_run=True))

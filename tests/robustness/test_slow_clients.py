@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from support.embedded import Embedded
-from support.hostile.raw import SHORT, TIMEOUT, Heard, Listening, get, listening
+from support.hostile.raw import SHORT, TIMEOUT, Listening, RawAnswer, get, listening
 from vacate.api.kinds import CONFIGMAPS
 from vacate.httpserver.connection import Limits
 
@@ -194,7 +194,7 @@ async def attentive(at: Listening) -> tuple[asyncio.StreamReader, asyncio.Stream
     """A watch that somebody reads, with its headers read."""
     reader, writer = await asyncio.open_connection("127.0.0.1", at.edge.port, limit=2**24)
     writer.write(WATCH % at.server.store.revision)
-    heard = Heard(await reader.readuntil(b"\r\n\r\n"))
+    heard = RawAnswer(await reader.readuntil(b"\r\n\r\n"))
     assert heard.code == 200
     return reader, writer
 

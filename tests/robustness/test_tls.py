@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.hostile.raw import TIMEOUT, Heard, Listening, get, listening
+from support.hostile.raw import TIMEOUT, Listening, RawAnswer, get, listening
 from vacate.api.identity import MASTERS
 from vacate.clock import SystemClock
 from vacate.embedded.bootstrap import bootstrap_objects
@@ -36,14 +36,14 @@ class Door:
         context.check_hostname = False
         return context
 
-    async def ask(self, context: ssl.SSLContext, path: str, *, name: str | None = "localhost") -> Heard:
+    async def ask(self, context: ssl.SSLContext, path: str, *, name: str | None = "localhost") -> RawAnswer:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.at.edge.port, ssl=context, server_hostname=name or ""
         )
         try:
             writer.write(get(path))
             async with asyncio.timeout(TIMEOUT):
-                return Heard(await reader.read())
+                return RawAnswer(await reader.read())
         finally:
             writer.close()
 

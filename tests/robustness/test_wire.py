@@ -8,7 +8,7 @@ import logging
 import orjson
 import pytest
 
-from support.hostile.raw import Heard, get, listening, request
+from support.hostile.raw import RawAnswer, get, listening, request
 from vacate.httpserver.connection import MAX_BODY_BYTES
 
 pytestmark = pytest.mark.process
@@ -104,7 +104,7 @@ async def test_a_client_that_waits_for_it_is_told_to_go_on() -> None:
     async with listening() as at:
         heard = await at.say(request("POST", "/api/v1/namespaces", "Expect: 100-continue", body=NAMESPACE))
         assert heard.code == 100
-        assert Heard(heard.raw.partition(b"\r\n\r\n")[2]).code == 201
+        assert RawAnswer(heard.raw.partition(b"\r\n\r\n")[2]).code == 201
 
 
 async def test_a_client_that_waits_with_too_much_is_refused_before_it_sends() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.evictions import A, active, ask, found, on_simulated_cluster, running_pod
+from support.simulated.evictions import A, active, found, on_simulated_cluster, request_eviction, running_pod
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.embedded.registry.kinds import SERVED_KINDS, served_kinds
 from vacate.errors import NotFound
@@ -19,7 +19,7 @@ ALL_OPEN = parse_feature_gates("EvacuationAPI=true")
 
 def test_closed_it_is_not_served_and_loses_nothing() -> None:
     async def body(world: World) -> None:
-        name = await ask(world, await running_pod(world, interceptors=[A]))
+        name = await request_eviction(world, await running_pod(world, interceptors=[A]))
         await world.until(lambda: active(world, name) == A)
         await world.evictions.crash()
         before = found(world, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.clusters import in_world
-from support.simulated.evictions import leaving
+from support.simulated.evictions import in_eviction_cluster
 from support.simulated.workloads import created
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
 from vacate.sim.cluster import World
@@ -41,7 +41,7 @@ async def delete_the_namespace(world: World) -> None:
 
 
 def test_a_namespace_with_forbidden_cancellations_can_be_deleted() -> None:
-    leaving(delete_the_namespace)
+    in_eviction_cluster(delete_the_namespace)
 
 
 def test_also_while_no_controller_attends_to_requests() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.sdk import EvictionContext, Interceptor
 
 pytestmark = pytest.mark.sim
@@ -13,7 +13,7 @@ BACKUP = "backup.example.com"
 
 
 def test_events_of_a_handler_are_about_the_request_and_counted() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def talks(context: EvictionContext) -> None:
             for _ in range(50):
                 context.event("Copied", "One more part is copied.")
@@ -29,4 +29,4 @@ def test_events_of_a_handler_are_about_the_request_and_counted() -> None:
         assert (about["kind"], about["name"]) == ("EvictionRequest", request.metadata.name)
         assert event["count"] > 1
 
-    on_stage(body)
+    in_sdk_cluster(body)

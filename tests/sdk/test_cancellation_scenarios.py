@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.errors import Invalid
 from vacate.eviction.dialects.evictionrequest.history import TurnResult
@@ -58,7 +58,7 @@ class Actors:
         await context.delete(reason="all users are gone")
 
 
-async def begin(stage: Stage, actors: Actors) -> Requester:
+async def begin(stage: SdkCluster, actors: Actors) -> Requester:
     """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
     await stage.program(*actors.interceptors())
     await stage.pod("p-1", ACTOR_A, ACTOR_B)
@@ -68,18 +68,18 @@ async def begin(stage: Stage, actors: Actors) -> Requester:
     return drain
 
 
-async def cordon(stage: Stage, *, unschedulable: bool) -> None:
+async def cordon(stage: SdkCluster, *, unschedulable: bool) -> None:
     await stage.world.client.patch(NODES, "node-1", {"spec": {"unschedulable": unschedulable}})
 
 
-async def b_is_at_work(stage: Stage, actors: Actors) -> None:
+async def b_is_at_work(stage: SdkCluster, actors: Actors) -> None:
     await stage.until_active(ACTOR_B)
     await stage.until(lambda: stage.request.status.message == "Users finish their work")
     assert actors.told == ["there will be a disruption"]
 
 
 def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
         drain = await begin(stage, actors)
         sort = stage.requester(SORT)  # 3. the descheduler joins
@@ -101,11 +101,11 @@ def test_several_requesters_and_no_cancellation(sim_seed: int) -> None:
         ]
         assert actors.told == ["there will be a disruption"]
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)
 
 
 def test_one_requester_who_cancels(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         actors = Actors(Cancellation.ALLOW, Cancellation.ALLOW)
         drain = await begin(stage, actors)
         await b_is_at_work(stage, actors)  # 3. to 5.
@@ -120,12 +120,12 @@ def test_one_requester_who_cancels(sim_seed: int) -> None:
         assert actors.told == ["there will be a disruption", "the disruption is cancelled"]  # 9.
         assert "deletionTimestamp" not in stage.find_pod("p-1")["metadata"]
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)
 
 
 @pytest.mark.parametrize("policy_of_a", list(Cancellation))
 def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         actors = Actors(Cancellation.FORBID, policy_of_a)
         drain = await begin(stage, actors)
         await b_is_at_work(stage, actors)  # 3. to 5.
@@ -145,4 +145,4 @@ def test_one_requester_who_may_not_cancel(policy_of_a: Cancellation, sim_seed: i
         assert result.history[0].interceptor == ACTOR_B
         assert actors.told == ["there will be a disruption"]
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)

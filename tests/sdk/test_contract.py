@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Diary, Stage, on_stage, writes
+from support.simulated.sdk import RecordingHandler, SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.client.transport import Transport
 from vacate.sdk import (
@@ -28,7 +28,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         faults: list[str] = []
         tried = asyncio.Event()
 
@@ -61,11 +61,11 @@ def test_what_the_contract_forbids_is_refused_before_it_is_written() -> None:
             "expected_finish: 2026-01-01 00:00:00 has no time zone; give it one, UTC for example",
         ]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_nothing_is_written_after_the_turn_is_over() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         caught: list[TurnEndReason] = []
 
         async def late(context: EvictionContext) -> None:
@@ -88,11 +88,11 @@ def test_nothing_is_written_after_the_turn_is_over() -> None:
         assert caught == [TurnEndReason.CANCELLED]
         assert stage.request.status.message == "The eviction request is cancelled."
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         go_on = asyncio.Event()
 
         async def atomic(context: EvictionContext) -> None:
@@ -116,11 +116,11 @@ def test_forbid_holds_requesters_and_allow_lets_them_go() -> None:
         assert await requester.withdraw("web")
         await stage.until_complete()
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def waits(context: EvictionContext) -> None:
             assert context.request.forbids_cancellation
             await context.clock.sleep(3600)
@@ -132,12 +132,12 @@ def test_an_interceptor_may_set_the_policy_as_it_takes_the_turn_on() -> None:
         states = writes(stage.world, EVICTIONREQUESTS.resource)
         assert len(states) == 3  # created, assigned, taken on
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 @pytest.mark.parametrize("skew", [-9.0, 9.0])
 def test_clocks_that_differ(skew: float) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def works(context: EvictionContext) -> None:
             await context.clock.sleep(1000)
 
@@ -150,12 +150,12 @@ def test_clocks_that_differ(skew: float) -> None:
         assert result.history[0].result.value == "completed"
         assert result.pod_ended
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary()
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler()
         await stage.program(Interceptor(BACKUP, diary), clock=stage.world.sim.skewed_clock(30))
         await stage.pod("web", CACHE, BACKUP)
         await stage.requester().request("web", deadline_seconds=600)
@@ -164,11 +164,11 @@ def test_a_clock_that_is_too_far_ahead_is_told_and_the_turn_passes_on() -> None:
         (event,) = stage.events("InterceptorRefused")[:1]
         assert "may not be more than 10 seconds in the future" in event["message"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_over_a_bad_network(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def works(context: EvictionContext) -> None:
             for part in range(20):
                 await context.report(f"{part}", conditions=[Condition("Part", True, f"Part{part}")])
@@ -187,4 +187,4 @@ def test_over_a_bad_network(sim_seed: int) -> None:
         assert result.pod_ended
         assert not stage.events("InterceptorFailed")
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)

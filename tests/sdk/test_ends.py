@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Diary, Stage, on_stage
+from support.simulated.sdk import RecordingHandler, SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.eviction.dialects.turn_conditions import past_turns
 from vacate.sdk import (
@@ -23,8 +23,8 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_a_cancelled_request_cancels_the_handler_which_may_clean_up() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary(clean_up=5)
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler(clean_up=5)
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
@@ -39,12 +39,12 @@ def test_a_cancelled_request_cancels_the_handler_which_may_clean_up() -> None:
         assert stage.find_pod("web")
         assert "deletionTimestamp" not in stage.find_pod("web")["metadata"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_request_that_is_asked_for_again_calls_the_handler_again() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary(clean_up=20)
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler(clean_up=20)
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
@@ -60,12 +60,12 @@ def test_a_request_that_is_asked_for_again_calls_the_handler_again() -> None:
         await stage.clock.sleep(10)
         assert diary.lines == ["began", "CANCELLED", "began"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_request_replaced_during_the_clean_up_is_worked_on_afterwards() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary(clean_up=20)
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler(clean_up=20)
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
@@ -78,12 +78,12 @@ def test_a_request_replaced_during_the_clean_up_is_worked_on_afterwards() -> Non
         await stage.clock.sleep(60)
         assert diary.lines == ["began", "CANCELLED", "began"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_deleted_request_cancels_the_handler() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary()
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler()
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         request = await stage.requester().request("web")
@@ -93,12 +93,12 @@ def test_a_deleted_request_cancels_the_handler() -> None:
         await stage.clock.sleep(5)
         assert diary.lines == ["began", "DELETED"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_pod_that_ends_by_itself_cancels_the_handler() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary()
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler()
         await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         await stage.requester().request("web")
@@ -111,12 +111,12 @@ def test_a_pod_that_ends_by_itself_cancels_the_handler() -> None:
         await stage.clock.sleep(5)
         assert diary.lines in (["began", "POD_ENDED"], ["began", "DELETED"])
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_handler_that_hangs_past_its_own_limit_is_no_longer_heartbeaten() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary()
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler()
         within = dt.timedelta(minutes=5)
         await stage.program(Interceptor(BACKUP, diary, progress_within=within))
         await stage.pod("web", CACHE, BACKUP)
@@ -133,11 +133,11 @@ def test_a_handler_that_hangs_past_its_own_limit_is_no_longer_heartbeaten() -> N
         assert kinds == {"EvictionRequest", "Pod"}
         assert "no progress for 0:05:00" in event["message"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_progress_keeps_the_heartbeat_going() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def steady(context: EvictionContext) -> None:
             for _ in range(20):
                 await context.clock.sleep(120)
@@ -153,13 +153,13 @@ def test_progress_keeps_the_heartbeat_going() -> None:
         assert 2399 < stage.clock.monotonic() - began < 2410
         assert not stage.events("InterceptorStalled")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_handler_that_hangs_without_a_word_loses_its_turn_by_default(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def hangs(context: EvictionContext) -> None:
             await asyncio.Event().wait()
 
@@ -173,12 +173,12 @@ def test_a_handler_that_hangs_without_a_word_loses_its_turn_by_default(
         await stage.clock.sleep(1)
         assert stage.events("InterceptorStalled")
 
-    on_stage(body)
+    in_sdk_cluster(body)
     assert "pod default/web: the turn is over: another interceptor has the turn" in caplog.text
 
 
 def test_a_handler_may_be_silent_until_the_finish_that_it_expects() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def copies(context: EvictionContext) -> None:
             await context.report("Copying", expected_finish=dt.timedelta(hours=1))
             await context.clock.sleep(3600 - 60)
@@ -198,12 +198,12 @@ def test_a_handler_may_be_silent_until_the_finish_that_it_expects() -> None:
         assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.COMPLETED]
         assert not stage.events("InterceptorStalled")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_after_a_crash_the_handler_is_called_again_as_a_resumption() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary()
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler()
         process = await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         await stage.requester().request("web")
@@ -215,12 +215,12 @@ def test_after_a_crash_the_handler_is_called_again_as_a_resumption() -> None:
         await stage.clock.sleep(5)
         assert diary.lines == ["began", "SHUTDOWN", "resumed"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_clean_stop_keeps_the_turn_and_writes_nothing() -> None:
-    async def body(stage: Stage) -> None:
-        diary = Diary(clean_up=3)
+    async def body(stage: SdkCluster) -> None:
+        diary = RecordingHandler(clean_up=3)
         process = await stage.program(Interceptor(BACKUP, diary))
         await stage.pod("web", BACKUP)
         await stage.requester().request("web")
@@ -232,11 +232,11 @@ def test_a_clean_stop_keeps_the_turn_and_writes_nothing() -> None:
         assert stage.request.metadata.resource_version == before
         assert stage.request.status.active_interceptor_name == BACKUP
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_handler_that_ignores_its_cancellation_is_left_alone() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         let_go = asyncio.Event()
 
         async def stubborn(context: EvictionContext) -> None:
@@ -260,10 +260,10 @@ def test_a_handler_that_ignores_its_cancellation_is_left_alone() -> None:
         let_go.set()
         await process.stop()
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
-def dig_heartbeat(stage: Stage, name: str) -> object:
+def dig_heartbeat(stage: SdkCluster, name: str) -> object:
     (found,) = [one for one in stage.requests() if one.metadata.name == name]
     began = next((c for c in found.status.conditions if c.type == "InterceptorAssigned"), None)
     return began is not None and found.status.heartbeat_time != began.last_transition_time

@@ -8,7 +8,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage, writes
+from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
@@ -34,7 +34,7 @@ def registered(*classes: str) -> Obj:
     return {"annotations": {f"{PREFIX}/priority_{name}": value for name, value in values.items()}}
 
 
-def instigator(stage: Stage, name: str = "drain.example.com") -> Requester:
+def instigator(stage: SdkCluster, name: str = "drain.example.com") -> Requester:
     sim = stage.world.sim
     client = stage.world.client_of(name)
     return Requester(client, name, clock=sim.clock, entropy=sim.stream(name), dialect=EVACUATION)
@@ -53,7 +53,7 @@ async def an_hour(eviction: EvictionContext) -> None:
 
 
 def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = await stage.pod("web")
         requester = instigator(stage)
         request = await requester.request("web", reason="kernel update")
@@ -65,11 +65,11 @@ def test_a_pod_without_evacuators_is_evicted_and_the_evacuation_removed() -> Non
         await stage.until(lambda: not evacuations(stage.world))
         assert not stage.find_pod("web")
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_the_same_handler_serves_both_apis() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         seen: list[str] = []
 
         async def handler(eviction: EvictionContext) -> None:
@@ -86,11 +86,11 @@ def test_the_same_handler_serves_both_apis() -> None:
         assert [one.pod_ended for one in results] == [True, True]
         assert sorted(seen) == ["Evacuation", "EvictionRequest"]
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         both = [Interceptor(name, work, apis=("evacuation",)) for name in (BACKUP, MIGRATE)]
         await stage.program(*both)
         await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
@@ -109,11 +109,11 @@ def test_turns_go_by_priority_and_are_written_in_the_names_of_the_api() -> None:
         assert [name for name in dict.fromkeys(active) if name] == [MIGRATE, BACKUP]
         assert all("activeInterceptorName" not in one["status"] for one in states)
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", metadata=registered(MIGRATE, BACKUP))
         requester = instigator(stage)
         request = await requester.request("web", deadline_seconds=600)
@@ -126,11 +126,11 @@ def test_an_evacuator_that_does_not_report_is_passed_over_and_the_pod_evicted() 
         ]
         assert 1200 <= (stage.clock.now() - began).total_seconds() < 1300
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_the_last_instigator_that_goes_cancels() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
         await stage.pod("web", metadata=registered(BACKUP))
         first, second = instigator(stage), instigator(stage, "sort.example.com")
@@ -147,11 +147,11 @@ def test_the_last_instigator_that_goes_cancels() -> None:
         await stage.until(lambda: not evacuations(stage.world))
         assert stage.find_pod("web")
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_forbid_holds_the_evacuation_until_the_pod_is_removed() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         forbids = Interceptor(BACKUP, an_hour, apis=BOTH, cancellation=Cancellation.FORBID)
         await stage.program(forbids)
         await stage.pod("web", metadata=registered(BACKUP))
@@ -167,11 +167,11 @@ def test_forbid_holds_the_evacuation_until_the_pod_is_removed() -> None:
         await client.delete(PODS, "web", "default")
         await stage.until(lambda: not evacuations(stage.world))
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         allow = asyncio.Event()
 
         async def migrate(eviction: EvictionContext) -> None:
@@ -205,11 +205,11 @@ def test_under_forbid_instigators_come_and_go_and_learn_that_the_pod_goes_anyway
         assert (await first.wait(request)).ending is Ending.CANCELLED
         assert stage.find_pod("web")
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_an_instigator_that_asks_again_does_not_hold_what_was_deleted() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", metadata=registered(BACKUP))
         requester = instigator(stage)
         first = await requester.request("web")
@@ -219,11 +219,11 @@ def test_an_instigator_that_asks_again_does_not_hold_what_was_deleted() -> None:
         assert second.metadata.uid != first.metadata.uid
         assert not second.complete
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_finalizers_of_others_stay_when_the_pod_is_gone() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web")
         made = EVACUATION.new_request(
             codec_for(Pod).convert(stage.find_pod("web")), "drain.example.com", "", None
@@ -238,11 +238,11 @@ def test_finalizers_of_others_stay_when_the_pod_is_gone() -> None:
         (over,) = [one for one in found["status"]["conditions"] if one["type"] == "Complete"]
         assert (over["status"], over["reason"]) == ("True", "PodDeleted")
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         done = {"restartPolicy": "Never"}
         ends = {"annotations": {"sim.vacate.dev/exit-seconds": "5"}}
         await stage.pod("job", spec=done, metadata=ends)
@@ -255,11 +255,11 @@ def test_a_pod_that_has_ended_is_still_to_be_removed() -> None:
         assert result.ending is Ending.POD_DELETED
         await stage.until(lambda: not stage.find_pod("job"))
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web")
         await stage.budget("web")
         requester = instigator(stage)
@@ -273,11 +273,11 @@ def test_a_blocked_eviction_is_counted_and_goes_on_when_the_budget_opens() -> No
         await stage.world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
         assert (await requester.wait(request)).pod_ended
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
         for name in ("a", "b"):
             await stage.pod(name, metadata=registered(BACKUP))
@@ -288,22 +288,22 @@ def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first() -> None:
         with pytest.raises(Forbidden, match=f'EvictionRequest "{request.metadata.name}" already'):
             await instigator(stage).request("b")
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_without_the_gate_the_api_is_not_served() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web")
         with pytest.raises(NotFound):
             await instigator(stage).request("web")
         await stage.requester().request("web")
         assert stage.world.objects(EVICTIONREQUESTS)
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_names_that_are_not_the_pods_are_refused() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = codec_for(Pod).convert(await stage.pod("web"))
         client, made = stage.world.client, EVACUATION.new_request(pod, "drain.example.com", "", None)
         for wrong in (pod.metadata.uid, f"{pod.metadata.uid}-we"):
@@ -322,7 +322,7 @@ def test_names_that_are_not_the_pods_are_refused() -> None:
                 await client.create(EVACUATIONS, {**made, "spec": spec}, "default")
         assert not evacuations(stage.world)
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_long_names_are_cut(pod_name: str, expected: str) -> None:
 
 
 def test_the_spec_never_changes() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.program(Interceptor(BACKUP, an_hour, apis=BOTH))
         await stage.pod("web", metadata=registered(BACKUP))
         request = await instigator(stage).request("web")
@@ -350,11 +350,11 @@ def test_the_spec_never_changes() -> None:
                     EVACUATIONS, request.metadata.name, {"spec": change}, "default"
                 )
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_evacuators_of_the_creator_are_merged_and_those_of_the_pod_win() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = codec_for(Pod).convert(await stage.pod("web", metadata=registered(BACKUP)))
         made = EVACUATION.new_request(pod, "drain.example.com", "", None)
         given = [{"evacuatorClass": BACKUP, "priority": 7}, {"evacuatorClass": MIGRATE, "priority": 5}]
@@ -363,4 +363,4 @@ def test_evacuators_of_the_creator_are_merged_and_those_of_the_pod_win() -> None
         assert stored["spec"]["evacuators"] == [{"evacuatorClass": BACKUP, "priority": 2000}, given[1]]
         assert stored["spec"]["progressDeadlineSeconds"] == 1800
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage, writes
+from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS
 from vacate.api.objects import dig
 from vacate.sdk import EvictionContext, EvictionRefused, Interceptor
@@ -17,7 +17,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def evicts(context: EvictionContext) -> None:
             await context.evict(grace_period_seconds=1800)
             await context.report("not written any more")
@@ -45,11 +45,11 @@ def test_evicting_ends_the_pod_and_the_turn_without_another_write() -> None:
         (event,) = stage.events("PodEvicted")
         assert event["message"] == f"{BACKUP} has evicted pod web."
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_budget_is_respected_and_its_refusal_told() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def evicts(context: EvictionContext) -> None:
             await context.evict()
 
@@ -70,11 +70,11 @@ def test_a_budget_is_respected_and_its_refusal_told() -> None:
         assert (await requester.wait(request)).pod_ended
         assert stage.clock.monotonic() - began < 70
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_giving_up_on_a_budget_after_a_while() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         caught: list[str] = []
 
         async def evicts(context: EvictionContext) -> None:
@@ -91,11 +91,11 @@ def test_giving_up_on_a_budget_after_a_while() -> None:
         (why,) = caught
         assert "Cannot evict pod" in why
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_deleting_goes_past_the_budget_and_says_why() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def deletes(context: EvictionContext) -> None:
             await context.delete(reason="its data has moved already")
 
@@ -108,13 +108,13 @@ def test_deleting_goes_past_the_budget_and_says_why() -> None:
         (event,) = stage.events("PodDeleted")
         assert event["message"] == f"{BACKUP} has deleted pod web: its data has moved already"
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_nobody_is_evicted_whom_nobody_wants_gone() -> None:
     """The name goes in the moment before the eviction, and the controller is away."""
 
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         requester = stage.requester()
 
         async def evicts(context: EvictionContext) -> None:
@@ -135,4 +135,4 @@ def test_nobody_is_evicted_whom_nobody_wants_gone() -> None:
             for one in writes(stage.world, EVICTIONREQUESTS.resource)
         )
 
-    on_stage(body)
+    in_sdk_cluster(body)

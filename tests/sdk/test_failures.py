@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage, writes
+from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.objects import dig
 from vacate.eviction.dialects.turn_conditions import is_held, past_turns
@@ -26,7 +26,7 @@ BACKUP, CACHE = "backup.example.com", "cache.example.com"
 
 
 def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         attempts: list[int] = []
 
         async def fails(context: EvictionContext) -> None:
@@ -54,11 +54,11 @@ def test_a_handler_that_raises_is_called_again_and_then_gives_up() -> None:
         about = {one["involvedObject"]["kind"]: one["type"] for one in stage.events("InterceptorFailed")}
         assert about == {"EvictionRequest": "Warning", "Pod": "Warning"}
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_failure_is_no_progress() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise OSError("no")
 
@@ -71,11 +71,11 @@ def test_a_failure_is_no_progress() -> None:
         beats = [one["heartbeatTime"] for one in mine]
         assert len(set(beats)) == 2  # the assignment's and the one that took it on
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_handler_that_recovers_goes_on() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def recovers(context: EvictionContext) -> None:
             if context.attempt < 3:
                 raise RuntimeError("not yet")
@@ -92,11 +92,11 @@ def test_a_handler_that_recovers_goes_on() -> None:
         failure = next(one for one in states[-1]["status"]["conditions"] if one["type"] == f"{BACKUP}/Failed")
         assert (failure["status"], failure["reason"]) == ("False", "Recovered")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_handler_that_declines_is_not_called_completed() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def declines(context: EvictionContext) -> Declined:
             return context.declined("it has no data")
 
@@ -108,11 +108,11 @@ def test_a_handler_that_declines_is_not_called_completed() -> None:
         assert (turn.result, turn.message) == (TurnResult.DECLINED, "it has no data")
         assert result.failures == ()
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise KeyError("volume")
 
@@ -124,11 +124,11 @@ def test_the_last_interceptor_fails_and_the_requester_learns_of_it() -> None:
         (turn,) = result.failures
         assert (turn.result, turn.message) == (TurnResult.FAILED, "KeyError: 'volume' (after 1 attempt)")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         calls: list[bool] = []
 
         async def fails(context: EvictionContext) -> None:
@@ -158,12 +158,12 @@ def test_a_failed_turn_can_be_held_until_an_administrator_decides() -> None:
         assert [turn.result for turn in past_turns(stage.request)] == [TurnResult.FAILED]
         await process.stop()
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 @pytest.mark.thorough
 def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def fails(context: EvictionContext) -> None:
             raise OSError("the backup server is away")
 
@@ -179,7 +179,7 @@ def test_a_held_turn_ends_with_the_total_time_of_a_request() -> None:
         (event,) = stage.events("LimitReached")
         assert "total time" in event["message"]
 
-    on_stage(body, limits=Limits(duration=dt.timedelta(hours=4)))
+    in_sdk_cluster(body, limits=Limits(duration=dt.timedelta(hours=4)))
 
 
 def test_any_number_of_attempts_has_a_pause() -> None:

@@ -8,7 +8,7 @@ import datetime as dt
 import pytest
 
 from support.simulated.evictions import put_past_admission
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import ConfigError, NotFound
@@ -29,7 +29,7 @@ def named(request: EvictionRequest) -> list[str]:
 
 
 def test_asking_creates_a_request_that_belongs_to_the_pod() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = await stage.pod("web", BACKUP)
         request = await stage.requester().request("web", reason="the node is replaced", deadline_seconds=900)
         assert request.metadata.name == pod["metadata"]["uid"]
@@ -42,11 +42,11 @@ def test_asking_creates_a_request_that_belongs_to_the_pod() -> None:
         assert request.spec.heartbeat_deadline_seconds == 900
         assert named(request) == [DRAIN]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_plain_eviction_vanishes_with_its_pod() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web")
         requester = stage.requester()
         request = await requester.request("web")
@@ -56,11 +56,11 @@ def test_a_plain_eviction_vanishes_with_its_pod() -> None:
         again = await requester.wait("web")  # the pod of that name has left already
         assert again.pod_ended
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web")
         requester = stage.requester()
         request = await requester.request("web")
@@ -70,13 +70,13 @@ def test_waiting_for_a_request_that_is_gone_with_its_pod_is_a_success() -> None:
         assert (result.ending, result.pod_ended) == (Ending.POD_DELETED, True)
         assert result.message == "The pod is deleted, and the request with it."
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
     """Written past admission, as by a server without it: whoever waits must not go on while the pod runs."""
 
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.program(Interceptor(BACKUP, an_hour))
         await stage.pod("web", BACKUP)
         requester = stage.requester()
@@ -99,11 +99,11 @@ def test_a_forged_completion_is_not_taken_for_the_end_of_the_pod() -> None:
         assert "is still there: the status was not written by Vacate's controller" in result.message
         assert stage.find_pod("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_request_that_someone_deletes_is_a_cancellation() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
@@ -114,11 +114,11 @@ def test_a_request_that_someone_deletes_is_a_cancellation() -> None:
         assert (result.ending, result.pod_ended) == (Ending.CANCELLED, False)
         assert result.message == "The request was deleted while the pod stayed."
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_request_deleted_while_the_pod_goes_is_awaited_with_the_pod() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         slow = {"annotations": {"sim.vacate.dev/stop-seconds": "20"}}
         await stage.pod("web", metadata=slow)
         requester = stage.requester()
@@ -130,22 +130,22 @@ def test_a_request_deleted_while_the_pod_goes_is_awaited_with_the_pod() -> None:
         assert result.pod_ended
         assert not stage.find_pod("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_waiting_not_for_ever() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
         with pytest.raises(TimeoutError):
             await requester.wait(request, timeout=dt.timedelta(seconds=30))
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_two_join_and_each_withdraws_only_its_own_name() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         drain, sort = stage.requester(DRAIN), stage.requester(SORT)
         await drain.request("web")
@@ -161,11 +161,11 @@ def test_two_join_and_each_withdraws_only_its_own_name() -> None:
         assert over.status.message == "The eviction request is cancelled."
         assert not await sort.withdraw("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_many_who_join_and_withdraw_at_once_lose_nobody(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requesters = [stage.requester(f"r{number}.example.com") for number in range(12)]
         await asyncio.gather(*(one.request("web") for one in requesters))
@@ -174,11 +174,11 @@ def test_many_who_join_and_withdraw_at_once_lose_nobody(sim_seed: int) -> None:
         assert named(stage.request) == [requesters[0].name]
         assert not stage.request.complete
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)
 
 
 def test_a_cancelled_request_is_replaced_for_a_live_pod() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         first = await requester.request("web")
@@ -189,11 +189,11 @@ def test_a_cancelled_request_is_replaced_for_a_live_pod() -> None:
         assert not second.complete
         assert second.metadata.annotations["vacate.dev/reason"] == "again"
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_the_finalizer_that_blocks_a_new_request_is_named() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
@@ -210,11 +210,11 @@ def test_the_finalizer_that_blocks_a_new_request_is_named() -> None:
         await stage.world.client.patch(EVICTIONREQUESTS, request.metadata.name, free, "default")
         assert (await asking).metadata.uid != request.metadata.uid
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_pod_that_has_ended_needs_no_new_request() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         once = {"annotations": {"sim.vacate.dev/run-seconds": "30"}}
         await stage.pod("web", BACKUP, spec={"restartPolicy": "Never"}, metadata=once)
         requester = stage.requester()
@@ -223,11 +223,11 @@ def test_a_pod_that_has_ended_needs_no_new_request() -> None:
         assert result.ending is Ending.POD_TERMINATED
         assert (await requester.request("web")).metadata.uid == request.metadata.uid
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def works(context: EvictionContext) -> None:
             await context.clock.sleep(60)
 
@@ -249,11 +249,11 @@ def test_insisting_outlasts_those_who_take_the_name_or_the_request_away() -> Non
         assert result.pod_ended
         await stage.until(lambda: not stage.find_pod("web"))
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_insisting_grows_more_patient_with_each_removal() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         async with requester.keep_requested("web") as context:
@@ -263,11 +263,11 @@ def test_insisting_grows_more_patient_with_each_removal() -> None:
                     await stage.world.client.delete(EVICTIONREQUESTS, one.metadata.name, "default")
             assert 4 <= context.requested_again <= 12
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         async with requester.keep_requested("web") as context:
@@ -276,11 +276,11 @@ def test_insisting_ends_with_the_block_and_leaves_the_request() -> None:
         assert named(stage.request) == [DRAIN]
         assert await requester.withdraw("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_what_cannot_be_asked_for() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         with pytest.raises(ConfigError, match=r"requester 'No Such Name': a lowercase RFC 1123 subdomain"):
             Requester(stage.world.client, "No Such Name")
@@ -300,11 +300,11 @@ def test_what_cannot_be_asked_for() -> None:
         assert not await requester.withdraw("nobody")
         assert not await requester.withdraw("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_pod_of_the_same_name_is_another_pod() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         await stage.pod("web", BACKUP)
         requester = stage.requester()
         request = await requester.request("web")
@@ -315,4 +315,4 @@ def test_a_pod_of_the_same_name_is_another_pod() -> None:
             await requester.request(request)
         assert stage.find_pod("web")
 
-    on_stage(body)
+    in_sdk_cluster(body)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.client.transport import Transport
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.wire.message import Request, Response, Stream
@@ -51,7 +51,7 @@ class HardOfHearing:
 
 
 def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         link, called = HardOfHearing(), []
 
         async def back_up(context: EvictionContext) -> None:
@@ -69,4 +69,4 @@ def test_a_turn_that_is_over_is_not_taken_on_again_by_a_cache_that_is_behind(sim
         await stage.clock.sleep(60)
         assert (link.status_writes, called) == (written, [BACKUP])
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.errors import ConfigError
 from vacate.sdk import EvictionContext, Interceptor
 
@@ -16,7 +16,7 @@ SLOW = {"annotations": {"sim.vacate.dev/stop-seconds": "1200"}}
 
 @pytest.mark.parametrize("how", ["evict", "delete", "plain"])
 def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         read: list[str] = []
 
         async def ends(context: EvictionContext) -> None:
@@ -35,4 +35,4 @@ def test_a_handler_reads_and_sets_the_reason(how: str) -> None:
         given = "Eviction" if how == "plain" else "moved to node-2"
         assert (read, stage.find_pod("web")["metadata"]["reason"]) == (["Eviction"], given)
 
-    on_stage(body)
+    in_sdk_cluster(body)

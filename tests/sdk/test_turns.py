@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage, writes
+from support.simulated.sdk import SdkCluster, in_sdk_cluster, writes
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.objects import dig
 from vacate.api.times import parse_time
@@ -26,7 +26,7 @@ async def at_once(context: EvictionContext) -> None:
 
 
 def test_a_handler_works_and_the_pod_leaves() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         called: list[str] = []
 
         @interceptor(BACKUP)
@@ -46,11 +46,11 @@ def test_a_handler_works_and_the_pod_leaves() -> None:
         assert [(turn.interceptor, turn.result.value) for turn in result.history] == [(BACKUP, "completed")]
         assert called == ["web"]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         log: list[str] = []
 
         def slow(name: str) -> Interceptor:
@@ -69,11 +69,11 @@ def test_two_in_a_chain_have_their_turns_one_after_the_other(sim_seed: int) -> N
         assert (await requester.wait(request)).pod_ended
         assert log == [f"{BACKUP} begins", f"{BACKUP} ends", f"{CACHE} begins", f"{CACHE} ends"]
 
-    on_stage(body, sim_seed)
+    in_sdk_cluster(body, sim_seed)
 
 
 def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def fails_once(context: EvictionContext) -> None:
             await context.report("Working", conditions=[Condition("Begun", True, "Working")])
             if context.attempt == 1:
@@ -86,11 +86,11 @@ def test_the_same_seed_gives_the_same_log(sim_seed: int) -> None:
         async with requester.keep_requested("web") as context:
             assert (await context.wait()).pod_ended
 
-    assert on_stage(body, sim_seed) == on_stage(body, sim_seed)
+    assert in_sdk_cluster(body, sim_seed) == in_sdk_cluster(body, sim_seed)
 
 
 def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def an_hour(context: EvictionContext) -> None:
             await context.clock.sleep(3600)
 
@@ -108,7 +108,7 @@ def test_heartbeats_keep_the_turn_for_as_long_as_the_handler_works() -> None:
         assert beats == sorted(set(beats))
         await stage.until_active(CACHE)
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_time_between_heartbeats(deadline: int, wanted: int | None, seconds:
 
 
 def test_declining_passes_the_turn_on_and_says_why() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def no(context: EvictionContext) -> Declined:
             return context.declined("it has no data")
 
@@ -134,11 +134,11 @@ def test_declining_passes_the_turn_on_and_says_why() -> None:
         declined = f"{BACKUP} has declined: it has no data. {CACHE} is active now."
         assert told == {"EvictionRequest": declined, "Pod": declined}
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         called: list[EvictionContext] = []
 
         async def note(context: EvictionContext) -> None:
@@ -152,11 +152,11 @@ def test_a_type_that_it_does_not_know_is_declined_without_a_call() -> None:
         assert f"{BACKUP} has declined: evictions of type Soft are not supported." in messages
         assert not called
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_only_pods_that_it_cares_for() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         called: list[str] = []
 
         async def note(context: EvictionContext) -> None:
@@ -187,11 +187,11 @@ def test_only_pods_that_it_cares_for() -> None:
         ]
         assert gold["metadata"]["uid"] not in [one.metadata.name for one in stage.requests()]
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         def broken(pod: Pod) -> bool:
             raise KeyError("no such label")
 
@@ -202,21 +202,21 @@ def test_who_cannot_tell_whether_a_pod_is_theirs_leaves_it_alone() -> None:
         await stage.clock.sleep(60)
         assert not has_responded(stage.request)
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_the_same_interceptor_twice_is_a_mistake() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         one = Interceptor(BACKUP, at_once)
         with pytest.raises(ConfigError, match="is there twice, for the same pods"):
             await stage.program(one, one)
         await stage.program(one, replace(one, label_selector="app=other"), name="two")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_no_more_side_by_side_than_allowed() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         now, most = 0, 0
 
         async def count(context: EvictionContext) -> None:
@@ -236,11 +236,11 @@ def test_no_more_side_by_side_than_allowed() -> None:
         assert most == 2
         assert stage.clock.monotonic() - began > 120
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_conditions_of_others_are_never_lost() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def tell(context: EvictionContext) -> None:
             for done in range(5):
                 condition = Condition("DataSafe", done == 4, "BackingUp", f"{done} of 4")
@@ -281,11 +281,11 @@ def test_conditions_of_others_are_never_lost() -> None:
         safe = next(one for one in stage.request.status.conditions if one.type == "DataSafe")
         assert (safe.status, safe.message) == ("True", "4 of 4")
 
-    on_stage(body)
+    in_sdk_cluster(body)
 
 
 def test_a_talkative_handler_does_not_flood_the_server() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         async def chatter(context: EvictionContext) -> None:
             for number in range(1000):
                 await context.report(f"{number} of 1000")
@@ -302,4 +302,4 @@ def test_a_talkative_handler_does_not_flood_the_server() -> None:
         assert "999 of 1000" in [dig(one, "status", "message") for one in states]
         assert len(stage.events("Progress")) <= 25
 
-    on_stage(body)
+    in_sdk_cluster(body)

@@ -35,7 +35,7 @@ from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
@@ -66,7 +66,7 @@ class Run:
     """A move with a manager that dies at a request."""
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self.wire = Tripwire(at, after=after)
+        self.wire = CrashPoint(at, after=after)
 
     def play(self) -> dict[str, Any]:
         return run_sim(self._main, 5, limit=86400.0)

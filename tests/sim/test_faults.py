@@ -17,7 +17,7 @@ from vacate.entropy import seeded_entropy
 from vacate.errors import ApiError, Conflict, TooManyRequests, TransportError
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.plan import FaultPlan, FaultRates
 from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Script
 from vacate.sim.run import Sim, run_sim
@@ -136,7 +136,7 @@ def test_a_watch_lags_and_tells_again() -> None:
 @pytest.mark.parametrize("after", [False, True])
 def test_a_wire_stops_a_process_at_one_request_and_its_next_life_goes_on(after: bool) -> None:
     async def main(sim: Sim) -> None:
-        server, wire = Server(), Tripwire(2, after=after)
+        server, wire = Server(), CrashPoint(2, after=after)
         first = wire.around(server)
         await first.send(Request("GET", "/1"))
         hanging = [sim.loop.create_task(_send(first, f"/{n}")) for n in (2, 3)]

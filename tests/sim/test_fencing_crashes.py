@@ -9,7 +9,7 @@ import os
 import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 
 pytestmark = pytest.mark.sim
 
@@ -20,7 +20,7 @@ DOWN = 1.0
 
 def run(at: int | None = None, *, after: bool = False) -> range:
     """Lose a node, and kill the controller at a request; the numbers of its requests since it was ready."""
-    wire = Tripwire(at, after=after)
+    wire = CrashPoint(at, after=after)
     ready: list[int] = []
 
     async def body(made: Fenced) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from support.effort import CRASH_STEP
 from support.simulated.deployments import completed
-from support.simulated.evictions import ask, running_pod
+from support.simulated.evictions import request_eviction, running_pod
 from support.simulated.hooks import ALLOWED, SimulatedService, service_of
 from support.simulated.workloads import condition_of, history
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
@@ -22,7 +22,7 @@ from vacate.embedded.cluster.controlplane import HOOKS
 from vacate.errors import NotFound
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, TARGET, TIMEOUT
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
@@ -36,7 +36,7 @@ FAULTS = Chances(delay=0.3, lost=0.01, unanswered=0.01, refused=0.01, cut=0.01, 
 ANNOTATED = {"metadata": {"annotations": {TARGET: "flush", TIMEOUT: "5m"}}}
 
 
-def hooks(world: World, service: SimulatedService, wire: Tripwire | None = None) -> Process:
+def hooks(world: World, service: SimulatedService, wire: CrashPoint | None = None) -> Process:
     def build(link: Transport, around: Environment) -> Any:
         rows = hook_controllers(lambda: ALLOWED, around.gates, service)
         reached = wire.around(link) if wire is not None else link
@@ -68,7 +68,7 @@ class Run:
     """A pod is evicted after its hook, by a process that dies at a request to the API server."""
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self._wire = Tripwire(at, after=after)
+        self._wire = CrashPoint(at, after=after)
 
     @property
     def count(self) -> int:
@@ -85,7 +85,7 @@ class Run:
             await process.start()
             try:
                 target = await running_pod(world, "db", interceptors=[HOOKS_INTERCEPTOR], **ANNOTATED)
-                request = await ask(world, target)
+                request = await request_eviction(world, target)
                 await completed(world, request)
                 (work,) = service.works.values()
                 return len(ended_unprepared(world, service)), work.answered, work.cancelled
@@ -124,7 +124,7 @@ def test_lost_calls_crashes_and_cancellations_at_random(number: int) -> None:
                 target = await running_pod(
                     world, f"db-{index}", interceptors=[HOOKS_INTERCEPTOR], **ANNOTATED
                 )
-                open_requests.append(await ask(world, target))
+                open_requests.append(await request_eviction(world, target))
             for _ in range(5):
                 await sim.clock.sleep(chance.uniform(0.1, 60.0))
                 if chance.uniform(0.0, 1.0) < 0.5:

@@ -30,7 +30,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.metrics import Metrics
 from vacate.sim.cluster import Build, World, WorldSettings
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
@@ -122,7 +122,7 @@ class Run:
 
     def __init__(self, script: str, at: int | None = None, *, after: bool = False) -> None:
         self._body, self.expected = SCRIPTS[script]
-        self._wire = Tripwire(at, after=after)
+        self._wire = CrashPoint(at, after=after)
 
     @property
     def count(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from support.hostile.poison import bad_statuses, store_status
 from support.simulated.clusters import in_world
-from support.simulated.evictions import DRAIN, ask, running_pod
+from support.simulated.evictions import DRAIN, request_eviction, running_pod
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.types import Pod
@@ -43,7 +43,7 @@ async def drained(world: World, node: str) -> None:
     leaving = [one for one in world.healthy_pods() if dig(one, "spec", "nodeName") == node]
     assert leaving
     for one in leaving:
-        await ask(world, one)
+        await request_eviction(world, one)
     uids = [one["metadata"]["uid"] for one in leaving]
     await world.until(lambda: not _there(world, uids), ON_TIME, f"{node} is drained")
     await world.until(lambda: all(_complete(world, uid) for uid in uids), ON_TIME, "requests are complete")
@@ -76,7 +76,7 @@ def test_the_rest_of_the_cluster_is_drained_on_time(restarted: bool) -> None:
 def test_a_poisoned_request_recovers_when_its_status_is_put_right() -> None:
     async def body(world: World) -> None:
         target = await running_pod(world, interceptors=["silent.example.com"])
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: _active(world, name), what="the interceptor is active")
         before = world.find(EVICTIONREQUESTS, name, "default")
         assert before is not None

@@ -19,7 +19,7 @@ from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.errors import NotFound
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import Chances
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
@@ -40,7 +40,7 @@ class Run:
     """Both of two members are evicted, by a manager that dies at a request."""
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
-        self._wire = Tripwire(at, after=after)
+        self._wire = CrashPoint(at, after=after)
 
     @property
     def count(self) -> int:

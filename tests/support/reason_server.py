@@ -1,4 +1,4 @@
-"""Vacate as the wrapper of a hook sees it: an HTTPS service that tells reasons, and the files of a pod."""
+"""Vacate as the wrapper of a hook sees it: an HTTPS service for reasons, and the files of a pod."""
 
 from __future__ import annotations
 

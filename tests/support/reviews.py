@@ -34,7 +34,7 @@ MUTATE_WORKLOAD_PODS = "/mutate/workloadpods"
 
 
 @dataclass(frozen=True)
-class Told:
+class ReviewAnswer:
     """The answer to a review."""
 
     code: int
@@ -82,14 +82,14 @@ class Hook:
     def beside(cls, server: Embedded, terms: WebhookConfig | None = None) -> Hook:
         return cls(Client(InProcessTransport(server.server, ADMIN)), server.clock, terms)
 
-    async def ask(self, path: str, review: Obj) -> Told:
+    async def ask(self, path: str, review: Obj) -> ReviewAnswer:
         return await self.send(path, orjson.dumps(review))
 
-    async def send(self, path: str, body: bytes, content_type: str = "application/json") -> Told:
+    async def send(self, path: str, body: bytes, content_type: str = "application/json") -> ReviewAnswer:
         headers = CIMultiDict({"Content-Type": content_type})
         answer = await self.service.handle(Request("POST", path, MultiDict(), headers, body))
         assert isinstance(answer.body, bytes)
-        return Told(answer.status, orjson.loads(answer.body))
+        return ReviewAnswer(answer.status, orjson.loads(answer.body))
 
 
 def review(

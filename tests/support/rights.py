@@ -1,4 +1,4 @@
-"""The rights of each controller of the product, written down: whoever gives one more has to say so here.
+"""The rights of each controller of the product, written down: one more must be added here.
 
 `rights.txt` has the name of each controller, and below it a line for each resource with the verbs.
 """

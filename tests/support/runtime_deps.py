@@ -13,7 +13,7 @@ from vacate.sim.run import Sim
 from vacate.wire.message import Peer
 
 
-class Notebook:
+class EventList:
     """A recorder that keeps its notes."""
 
     def __init__(self) -> None:
@@ -26,4 +26,4 @@ class Notebook:
 def make_deps(sim: Sim, server: Handler, transport: Transport | None = None) -> Deps:
     client = Client(transport or InProcessTransport(server, Peer("admin", ("system:masters",))))
     informers = InformerFactory(client, sim.clock, sim.entropy, Tuning())
-    return Deps(client, sim.clock, sim.entropy, Metrics(), Notebook(), informers)
+    return Deps(client, sim.clock, sim.entropy, Metrics(), EventList(), informers)

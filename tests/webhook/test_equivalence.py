@@ -12,7 +12,7 @@ from embedded.registry import cases_evictionrequests, cases_metadata
 from embedded.registry.case_types import Broken, BrokenStep, Case, Done, DoneByStep, Refused
 from embedded.registry.given import NOW, RUNNING, a, changed, stored
 from support.embedded import Answer, Embedded, embedded, namespace
-from support.reviews import MUTATE, VALIDATE, Hook, Told, review
+from support.reviews import MUTATE, VALIDATE, Hook, ReviewAnswer, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
 from vacate.api.objects import Obj
@@ -80,7 +80,7 @@ async def _seeded(server: Embedded, case: BrokenStep | DoneByStep) -> Obj:
     return {"apiVersion": KIND.api_version, "kind": KIND.kind, **kept}
 
 
-def _same(theirs: Answer, ours: Told, sent: Obj, subresource: str = "") -> None:
+def _same(theirs: Answer, ours: ReviewAnswer, sent: Obj, subresource: str = "") -> None:
     if theirs.code >= 400:
         assert ours.refusal == theirs.body
         return

@@ -11,7 +11,7 @@ import pytest
 
 from embedded.registry.given import NOW, POD_UID, RUNNING
 from support.embedded import Answer, Embedded, embedded, namespace
-from support.reviews import Hook, Told, review
+from support.reviews import Hook, ReviewAnswer, review
 from vacate.api.identity import StatusAuthority
 from vacate.api.kinds import EVACUATIONS as KIND
 from vacate.api.kinds import EVICTIONREQUESTS, NAMESPACES, PODS
@@ -63,7 +63,7 @@ def asked(operation: str, **objects: Any) -> Obj:
     return review(operation, kind=KIND, **objects)
 
 
-def same(theirs: Answer, ours: Told) -> None:
+def same(theirs: Answer, ours: ReviewAnswer) -> None:
     """Both refuse for the same causes, or both let it pass."""
     if theirs.code < 400:
         assert ours.allowed, ours.body

@@ -12,12 +12,12 @@ import pytest
 from embedded.registry.given import NOW, POD_UID, RUNNING, a, changed, stored
 from support.arms import objects as make
 from support.embedded import Embedded, embedded, namespace
-from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, Told, review
+from support.reviews import ADMIN_INFO, MUTATE, VALIDATE, Hook, ReviewAnswer, review
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS, ROLEBINDINGS, ROLES
 from vacate.api.objects import Obj, encode
 from vacate.features import parse_feature_gates
-from vacate.webhook.admissionreview import Verdict, read_review
+from vacate.webhook.admissionreview import ReviewResult, read_review
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
 from vacate.webhook.paths import PATHS, WebhookConfig, review_at
 
@@ -74,13 +74,13 @@ def test_rights_are_asked_for_before_the_pod() -> None:
     first = review_at(path, asked, LookupResults(), WebhookConfig(), NOW)
     assert first == AccessCheck("delete", "", "v1", "pods", "", "shop", "web")
     told = review_at(path, asked, LookupResults().with_right(first, allowed=False), WebhookConfig(), NOW)
-    assert isinstance(told, Verdict)
+    assert isinstance(told, ReviewResult)
     assert not told.allowed
     allowed = LookupResults().with_right(first, allowed=True)
     second = review_at(path, asked, allowed, WebhookConfig(), NOW)
     assert second == ObjectLookup(PODS, "shop", "web")
     verdict = review_at(path, asked, allowed.with_object(second, RUNNING["web"]), WebhookConfig(), NOW)
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, ReviewResult)
     assert verdict.allowed
 
 
@@ -229,5 +229,5 @@ async def test_a_pod_that_cannot_exist_is_not_found(stage: Stage) -> None:
 
 
 async def test_connect_and_the_like_are_none_of_our_business(stage: Stage) -> None:
-    told: Told = await stage.hook.ask(VALIDATE, review("CONNECT", new=wanted()))
+    told: ReviewAnswer = await stage.hook.ask(VALIDATE, review("CONNECT", new=wanted()))
     assert told.allowed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
-from support.reviews import Hook, Told, review
+from support.reviews import Hook, ReviewAnswer, review
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.client.client import Client
@@ -42,7 +42,7 @@ def hook(server: Embedded) -> Hook:
     return Hook.beside(server, WebhookConfig(bridge=True))
 
 
-async def evict(hook: Hook, *, options: Obj | None = None, name: str = "p", **more: Any) -> Told:
+async def evict(hook: Hook, *, options: Obj | None = None, name: str = "p", **more: Any) -> ReviewAnswer:
     body: Obj = {"metadata": {"name": name, "namespace": "d"}}
     if options is not None:
         body["deleteOptions"] = options

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.embedded import ADMIN, Embedded, embedded
-from support.reviews import Hook, Told, review
+from support.reviews import Hook, ReviewAnswer, review
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
@@ -43,14 +43,14 @@ def stored_annotations(server: Embedded) -> Obj:
     return found["metadata"].get("annotations") or {}
 
 
-async def evict(hook: Hook, name: str = "p", **more: Any) -> Told:
+async def evict(hook: Hook, name: str = "p", **more: Any) -> ReviewAnswer:
     body = {"metadata": {"name": name, "namespace": "d"}, **more}
     return await hook.ask(
         PATH, review("CREATE", new=body, kind=PODS, namespace="d", subresource="eviction", name=name)
     )
 
 
-async def delete(hook: Hook, server: Embedded, user: Obj, **more: Any) -> Told:
+async def delete(hook: Hook, server: Embedded, user: Obj, **more: Any) -> ReviewAnswer:
     found = server.stored(PODS, "p")
     return await hook.ask(PATH, review("DELETE", old=found, kind=PODS, namespace="d", user=user, **more))
 

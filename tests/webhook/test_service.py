@@ -15,7 +15,7 @@ from multidict import CIMultiDict, MultiDict
 from embedded.registry.given import NOW, RUNNING, a, stored
 from support.effort import examples
 from support.embedded import StillClock, embedded, namespace
-from support.reviews import MUTATE, MUTATE_PODS, VALIDATE, VALIDATE_PODS, Hook, Told, review
+from support.reviews import MUTATE, MUTATE_PODS, VALIDATE, VALIDATE_PODS, Hook, ReviewAnswer, review
 from vacate.admission.pods.registrationrules import read_rules
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
@@ -195,7 +195,7 @@ def spoilt_reviews(draw: st.DrawFn) -> tuple[str, Any]:
     return path, value
 
 
-async def answered(path: str, body: bytes) -> Told:
+async def answered(path: str, body: bytes) -> ReviewAnswer:
     async with embedded() as server:
         server.clock.moment = NOW
         await server.seed(NAMESPACES, namespace("shop"))

@@ -64,7 +64,7 @@ class HttpListener:
             why = "is taken by another program; choose another, or 0 for any free one" if taken else error
             raise ConfigError(f"{option}: {host}:{port}: {why}") from error
 
-    def let_go(self) -> None:
+    def close_after_answer(self) -> None:
         """From now on every answer is the last of its connection: at the end none is in the middle of one."""
         self._last_answers = True
 

@@ -19,7 +19,7 @@ from vacate.errors import MethodNotAllowed, NotFound
 from vacate.nodeagent.environment import Data, Sources
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentPod
-from vacate.nodeagent.volumes.content import TokenWish, references
+from vacate.nodeagent.volumes.content import TokenProjection, references
 from vacate.wire.message import Request
 
 SECRETS = Kind("", "v1", "Secret", "secrets", "secret", namespaced=True)
@@ -37,7 +37,9 @@ async def read_sources(client: Client, pod: AgentPod) -> Sources:
     return Sources(by_kind[CONFIGMAPS.plural], by_kind[SECRETS.plural])
 
 
-async def request_token(client: Client, pod: AgentPod, wish: TokenWish) -> tuple[str, dt.datetime | None]:
+async def request_token(
+    client: Client, pod: AgentPod, wish: TokenProjection
+) -> tuple[str, dt.datetime | None]:
     """A token of the pod's service account, bound to the pod, and when it expires."""
     meta = pod.metadata
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}

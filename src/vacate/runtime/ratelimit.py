@@ -106,7 +106,7 @@ class PacedTransport:
         while True:
             await self._turn(request)
             response = await self._transport.send(request)
-            wish = _wished_pause(response)
+            wish = _requested_pause(response)
             if wish is None:
                 return response
             attempts -= 1
@@ -140,7 +140,7 @@ def _is_event(request: Request) -> bool:
     return place is not None and request.path.split("/")[place] == "events"
 
 
-def _wished_pause(response: Response) -> float | None:
+def _requested_pause(response: Response) -> float | None:
     """How long a busy server wants to be left alone; None for every other answer."""
     if response.status != 429 or not isinstance(response.body, bytes) or _BUDGET in response.body:
         return None

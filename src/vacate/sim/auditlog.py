@@ -10,7 +10,7 @@ from vacate.wire.message import Request, Response
 
 
 @dataclass(slots=True)
-class Heard:
+class RecordedRequest:
     """One request that reached the server."""
 
     link: str  # the client's process
@@ -33,13 +33,13 @@ class Audit:
     def __init__(self, time: Callable[[], float], wanted: Callable[[Request], bool]) -> None:
         self._time = time
         self._wanted = wanted
-        self.heard: list[Heard] = []
+        self.heard: list[RecordedRequest] = []
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
         """Let the server answer, and take it down."""
         if not self._wanted(request):
             return await server.handle(request)
-        entry = Heard(link, request.method, request.path, request.body, self._time())
+        entry = RecordedRequest(link, request.method, request.path, request.body, self._time())
         self.heard.append(entry)
         response = await server.handle(request)
         entry.status, entry.answered = response.status, self._time()

@@ -22,7 +22,7 @@ REQUEST_TIMEOUT = 10.0
 """Seconds until a client gives up on a request that nobody answers."""
 
 
-class Witness(Protocol):
+class RequestObserver(Protocol):
     """Stands between the network and the server, and sees what goes through."""
 
     async def handle(self, link: str, server: Handler, request: Request) -> Response:
@@ -38,7 +38,7 @@ class Network:
         self._entropy = entropy
         self._latency = latency
         self.server: Handler | None = None
-        self.audit: Witness | None = None
+        self.audit: RequestObserver | None = None
         self._links: dict[str, Link] = {}
         self._stragglers: dict[asyncio.Task[None], None] = {}
 

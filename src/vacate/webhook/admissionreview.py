@@ -77,7 +77,7 @@ class _Review(msgspec.Struct, rename="camel", frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReviewResult:
     """The answer: yes, yes with changes, or no and why."""
 
     refusal: ApiError | None = None
@@ -91,7 +91,7 @@ class Verdict:
         return self.refusal is None
 
 
-ALLOWED = Verdict()
+ALLOWED = ReviewResult()
 
 
 def read_review(body: bytes) -> AdmissionRequest:
@@ -106,7 +106,7 @@ def read_review(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def write_review(uid: str, verdict: Verdict) -> bytes:
+def write_review(uid: str, verdict: ReviewResult) -> bytes:
     """The review with the answer, ready to send."""
     response: Obj = {"uid": uid, "allowed": verdict.allowed}
     if verdict.refusal is not None:

@@ -18,7 +18,7 @@ from vacate.errors import (
     UnsupportedMedia,
 )
 from vacate.httpserver.responses import refusal
-from vacate.webhook.admissionreview import AdmissionRequest, Verdict, read_review, write_review
+from vacate.webhook.admissionreview import AdmissionRequest, ReviewResult, read_review, write_review
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.paths import PATHS, Path, WebhookConfig, check_kind
 from vacate.webhook.reviewer import Reviewer
@@ -83,7 +83,7 @@ class Service:
             shown = f"is for {name[:100]!r}" if name else "is missing"
             raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
 
-    async def _review(self, path: Path, review: AdmissionRequest) -> Verdict:
+    async def _review(self, path: Path, review: AdmissionRequest) -> ReviewResult:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
             async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds)):

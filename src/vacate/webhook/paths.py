@@ -19,7 +19,7 @@ from vacate.eviction.callers import DEFAULT_WAIT
 from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.webhook import pods
-from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS
 from vacate.webhook.lookups import LookupResults, Question, Unanswered
@@ -42,7 +42,7 @@ class WebhookConfig:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
 
 
-_Review = Callable[[AdmissionRequest, Context, WebhookConfig], Verdict]
+_Review = Callable[[AdmissionRequest, Context, WebhookConfig], ReviewResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ PATHS: Mapping[str, Path] = {
 
 def review_at(
     path: Path, request: AdmissionRequest, known: LookupResults, config: WebhookConfig, now: dt.datetime
-) -> Verdict | Question:
+) -> ReviewResult | Question:
     """The verdict, or what must be known before there can be one."""
     ctx = Context(
         request.user,
@@ -100,7 +100,7 @@ def review_at(
     except Unanswered as broken_off:
         return broken_off.question
     except ApiError as refusal:
-        return Verdict(refusal)
+        return ReviewResult(refusal)
 
 
 def check_kind(path: Path, request: AdmissionRequest) -> None:

@@ -16,12 +16,12 @@ from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig
 from vacate.errors import BadRequest
 from vacate.eviction.registration import annotations_of, registering
-from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 
 GATE = "EvictionRequestAPI"
 
 
-def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) -> Verdict:
+def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) -> ReviewResult:
     """Annotate a new pod whose author has registered nobody; what the author wrote stays as it is."""
     if request.operation != "CREATE" or ctx.subresource or not rules or not ctx.gates.enabled(GATE):
         return ALLOWED
@@ -34,7 +34,7 @@ def mutate(request: AdmissionRequest, ctx: Context, rules: Sequence[PodRule]) ->
     return _annotated(pod, rule.annotations)
 
 
-def register(request: AdmissionRequest, ctx: Context) -> Verdict:
+def register(request: AdmissionRequest, ctx: Context) -> ReviewResult:
     """Register the interceptors of its workload on a new pod, where the workload has opted in."""
     if request.operation != "CREATE" or ctx.subresource:
         return ALLOWED
@@ -43,23 +43,23 @@ def register(request: AdmissionRequest, ctx: Context) -> Verdict:
     return _annotated(pod, added) if added else ALLOWED
 
 
-def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | None) -> Verdict:
+def wrap_hooks(request: AdmissionRequest, ctx: Context, wrapper: HookWrapper | None) -> ReviewResult:
     """Wrap the preStop hooks of a new pod, so that they learn why it is ended."""
     if request.operation != "CREATE" or ctx.subresource or wrapper is None:
         return ALLOWED
     pod = _checked(request.new())
     made, warnings = wrapped_pod(pod, wrapper)
-    return Verdict(patch=json_patch(pod, made), warnings=warnings)
+    return ReviewResult(patch=json_patch(pod, made), warnings=warnings)
 
 
-def _annotated(pod: Obj, added: Mapping[str, str]) -> Verdict:
+def _annotated(pod: Obj, added: Mapping[str, str]) -> ReviewResult:
     given = dig(pod, "metadata", "annotations")
     if given is None:
-        return Verdict(patch=[{"op": "add", "path": "/metadata/annotations", "value": dict(added)}])
-    return Verdict(patch=json_patch(given, {**given, **added}, "/metadata/annotations"))
+        return ReviewResult(patch=[{"op": "add", "path": "/metadata/annotations", "value": dict(added)}])
+    return ReviewResult(patch=json_patch(given, {**given, **added}, "/metadata/annotations"))
 
 
-def validate(request: AdmissionRequest, ctx: Context) -> Verdict:
+def validate(request: AdmissionRequest, ctx: Context) -> ReviewResult:
     """Refuse annotations that would later refuse every request for the pod."""
     if request.operation not in ("CREATE", "UPDATE") or ctx.subresource:
         return ALLOWED

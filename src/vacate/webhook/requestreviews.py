@@ -27,7 +27,7 @@ from vacate.api.types.readable import decodes, readable_status
 from vacate.crds.evictionrequest.target import live_pod, require_right_to_delete
 from vacate.crds.schema import structure
 from vacate.errors import BadRequest
-from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 
 _STAMP_PATH = f"metadata.annotations[{ADMITTED_STAMP}]"
 _OF_THE_SERVER = ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -55,7 +55,7 @@ class RequestReviews(abc.ABC):
     def changed_since(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """What others did after the mutating side to those who prepare the eviction."""
 
-    def mutate(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def mutate(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         """Complete a request that is created or changed, or refuse it with all its errors."""
         if request.operation == "CREATE":
             return self._create(request, ctx)
@@ -63,7 +63,7 @@ class RequestReviews(abc.ABC):
             return self._update(request, ctx)
         return ALLOWED
 
-    def validate(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def validate(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         """Check a request as it would be written, or whether it may go."""
         if request.operation == "CREATE":
             return self._validate_create(request, ctx)
@@ -75,7 +75,7 @@ class RequestReviews(abc.ABC):
             self.strategy.validate_delete(self._old(request), ctx)
         return ALLOWED
 
-    def _create(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def _create(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         given = self._new(request)
         self._refuse_where_closed(given, ctx)
         ours = self.made_before(given, ctx)
@@ -85,7 +85,7 @@ class RequestReviews(abc.ABC):
         self.admit_new(obj, ctx)
         return _completed(request, given, obj)
 
-    def _update(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def _update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         given, old = self._new(request), self._old(request)
         if not _of_newest(given, old):
             return ALLOWED
@@ -93,9 +93,9 @@ class RequestReviews(abc.ABC):
         self.strategy.default(new, ctx)
         self.strategy.prepare_update(new, old, ctx)
         self._refuse(name_of(old), self.strategy.validate_update(new, old, ctx))
-        return Verdict(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
+        return ReviewResult(patch=_conditions(given, new) if ctx.subresource else _changes(given, new))
 
-    def _validate_create(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def _validate_create(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         obj = named(self._new(request))
         self._refuse_where_closed(obj, ctx)
         require_right_to_delete(self.record(obj), ctx, self.kind)
@@ -103,7 +103,7 @@ class RequestReviews(abc.ABC):
         self._refuse(name_of(obj), [*self.strategy.validate(obj, ctx), *self._changed(obj, ctx)])
         return ALLOWED
 
-    def _validate_update(self, request: AdmissionRequest, ctx: Context) -> Verdict:
+    def _validate_update(self, request: AdmissionRequest, ctx: Context) -> ReviewResult:
         new, old = self._new(request), self._old(request)
         if not _of_newest(new, old):
             return ALLOWED
@@ -191,14 +191,14 @@ def _of_newest(new: Obj, old: Obj) -> bool:
     return metadata(new).get("resourceVersion") == metadata(old).get("resourceVersion")
 
 
-def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> Verdict:
+def _completed(request: AdmissionRequest, given: Obj, after: Obj) -> ReviewResult:
     """Allowed with these changes, and what the object is then."""
     result = copied(request.new())
     result["spec"] = after.get("spec") or {}
     for field in ("labels", "annotations"):
         if (value := dig(after, "metadata", field)) is not None:
             metadata(result)[field] = value
-    return Verdict(patch=_changes(given, after), result=result)
+    return ReviewResult(patch=_changes(given, after), result=result)
 
 
 def _changes(before: Obj, after: Obj) -> list[Obj]:

@@ -12,7 +12,7 @@ import orjson
 
 from vacate.api.objects import Obj
 from vacate.clock import PassiveClock
-from vacate.webhook.admissionreview import AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import AdmissionRequest, ReviewResult
 
 SECONDS = 10.0
 _MOST = 10_000
@@ -27,7 +27,7 @@ class ReviewCache:
         self._clock = clock
         self._passed: dict[bytes, float] = {}  # in the order of time
 
-    def note(self, request: AdmissionRequest, verdict: Verdict) -> None:
+    def note(self, request: AdmissionRequest, verdict: ReviewResult) -> None:
         """Remember the object as the patch leaves it."""
         if not verdict.allowed or request.operation != "CREATE" or request.object is None:
             return

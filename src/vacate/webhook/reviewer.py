@@ -10,7 +10,7 @@ from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ConfigError, NotFound
 from vacate.webhook.accessreviews import AccessReviews
-from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, Verdict
+from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult
 from vacate.webhook.evictionbridge import EvictionBridge
 from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup
 from vacate.webhook.paths import (
@@ -39,7 +39,7 @@ class Reviewer:
         self._bridge = EvictionBridge(client, clock)
         self._reasons = ReasonAnnotator(client)
 
-    async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
+    async def review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         """The verdict. An ApiError or TransportError where the cluster does not answer what must be known."""
         if path is EVICTIONS:
             return await self._evicted(request, config)
@@ -54,7 +54,7 @@ class Reviewer:
             self._cache.note(request, verdict)
         return verdict
 
-    async def _evicted(self, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
+    async def _evicted(self, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         if request.sub_resource != "eviction" or not config.bridge:
             return ALLOWED
         review = read_eviction(
@@ -72,13 +72,13 @@ class Reviewer:
             config.gates.enabled(EVACUATIONS.gate),
         )
         answer = await self._bridge.answer(review, bridge_config)
-        return Verdict(answer.refusal, warnings=[answer.warning] if answer.warning else ())
+        return ReviewResult(answer.refusal, warnings=[answer.warning] if answer.warning else ())
 
-    async def _review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> Verdict:
+    async def _review(self, path: Path, request: AdmissionRequest, config: WebhookConfig) -> ReviewResult:
         known, now = LookupResults(), self._clock.now()
         while True:
             found = review_at(path, request, known, config, now)
-            if isinstance(found, Verdict):
+            if isinstance(found, ReviewResult):
                 return found
             known = await self._more(known, found, request.user)
 

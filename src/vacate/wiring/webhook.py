@@ -160,7 +160,7 @@ class WebhookParts:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listening.clear()
-            self._listener.let_go()
+            self._listener.close_after_answer()
             await self._around.clock.sleep(self._settings.delay_seconds)
             await self._listener.stop()
             if self._reasons is not None:

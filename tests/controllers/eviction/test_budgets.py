@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from support.simulated.evictions import (
-    ask,
     completed,
     condition_of,
     created,
@@ -20,8 +19,9 @@ from support.simulated.evictions import (
     evictions_heard,
     failed,
     history,
-    leaving,
+    in_eviction_cluster,
     on_simulated_cluster,
+    request_eviction,
     requested,
     running_pod,
     stage,
@@ -57,7 +57,7 @@ async def requested_in_vain(world: World) -> str:
     await world.client.patch(
         PODS, "p", running_now, "default", patch_type=STRATEGIC_PATCH, subresource="status"
     )
-    return await ask(world, target)
+    return await request_eviction(world, target)
 
 
 def attempts(world: World, name: str) -> list[dt.datetime]:
@@ -82,7 +82,7 @@ def test_a_refusal_is_counted_and_told_in_one_write() -> None:
         await world.sim.clock.sleep(1)
         assert len(events_of(world, name, "EvictionRefused")) == 1
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_attempts_grow_apart_from_five_seconds_to_a_quarter_of_an_hour() -> None:
@@ -122,7 +122,7 @@ async def blocked(world: World, number: int) -> list[str]:
     targets = [await running_pod(world, f"p{n}", labels=WEB) for n in range(number)]
     names = []
     for target in targets:
-        names.append(await ask(world, target))
+        names.append(await request_eviction(world, target))
         await world.sim.clock.sleep(2)
     await world.until(lambda: all(failed(world, one) > 3 for one in names), timeout=900)
     return names
@@ -141,7 +141,7 @@ def test_a_budget_that_opens_wakes_as_many_as_it_allows_oldest_first_at_once() -
         assert not ended(world, names[2])
         assert not ended(world, names[3])
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_budget_that_goes_away_wakes_all() -> None:
@@ -150,7 +150,7 @@ def test_a_budget_that_goes_away_wakes_all() -> None:
         await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
         await world.until(lambda: all(ended(world, one) for one in names), timeout=10)
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_budget_that_turns_to_other_pods_wakes_those_of_before() -> None:
@@ -160,7 +160,7 @@ def test_a_budget_that_turns_to_other_pods_wakes_those_of_before() -> None:
         await world.client.patch(PODDISRUPTIONBUDGETS, "web", other, "default")
         await world.until(lambda: all(ended(world, one) for one in names), timeout=10)
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_of_two_budgets_the_one_that_stays_still_holds() -> None:
@@ -177,7 +177,7 @@ def test_of_two_budgets_the_one_that_stays_still_holds() -> None:
         await world.client.delete(PODDISRUPTIONBUDGETS, "two", "default")
         await completed(world, name, 5)
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_budget_elsewhere_wakes_nobody() -> None:
@@ -190,7 +190,7 @@ def test_a_budget_elsewhere_wakes_nobody() -> None:
         assert evictions_heard(world) == heard
         assert not ended(world, name)
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_budget_that_opened_while_no_controller_ran_wakes_the_oldest_at_its_start() -> None:
@@ -203,7 +203,7 @@ def test_a_budget_that_opened_while_no_controller_ran_wakes_the_oldest_at_its_st
         await world.until(lambda: ended(world, names[0]), timeout=3)
         assert not any(ended(world, one) for one in names[1:])
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 @dataclass
@@ -246,7 +246,7 @@ def test_a_budget_that_opens_while_the_refusal_is_on_its_way_wakes_too(change: s
         await world.until(lambda: ended(world, name), timeout=3)
         assert evictions_heard(world) == 2
 
-    leaving(body, evictions=())
+    in_eviction_cluster(body, evictions=())
 
 
 def test_a_deployment_drains_through_its_budget_one_by_one() -> None:
@@ -255,9 +255,9 @@ def test_a_deployment_drains_through_its_budget_one_by_one() -> None:
         await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", max_unavailable=1), "default")
         await world.until(lambda: allowed(world) == 1)
         before = world.objects(PODS)
-        names = [await ask(world, one) for one in before]
+        names = [await request_eviction(world, one) for one in before]
         await world.until(lambda: all(ended(world, one) for one in names), timeout=120)
         await world.until(lambda: len(world.healthy_pods()) == 3)
         assert condition_of(created(world, PODDISRUPTIONBUDGETS, "web"), "DisruptionAllowed")
 
-    leaving(body)
+    in_eviction_cluster(body)

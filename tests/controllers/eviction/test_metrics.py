@@ -14,7 +14,7 @@ from support.simulated.evictions import (
     ended,
     failed,
     finish,
-    leaving,
+    in_eviction_cluster,
     on_simulated_cluster,
     requested,
     status,
@@ -107,7 +107,7 @@ def test_refusals_are_counted_for_the_request_and_in_total() -> None:
         await world.sim.clock.sleep(1)
         assert shown(world) == {}
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_the_work_queue_is_called_after_the_resource() -> None:

@@ -7,7 +7,6 @@ import pytest
 from support.simulated.evictions import (
     DRAIN,
     active,
-    ask,
     completed,
     event_count,
     events_of,
@@ -15,8 +14,9 @@ from support.simulated.evictions import (
     failed,
     found,
     history,
-    leaving,
+    in_eviction_cluster,
     put_past_admission,
+    request_eviction,
     requested,
     running_pod,
     stage,
@@ -50,7 +50,7 @@ def test_a_plain_eviction_takes_three_writes_and_two_events() -> None:
         assert events_of(world, "p", "EvictedByRequest") == [f"The pod is evicted, requested by {DRAIN}."]
         assert events_of(world, name) in (["Pod p is deleted."], ["Pod p has terminated."])
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_what_interceptors_write_is_left_alone_where_there_are_none() -> None:
@@ -60,7 +60,7 @@ def test_what_interceptors_write_is_left_alone_where_there_are_none() -> None:
         assert active(world, name) == ""
         assert "heartbeatTime" not in status(world, name)
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_terminating_pod_is_not_evicted_and_costs_no_write_while_its_grace_lasts() -> None:
@@ -71,20 +71,20 @@ def test_a_terminating_pod_is_not_evicted_and_costs_no_write_while_its_grace_las
             interceptors=["a.example.com"],
         )
         await world.client.delete(PODS, "p", "default")
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: stage(world, name) == "Terminating")
         assert active(world, name) == ""
         assert await completed(world, name) in GONE
         assert evictions_heard(world) == 0
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_pod_that_overstays_names_its_finalizers() -> None:
     async def body(world: World) -> None:
         made = pod("p", metadata={"finalizers": ["example.com/hold"]}, spec={"schedulerName": "nobody"})
         target = await world.client.create(PODS, made, "default")
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: stage(world, name) == "Terminating", timeout=60)
         assert "its finalizers keep it: example.com/hold" in status(world, name)["message"]
         await world.settle(10)
@@ -95,7 +95,7 @@ def test_a_pod_that_overstays_names_its_finalizers() -> None:
 
     # Pod GC would say that the pod has failed, since it never had a node.
     others = [one for one in CONTROLLERS if one.component != "pod-garbage-collector"]
-    leaving(body, controllers=others)
+    in_eviction_cluster(body, controllers=others)
 
 
 def test_a_pod_that_overstays_names_the_node_that_does_not_answer() -> None:
@@ -103,20 +103,20 @@ def test_a_pod_that_overstays_names_the_node_that_does_not_answer() -> None:
         target = await running_pod(world, spec={"terminationGracePeriodSeconds": 5})
         node = target["spec"]["nodeName"]
         world.pool.crash(node)
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: stage(world, name) == "Terminating", timeout=60)
         assert f"node {node} has not yet confirmed" in status(world, name)["message"]
         world.pool.start(node)
         assert await completed(world, name) in GONE
         assert evictions_heard(world) == 1
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_pod_that_ends_by_itself_completes_the_request() -> None:
     async def body(world: World) -> None:
         target = await running_pod(world, interceptors=["a.example.com"])
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: active(world, name))
         change = {"status": {"phase": "Succeeded"}}
         await world.client.patch(
@@ -127,13 +127,13 @@ def test_a_pod_that_ends_by_itself_completes_the_request() -> None:
         assert evictions_heard(world) == 0
         assert world.find(PODS, "p", "default") is not None
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_a_pod_of_the_same_name_and_another_uid_is_left_alone() -> None:
     async def body(world: World) -> None:
         target = await running_pod(world, interceptors=["a.example.com"])
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         await world.until(lambda: active(world, name))
         await world.evictions.crash()
         await world.client.delete(PODS, "p", "default", grace_period_seconds=0)
@@ -145,7 +145,7 @@ def test_a_pod_of_the_same_name_and_another_uid_is_left_alone() -> None:
         assert evictions_heard(world) == 0
         assert len(world.healthy_pods()) == 1
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
@@ -156,7 +156,7 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
         node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": uid, "controller": True}
         mark = {"annotations": {"kubernetes.io/config.mirror": "h"}, "ownerReferences": [node]}
         mirror = await running_pod(world, "m", node="node-1", metadata=mark)
-        names = [await ask(world, one) for one in (daemon, mirror)]
+        names = [await request_eviction(world, one) for one in (daemon, mirror)]
         await world.settle()
         for name, word in zip(names, ("DaemonSet agent", "mirrors a static pod"), strict=True):
             assert stage(world, name) == "Blocked"
@@ -168,7 +168,7 @@ def test_daemon_set_and_mirror_pods_are_never_evicted() -> None:
             await world.client.delete(PODS, one, "default", grace_period_seconds=0)
         assert [await completed(world, name) for name in names] == ["PodDeleted"] * 2
 
-    leaving(body, controllers=())
+    in_eviction_cluster(body, controllers=())
 
 
 def test_a_pod_whose_author_made_up_its_node_is_evicted() -> None:
@@ -177,18 +177,18 @@ def test_a_pod_whose_author_made_up_its_node_is_evicted() -> None:
     async def body(world: World) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "made-up", "controller": True}
         mark = {"annotations": {"kubernetes.io/config.mirror": "h"}, "ownerReferences": [node]}
-        name = await ask(world, await running_pod(world, "m", node="node-1", metadata=mark))
+        name = await request_eviction(world, await running_pod(world, "m", node="node-1", metadata=mark))
         assert await completed(world, name) in ("PodDeleted", "PodTerminated")
         assert events_of(world, name, "NotEvictable") == []
 
-    leaving(body, controllers=())
+    in_eviction_cluster(body, controllers=())
 
 
 def test_a_request_that_did_not_pass_admission_is_never_processed() -> None:
     async def body(world: World) -> None:
         target = await running_pod(world)
         await world.evictions.crash()
-        name = await ask(world, target)
+        name = await request_eviction(world, target)
         request = found(world, name)
         del request["metadata"]["annotations"]["vacate.dev/admitted"]
         await put_past_admission(world, request)
@@ -201,4 +201,4 @@ def test_a_request_that_did_not_pass_admission_is_never_processed() -> None:
         assert evictions_heard(world) == 0
         assert len(events_of(world, name, "NotAdmitted")) == 1
 
-    leaving(body)
+    in_eviction_cluster(body)

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from support.simulated.evictions import completed, evictions_heard, failed, history, leaving, requested
+from support.simulated.evictions import (
+    completed,
+    evictions_heard,
+    failed,
+    history,
+    in_eviction_cluster,
+    requested,
+)
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import dig
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
@@ -44,7 +51,7 @@ def test_the_reason_is_there_before_the_pod_is_evicted(
         terminating = [one for _, one in history(world, PODS) if dig(one, "metadata", "deletionTimestamp")]
         assert {dig(one, "metadata", "annotations", ANNOTATION) for one in terminating} == {seen[-1]}
 
-    leaving(body, **settings)
+    in_eviction_cluster(body, **settings)
 
 
 def test_a_refused_eviction_takes_its_reason_back() -> None:
@@ -58,4 +65,4 @@ def test_a_refused_eviction_takes_its_reason_back() -> None:
         left = world.find(PODS, "p", "default")
         assert SOURCE_ANNOTATION not in (dig(left or {}, "metadata", "annotations") or {})
 
-    leaving(body, **ON)
+    in_eviction_cluster(body, **ON)

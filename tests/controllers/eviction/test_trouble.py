@@ -12,7 +12,6 @@ from support.simulated.evictions import (
     B,
     C,
     active,
-    ask,
     completed,
     ended,
     evictions_heard,
@@ -20,8 +19,9 @@ from support.simulated.evictions import (
     found,
     heard,
     heartbeat,
-    leaving,
+    in_eviction_cluster,
     on_simulated_cluster,
+    request_eviction,
     requested,
     running_pod,
     stage,
@@ -123,7 +123,7 @@ def test_two_controllers_at_once_skip_nobody_and_hand_over_once(seed: int) -> No
         names = []
         for number in range(4):
             target = await running_pod(world, f"p{number}", interceptors=[A, B, C])
-            names.append(await ask(world, target, seconds=600))
+            names.append(await request_eviction(world, target, seconds=600))
         for expected in (C, B):
             for name in names:
                 await world.until(lambda one=name, who=expected: active(world, one) == who)  # type: ignore[misc]
@@ -141,7 +141,7 @@ def test_requests_end_well_over_a_bad_network(seed: int) -> None:
         names = []
         for number in range(5):
             target = await running_pod(world, f"p{number}", interceptors=[A, B])
-            names.append(await ask(world, target, seconds=600))
+            names.append(await request_eviction(world, target, seconds=600))
         await world.until(lambda: all(ended(world, name) for name in names), timeout=7200)
         assert all(turns(world, name) == [B, A] for name in names)
 
@@ -153,7 +153,9 @@ def test_requests_end_well_over_a_bad_network(seed: int) -> None:
 def test_at_rest_a_thousand_open_requests_cost_no_lists_and_no_writes() -> None:
     async def body(world: World) -> None:
         for number in range(1000):
-            await ask(world, await running_pod(world, f"p{number}", interceptors=[A]), seconds=86400)
+            await request_eviction(
+                world, await running_pod(world, f"p{number}", interceptors=[A]), seconds=86400
+            )
         await world.settle()
         assert set(actives(world)) == {A}
         before = {verb: heard(world, verb) for verb in ("list", "get", "patch", "create")}
@@ -181,7 +183,7 @@ def test_with_the_gate_closed_nothing_runs() -> None:
         await world.until(lambda: len(world.healthy_pods()) == 1)
         assert heard(world, resource="evictionrequests") == 0
 
-    leaving(body, gates=parse_feature_gates("EvictionRequestAPI=false"))
+    in_eviction_cluster(body, gates=parse_feature_gates("EvictionRequestAPI=false"))
 
 
 def test_a_pod_deleted_while_the_controller_was_away_completes_the_request() -> None:
@@ -215,13 +217,13 @@ def test_a_request_that_vanishes_with_its_pod_is_forgotten() -> None:
             "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": target["metadata"]["uid"],
             "blockOwnerDeletion": False,
         }  # fmt: skip
-        name = await ask(world, target, DRAIN, ownerReferences=[owner])
+        name = await request_eviction(world, target, DRAIN, ownerReferences=[owner])
         await world.until(lambda: world.find(EVICTIONREQUESTS, name, "default") is None, timeout=120)
         await world.settle()
         assert world.find(PODS, "p", "default") is None
         assert stage_at_end(world, name) in ("", "Complete")
 
-    leaving(body)
+    in_eviction_cluster(body)
 
 
 def stage_at_end(world: World, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.simulated.clusters import in_world
-from support.simulated.evictions import A, B, ask, finish, found, running_pod
+from support.simulated.evictions import A, B, finish, found, request_eviction, running_pod
 from support.simulated.workloads import condition_of, created, events_of, history
 from vacate.api.kinds import EVICTIONREQUESTS, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.objects import Obj
@@ -200,7 +200,7 @@ def test_a_request_of_others_is_joined_and_stays_theirs() -> None:
     async def body(world: World) -> None:
         pod = await running_pod(world, interceptors=[A])
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": pod["metadata"]["uid"]}
-        name = await ask(world, pod, ownerReferences=[owner])
+        name = await request_eviction(world, pod, ownerReferences=[owner])
         await refused(of(world, "alice"))
         assert requesters(world, name) == ["drain.example.com", ALICE]
         assert "ownerReferences" not in found(world, name)["metadata"]

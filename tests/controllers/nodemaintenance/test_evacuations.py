@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.clusters import in_world
-from support.simulated.evictions import A, ask, running_pod
+from support.simulated.evictions import A, request_eviction, running_pod
 from support.simulated.maintenances import drain, gone, is_cordoned, on_node, phase, status
 from support.simulated.workloads import created
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODEMAINTENANCES
@@ -61,7 +61,7 @@ def test_a_drain_evacuates_its_pods_and_undoes_what_it_did(name: str) -> None:
 def test_a_maintenance_joins_the_request_that_exists_whatever_its_kind() -> None:
     async def body(world: World) -> None:
         pod = await running_pod(world, "web", interceptors=[A])
-        await ask(world, pod)
+        await request_eviction(world, pod)
         await drain(world, pod["spec"]["nodeName"], requestKind="Evacuation")
 
         def requesters() -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from support.evictions.clusters import EvictionCluster, cluster_params, open_cluster
-from support.evictions.namespace import Place, enter_place
+from support.evictions.namespace import EvictionNamespace, enter_place
 from support.kubectl import Kubectl, kubectl_or_reason
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -37,13 +37,13 @@ def dialect() -> Dialect:
 
 
 @pytest.fixture
-async def place(cluster: EvictionCluster, dialect: Dialect) -> AsyncIterator[Place]:
+async def place(cluster: EvictionCluster, dialect: Dialect) -> AsyncIterator[EvictionNamespace]:
     async with enter_place(cluster, dialect) as place:
         yield place
 
 
 @pytest.fixture
-def kubectl(place: Place) -> Kubectl:
+def kubectl(place: EvictionNamespace) -> Kubectl:
     """kubectl in the namespace of the test."""
     found, why = kubectl_or_reason()
     if found is None:

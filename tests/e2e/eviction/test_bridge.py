@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.evictions.drain_queues import ClusterAutoscaler, Karpenter
-from support.evictions.namespace import Place, reason, turns
+from support.evictions.namespace import EvictionNamespace, reason, turns
 from support.kubectl import Kubectl
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
@@ -24,7 +24,7 @@ DONE = TurnResult.COMPLETED
 class Preparation:
     """Two interceptors; the first waits until the test lets it go on."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EvictionNamespace) -> None:
         self._place = place
         self.began = asyncio.Event()
         self.released = asyncio.Event()
@@ -52,7 +52,7 @@ class Preparation:
 
 @contextlib.asynccontextmanager
 async def draining(
-    place: Place, kubectl: Kubectl, node: str
+    place: EvictionNamespace, kubectl: Kubectl, node: str
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[str, str]]]]:
     """kubectl drain, of this test's pods alone, and what it said once it has exited with 0.
 
@@ -77,12 +77,12 @@ async def draining(
         await place.client.patch(NODES, node, {"spec": {"unschedulable": None}})
 
 
-async def prepared_pod(place: Place) -> Obj:
+async def prepared_pod(place: EvictionNamespace) -> Obj:
     return await place.pod("db-0", LAST, FIRST, labels={"app": place.namespace})
 
 
 async def test_kubectl_drain_waits_for_interceptors_in_order_and_exits_0(
-    place: Place, kubectl: Kubectl
+    place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as result:
@@ -105,7 +105,9 @@ async def test_kubectl_drain_waits_for_interceptors_in_order_and_exits_0(
     assert turns(ended) == [(FIRST, DONE), (LAST, DONE)]
 
 
-async def test_an_interrupted_drain_is_withdrawn_and_the_pod_stays(place: Place, kubectl: Kubectl) -> None:
+async def test_an_interrupted_drain_is_withdrawn_and_the_pod_stays(
+    place: EvictionNamespace, kubectl: Kubectl
+) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving():
         async with draining(place, kubectl, pod["spec"]["nodeName"]):
@@ -119,7 +121,7 @@ async def test_an_interrupted_drain_is_withdrawn_and_the_pod_stays(place: Place,
 
 
 async def test_a_pod_that_returns_under_its_name_is_not_evicted_by_the_old_drain(
-    place: Place, kubectl: Kubectl
+    place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving(), draining(place, kubectl, pod["spec"]["nodeName"]) as result:
@@ -136,7 +138,7 @@ async def test_a_pod_that_returns_under_its_name_is_not_evicted_by_the_old_drain
 
 @pytest.mark.parametrize("made", [Karpenter, ClusterAutoscaler])
 async def test_queues_of_autoscalers_wait(
-    place: Place, made: Callable[[Any], Karpenter | ClusterAutoscaler]
+    place: EvictionNamespace, made: Callable[[Any], Karpenter | ClusterAutoscaler]
 ) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     queue = made(place.client)
@@ -157,7 +159,7 @@ async def test_queues_of_autoscalers_wait(
     assert preparation.order == [FIRST, LAST]
 
 
-async def test_an_autoscaler_that_gives_up_is_withdrawn(place: Place) -> None:
+async def test_an_autoscaler_that_gives_up_is_withdrawn(place: EvictionNamespace) -> None:
     pod, preparation = await prepared_pod(place), Preparation(place)
     async with preparation.serving():
         assert not await ClusterAutoscaler(place.client).evict(pod, at_most=3.0)
@@ -165,7 +167,9 @@ async def test_an_autoscaler_that_gives_up_is_withdrawn(place: Place) -> None:
     await place.stays(pod)
 
 
-async def test_a_server_dry_run_of_a_drain_changes_nothing(place: Place, kubectl: Kubectl) -> None:
+async def test_a_server_dry_run_of_a_drain_changes_nothing(
+    place: EvictionNamespace, kubectl: Kubectl
+) -> None:
     pod = await prepared_pod(place)
     node, selector = pod["spec"]["nodeName"], f"--pod-selector=app={place.namespace}"
     done = await asyncio.to_thread(

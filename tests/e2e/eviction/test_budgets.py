@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from support.evictions.namespace import Place, reason
+from support.evictions.namespace import EvictionNamespace, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.sdk import Ending
 
 pytestmark = pytest.mark.both_dialects
 
 
-async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: Place) -> None:
+async def test_a_budget_blocks_and_the_pod_leaves_once_it_opens(place: EvictionNamespace) -> None:
     pod = await place.pod("tight", labels={"app": "tight"})
     await place.budget("tight", minAvailable=1)
     await place.ask(pod)
@@ -43,7 +43,7 @@ def _refusals(request: object) -> int:
     return int(status.failed_api_eviction_counter) if status else 0
 
 
-async def test_a_budget_that_is_removed_lets_the_pod_go(place: Place) -> None:
+async def test_a_budget_that_is_removed_lets_the_pod_go(place: EvictionNamespace) -> None:
     pod = await place.pod("held", labels={"app": "held"})
     await place.budget("held", maxUnavailable=0)
     await place.ask(pod)
@@ -52,7 +52,7 @@ async def test_a_budget_that_is_removed_lets_the_pod_go(place: Place) -> None:
     assert reason(await place.until_complete(pod), "Complete") in place.left
 
 
-async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:
+async def test_whoever_is_blocked_may_change_their_mind(place: EvictionNamespace) -> None:
     pod = await place.pod("spared", labels={"app": "spared"})
     await place.budget("spared", minAvailable=1)
     requester = place.requester()
@@ -68,7 +68,7 @@ async def test_whoever_is_blocked_may_change_their_mind(place: Place) -> None:
     assert (await requester.wait(again)).pod_ended
 
 
-async def test_as_many_leave_as_a_budget_allows(place: Place) -> None:
+async def test_as_many_leave_as_a_budget_allows(place: EvictionNamespace) -> None:
     pods = [await place.pod(f"many-{i}", labels={"app": "many"}) for i in range(3)]
     await place.budget("many", minAvailable=2)
     for pod in pods:

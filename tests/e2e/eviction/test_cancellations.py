@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.evictions.namespace import Place, reason, turns
+from support.evictions.namespace import EvictionNamespace, reason, turns
 from vacate.api.kinds import EVICTIONREQUESTS, NODES
 from vacate.api.objects import Obj
 from vacate.errors import ApiError, Invalid
@@ -31,7 +31,9 @@ DRAIN, SORT = "nodemaintenance.example.com", "descheduling.example.com"
 class Actors:
     """B tells users and waits until they are done; A deletes the pod once it is let."""
 
-    def __init__(self, place: Place, policy_of_b: Cancellation, policy_of_a: Cancellation) -> None:
+    def __init__(
+        self, place: EvictionNamespace, policy_of_b: Cancellation, policy_of_a: Cancellation
+    ) -> None:
         self.users_done = asyncio.Event()
         self.may_delete = asyncio.Event()
         self.told: list[str] = []
@@ -57,7 +59,7 @@ class Actors:
         await context.delete(reason="all users are gone")
 
 
-async def begin(place: Place, pod: Obj) -> Requester:
+async def begin(place: EvictionNamespace, pod: Obj) -> Requester:
     """Steps 1 and 2 of all three: the node is cordoned, the drain controller asks."""
     await cordon(place, pod, unschedulable=True)
     drain = place.requester(DRAIN)
@@ -66,12 +68,12 @@ async def begin(place: Place, pod: Obj) -> Requester:
     return drain
 
 
-async def cordon(place: Place, pod: Obj, *, unschedulable: bool) -> None:
+async def cordon(place: EvictionNamespace, pod: Obj, *, unschedulable: bool) -> None:
     change = {"spec": {"unschedulable": unschedulable or None}}
     await place.client.patch(NODES, pod["spec"]["nodeName"], change)
 
 
-async def b_is_at_work(place: Place, pod: Obj, actors: Actors) -> None:
+async def b_is_at_work(place: EvictionNamespace, pod: Obj, actors: Actors) -> None:
     await place.until_active(pod, ACTOR_B)
     said = "Users finish their work"
     await place.until_request(pod, lambda one: one.status.message == said, "B reports")
@@ -79,7 +81,7 @@ async def b_is_at_work(place: Place, pod: Obj, actors: Actors) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_several_requesters_and_no_cancellation(place: Place) -> None:
+async def test_several_requesters_and_no_cancellation(place: EvictionNamespace) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
     drain, sort = await begin(place, pod), place.requester(SORT)
@@ -109,7 +111,7 @@ async def test_several_requesters_and_no_cancellation(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_one_requester_who_cancels(place: Place) -> None:
+async def test_one_requester_who_cancels(place: EvictionNamespace) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.ALLOW, Cancellation.ALLOW)
     drain = await begin(place, pod)
@@ -133,7 +135,7 @@ async def test_one_requester_who_cancels(place: Place) -> None:
 
 @pytest.mark.both_dialects
 @pytest.mark.parametrize("policy_of_a", list(Cancellation))
-async def test_one_requester_who_may_not_cancel(place: Place, policy_of_a: Cancellation) -> None:
+async def test_one_requester_who_may_not_cancel(place: EvictionNamespace, policy_of_a: Cancellation) -> None:
     pod = await place.pod("p-1", ACTOR_A, ACTOR_B)
     actors = Actors(place, Cancellation.FORBID, policy_of_a)
     drain = await begin(place, pod)

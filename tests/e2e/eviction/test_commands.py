@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import re
 
-from support.evictions.namespace import Place, reason
+from support.evictions.namespace import EvictionNamespace, reason
 from support.kubectl import Kubectl
 from vacate.api.times import format_micro_time
 
@@ -14,7 +14,7 @@ BACKUP, NOTIFY = "backup.example.com", "notify.example.com"
 JANE, DRAIN = "jane.example.com", "drain.example.com"
 
 
-async def test_evict_and_wait(place: Place) -> None:
+async def test_evict_and_wait(place: EvictionNamespace) -> None:
     pod = await place.pod("plain")
     done = await place.vacate("evict", "plain", "--wait", "--reason", "kernel update")
     assert (done.code, done.err) == (0, "")
@@ -25,7 +25,7 @@ async def test_evict_and_wait(place: Place) -> None:
     await place.gone(pod)
 
 
-async def test_status_explain_and_cancel(place: Place) -> None:
+async def test_status_explain_and_cancel(place: EvictionNamespace) -> None:
     pod = await place.pod("db-0", NOTIFY, BACKUP)
     asked = await place.vacate("evict", "db-0", "--requester", JANE, "--reason", "kernel update")
     assert asked.out == f"pod/db-0 eviction requested; first interceptor: {BACKUP}\n", asked
@@ -54,7 +54,7 @@ async def test_status_explain_and_cancel(place: Place) -> None:
     await place.stays(pod)
 
 
-async def test_a_budget_in_status_and_explain(place: Place) -> None:
+async def test_a_budget_in_status_and_explain(place: EvictionNamespace) -> None:
     pod = await place.pod("tight-1", labels={"app": "tight"})
     await place.budget("tight", minAvailable=1)
     await place.vacate("evict", "tight-1")
@@ -66,7 +66,7 @@ async def test_a_budget_in_status_and_explain(place: Place) -> None:
     assert f"kubectl describe pdb tight -n {place.namespace}" in told
 
 
-async def test_forbidden_and_overridden(place: Place) -> None:
+async def test_forbidden_and_overridden(place: EvictionNamespace) -> None:
     pod = await place.pod("held", BACKUP)
     await place.vacate("evict", "held", "--requester", JANE)
     request = await place.until_active(pod, BACKUP)
@@ -79,7 +79,7 @@ async def test_forbidden_and_overridden(place: Place) -> None:
     assert await place.events(request.metadata.name, "CancellationOverridden")
 
 
-async def test_the_rows_of_kubectl(place: Place, kubectl: Kubectl) -> None:
+async def test_the_rows_of_kubectl(place: EvictionNamespace, kubectl: Kubectl) -> None:
     pod = await place.pod("web", BACKUP)
     await place.ask(pod, DRAIN)
     await place.until_active(pod, BACKUP)
@@ -103,7 +103,7 @@ async def test_kubectl_explains_the_fields(kubectl: Kubectl) -> None:
     assert "When the active interceptor last reported progress." in said
 
 
-async def test_kubectl_is_refused_in_words_that_help(place: Place, kubectl: Kubectl) -> None:
+async def test_kubectl_is_refused_in_words_that_help(place: EvictionNamespace, kubectl: Kubectl) -> None:
     pod = await place.pod("web", BACKUP)
     meta = pod["metadata"]
     request = {

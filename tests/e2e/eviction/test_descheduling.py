@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from vacate.api.kinds import DEPLOYMENTS, DESCHEDULINGPOLICIES, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.objects import Obj
 from vacate.descheduling.names import requester_of
@@ -14,7 +14,7 @@ from vacate.testing import deployment
 MOVER = "mover.example.com"
 
 
-def a_policy(place: Place, mode: str) -> Obj:
+def a_policy(place: EvictionNamespace, mode: str) -> Obj:
     """For the pods of this test alone: others use the nodes too."""
     spec = {"mode": mode, "rules": ["NodeTaints"], "namespaces": [place.namespace], "intervalSeconds": 10}
     return {
@@ -25,7 +25,9 @@ def a_policy(place: Place, mode: str) -> Obj:
     }
 
 
-async def test_a_policy_reports_first_and_then_moves_pods_through_their_interceptors(place: Place) -> None:
+async def test_a_policy_reports_first_and_then_moves_pods_through_their_interceptors(
+    place: EvictionNamespace,
+) -> None:
     app, name, key = place.namespace, f"tidy-{place.namespace}", f"example.com/{place.namespace}"
     prepared: list[str] = []
 

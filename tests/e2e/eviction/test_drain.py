@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import TIMEOUT, Place, is_ready
+from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from vacate.api.kinds import (
     DAEMONSETS,
     DEPLOYMENTS,
@@ -23,7 +23,7 @@ from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import daemonset, deployment, pdb
 
 
-def a_maintenance(place: Place, node: str, app: str) -> Obj:
+def a_maintenance(place: EvictionNamespace, node: str, app: str) -> Obj:
     """Of one node, and of the pods of this test alone: others use the node too."""
     pods = {"selector": {"matchLabels": {"app": app}}, "unmanagedPods": "Evict", "daemonSetPods": "Ignore"}
     return {
@@ -39,12 +39,12 @@ def a_maintenance(place: Place, node: str, app: str) -> Obj:
     }
 
 
-async def status(place: Place) -> Obj:
+async def status(place: EvictionNamespace) -> Obj:
     found: Obj = (await place.client.get(NODEMAINTENANCES, f"drain-{place.namespace}")).get("status", {})
     return found
 
 
-async def undone(place: Place, node: str) -> None:
+async def undone(place: EvictionNamespace, node: str) -> None:
     """Delete the maintenance, and see that nothing of it is left."""
     name = f"drain-{place.namespace}"
     await place.client.delete(NODEMAINTENANCES, name)
@@ -64,7 +64,7 @@ async def undone(place: Place, node: str) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_a_drain_waits_for_interceptors_and_is_undone(place: Place) -> None:
+async def test_a_drain_waits_for_interceptors_and_is_undone(place: EvictionNamespace) -> None:
     async def prepare(context: EvictionContext) -> None:
         await context.report("Copying")
 
@@ -90,7 +90,9 @@ async def test_a_drain_waits_for_interceptors_and_is_undone(place: Place) -> Non
 
 
 @pytest.mark.both_dialects
-async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(place: Place) -> None:
+async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
+    place: EvictionNamespace,
+) -> None:
     app = place.namespace
     await place.client.create(PODDISRUPTIONBUDGETS, pdb(app, min_available=1, namespace=app), app)
     await place.client.create(DEPLOYMENTS, deployment(app, replicas=1, namespace=app), app)
@@ -122,7 +124,7 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
     await place.until(withdrawn, "nobody requests the eviction")
 
 
-async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: Place) -> None:
+async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: EvictionNamespace) -> None:
     """Where the maintenance includes them. The taint that keeps them away goes with the maintenance."""
     app, agent = place.namespace, f"{place.namespace}-agent"
     begun, let_go = asyncio.Event(), asyncio.Event()

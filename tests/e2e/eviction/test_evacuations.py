@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.evictions.namespace import KEEPS, Place, reason
+from support.evictions.namespace import KEEPS, EvictionNamespace, reason
 from vacate.api.kinds import EVACUATIONS, PODS
 from vacate.errors import ApiError, Forbidden, Invalid, NotFound
 from vacate.eviction.dialects.base import Dialect
@@ -23,7 +23,7 @@ def dialect() -> Dialect:
     return EVACUATION
 
 
-async def test_the_controller_removes_instigators_and_no_other_finalizers(place: Place) -> None:
+async def test_the_controller_removes_instigators_and_no_other_finalizers(place: EvictionNamespace) -> None:
     pod = await place.pod("web", BACKUP)
     await place.ask(pod, "drain.example.com", "sort.example.com")
     await place.until_active(pod, BACKUP)
@@ -40,7 +40,7 @@ async def test_the_controller_removes_instigators_and_no_other_finalizers(place:
     await place.until(removed, "the Evacuation is gone")
 
 
-async def test_the_last_instigator_cancels_and_the_object_goes(place: Place) -> None:
+async def test_the_last_instigator_cancels_and_the_object_goes(place: EvictionNamespace) -> None:
     pod = await place.pod("web", BACKUP)
     first, second = place.requester(), place.requester("sort.example.com")
     await first.request("web")
@@ -59,7 +59,7 @@ async def test_the_last_instigator_cancels_and_the_object_goes(place: Place) -> 
     await place.stays(pod)
 
 
-async def test_forbid_outlasts_the_instigators_until_the_pod_is_removed(place: Place) -> None:
+async def test_forbid_outlasts_the_instigators_until_the_pod_is_removed(place: EvictionNamespace) -> None:
     pod = await place.pod("web", BACKUP)
     done = asyncio.Event()
 
@@ -85,7 +85,7 @@ async def test_forbid_outlasts_the_instigators_until_the_pod_is_removed(place: P
     await place.until(removed, "the Evacuation is gone")
 
 
-async def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first(place: Place) -> None:
+async def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first(place: EvictionNamespace) -> None:
     both = {f"{PREFIXES[0]}/priority_{BACKUP}": "10"}  # a pod may carry registrations of both
     for name in ("old", "new"):
         await place.pod(name, BACKUP, annotations=both)
@@ -100,7 +100,7 @@ async def test_the_second_api_for_a_pod_is_refused_and_told_about_the_first(plac
         await place.client.get(EVACUATIONS, f"{request.metadata.name}-new", place.namespace)
 
 
-async def test_malformed_annotations_of_evacuators_are_refused_with_the_pod(place: Place) -> None:
+async def test_malformed_annotations_of_evacuators_are_refused_with_the_pod(place: EvictionNamespace) -> None:
     prefix = f"{EVACUATIONS.group}/priority_"
     wrong = {
         "range": {f"{prefix}a.example.com": "100001"},

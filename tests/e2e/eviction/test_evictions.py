@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from support.evictions.namespace import Place, is_ready, reason, turns
+from support.evictions.namespace import EvictionNamespace, is_ready, reason, turns
 from vacate.api.kinds import DEPLOYMENTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
@@ -18,7 +18,7 @@ from vacate.testing import deployment
 FIRST, SECOND, THIRD = "first.example.com", "second.example.com", "third.example.com"
 
 
-def with_turns(place: Place, **handlers: object) -> list[Interceptor]:
+def with_turns(place: EvictionNamespace, **handlers: object) -> list[Interceptor]:
     """Interceptors of this place alone, by the first part of their names."""
     made = [(f"{name}.example.com", handler) for name, handler in handlers.items()]
     apis = (place.dialect.kind.singular,)
@@ -33,7 +33,7 @@ async def finish(context: EvictionContext) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_a_pod_without_interceptors_is_evicted(place: Place) -> None:
+async def test_a_pod_without_interceptors_is_evicted(place: EvictionNamespace) -> None:
     pod = await place.pod("plain", labels={"app": "plain"})
     made = await place.ask(pod)
     assert made.metadata.labels["app"] == "plain"
@@ -46,7 +46,7 @@ async def test_a_pod_without_interceptors_is_evicted(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_the_request_of_a_requester_goes_with_its_pod(place: Place) -> None:
+async def test_the_request_of_a_requester_goes_with_its_pod(place: EvictionNamespace) -> None:
     pod = await place.pod("owned")
     config, dialect = place.cluster.kubeconfig, place.dialect
     async with open_requester("drain.example.com", kubeconfig=config, dialect=dialect) as requester:
@@ -63,7 +63,7 @@ async def test_the_request_of_a_requester_goes_with_its_pod(place: Place) -> Non
 
 
 @pytest.mark.both_dialects
-async def test_the_controller_and_an_interceptor_work_together(place: Place) -> None:
+async def test_the_controller_and_an_interceptor_work_together(place: EvictionNamespace) -> None:
     """All that an interceptor may say is seen, and nothing of it is lost to the controller's own writes."""
     pod = await place.pod("one", FIRST)
     go_on = asyncio.Event()
@@ -89,7 +89,7 @@ async def test_the_controller_and_an_interceptor_work_together(place: Place) -> 
 
 
 @pytest.mark.both_dialects
-async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
+async def test_the_full_flow_with_several_interceptors(place: EvictionNamespace) -> None:
     pod = await place.pod("chain", FIRST, SECOND, THIRD)
     order: list[str] = []
 
@@ -107,7 +107,7 @@ async def test_the_full_flow_with_several_interceptors(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_a_hand_over_resets_the_status(place: Place) -> None:
+async def test_a_hand_over_resets_the_status(place: EvictionNamespace) -> None:
     """Without an SDK: what one interceptor has said does not speak for the next."""
     pod = await place.pod("handed", FIRST, SECOND)
     await place.ask(pod)
@@ -126,7 +126,7 @@ async def test_a_hand_over_resets_the_status(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None:
+async def test_an_interceptor_that_declines_is_passed_over(place: EvictionNamespace) -> None:
     pod = await place.pod("declined", FIRST, SECOND)
 
     async def decline(context: EvictionContext) -> Declined:
@@ -140,7 +140,7 @@ async def test_an_interceptor_that_declines_is_passed_over(place: Place) -> None
 
 
 @pytest.mark.both_dialects
-async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
+async def test_an_interceptor_that_evicts_by_itself(place: EvictionNamespace) -> None:
     pod = await place.pod("evicted", FIRST, SECOND)
 
     async def evict(context: EvictionContext) -> None:
@@ -153,7 +153,7 @@ async def test_an_interceptor_that_evicts_by_itself(place: Place) -> None:
     assert reason(over, "Complete") in place.left
 
 
-async def test_a_request_is_complete_when_the_pod_is_terminated(place: Place) -> None:
+async def test_a_request_is_complete_when_the_pod_is_terminated(place: EvictionNamespace) -> None:
     """A pod that is not to be restarted ends at its interceptor's word, and its object stays to be read."""
     pod = await place.pod("batch", FIRST, restartPolicy="Never")
 
@@ -176,14 +176,14 @@ async def test_a_request_is_complete_when_the_pod_is_terminated(place: Place) ->
     assert "deletionTimestamp" not in kept["metadata"]
 
 
-async def _end_by_itself(place: Place, pod: Obj) -> None:
+async def _end_by_itself(place: EvictionNamespace, pod: Obj) -> None:
     """What a simulated node reads as the end of the work."""
     ended = {"metadata": {"annotations": {"sim.vacate.dev/run-seconds": "0"}}}
     await place.client.patch(PODS, pod["metadata"]["name"], ended, place.namespace)
 
 
 @pytest.mark.both_dialects
-async def test_a_pod_of_a_daemon_set_stays(place: Place) -> None:
+async def test_a_pod_of_a_daemon_set_stays(place: EvictionNamespace) -> None:
     pod = await place.daemon_pod("agent")
     await place.ask(pod)
     open_still = await place.until_request(pod, lambda one: "DaemonSet" in one.status.message, "it says so")
@@ -196,7 +196,7 @@ async def test_a_pod_of_a_daemon_set_stays(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_a_new_pod_of_the_same_name_is_left_alone(place: Place) -> None:
+async def test_a_new_pod_of_the_same_name_is_left_alone(place: EvictionNamespace) -> None:
     old = await place.pod("same", FIRST)
     await place.ask(old)
     await place.until_active(old, FIRST)
@@ -215,7 +215,7 @@ async def test_a_new_pod_of_the_same_name_is_left_alone(place: Place) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: Place) -> None:
+async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: EvictionNamespace) -> None:
     made = deployment("web", namespace=place.namespace, replicas=3)
     await place.client.create(DEPLOYMENTS, made, place.namespace)
     pods = await place.until(lambda: _ready(place, 3), "the deployment runs")
@@ -229,14 +229,14 @@ async def test_a_deployment_replaces_what_leaves_and_keeps_the_rest(place: Place
     assert reason(await place.until_complete(leaving), "Complete") in place.left
 
 
-async def _ready(place: Place, count: int) -> list[Obj]:
+async def _ready(place: EvictionNamespace, count: int) -> list[Obj]:
     listed = await place.client.list(PODS, place.namespace, label_selector="app=web")
     found = [one for one in listed.items if is_ready(one) and "deletionTimestamp" not in one["metadata"]]
     return found if len(found) == count else []
 
 
 @pytest.mark.both_dialects
-async def test_the_stamp_of_admission_cannot_be_taken_away(place: Place) -> None:
+async def test_the_stamp_of_admission_cannot_be_taken_away(place: EvictionNamespace) -> None:
     pod = await place.pod("stamped", FIRST)
     await place.ask(pod)
     name = place.name_of_request(pod)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.evictions.clusters import EMBEDDED, EvictionCluster
-from support.evictions.namespace import Place, pod_body, reason
+from support.evictions.namespace import EvictionNamespace, pod_body, reason
 from vacate.api.kinds import PODDISRUPTIONBUDGETS, PODS
 from vacate.errors import ApiError, NotFound
 from vacate.eviction.registration import PREFIXES
@@ -27,7 +27,7 @@ def gated(cluster: EvictionCluster) -> Iterator[EvictionCluster]:
     cluster.set_gate(is_open=True)
 
 
-async def test_upgrade_downgrade_upgrade(place: Place, gated: EvictionCluster) -> None:
+async def test_upgrade_downgrade_upgrade(place: EvictionNamespace, gated: EvictionCluster) -> None:
     a = await place.pod("a")  # 3.
     await place.ask(a)
     assert reason(await place.until_complete(a), "Complete") in place.left
@@ -48,7 +48,7 @@ async def test_upgrade_downgrade_upgrade(place: Place, gated: EvictionCluster) -
     await place.gone(b)
 
 
-async def nobody_is_there(place: Place) -> None:
+async def nobody_is_there(place: EvictionNamespace) -> None:
     """What is behind the gate is not offered, and what was stored before is not touched."""
     c = await place.pod("c")
     with pytest.raises(ApiError) as refusal:
@@ -62,7 +62,7 @@ async def nobody_is_there(place: Place) -> None:
     await place.client.create(PODS, pod_body("unchecked", annotations=MALFORMED), place.namespace)
 
 
-async def test_the_gate_adds_validation_to_pods(place: Place) -> None:
+async def test_the_gate_adds_validation_to_pods(place: EvictionNamespace) -> None:
     """What is taken while the gate is closed, as the path above shows, is refused while it is open."""
     with pytest.raises(ApiError, match=r"priority_first\.example\.com"):
         await place.client.create(PODS, pod_body("checked", annotations=MALFORMED), place.namespace)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.evictions.namespace import Place, turns
+from support.evictions.namespace import EvictionNamespace, turns
 from support.processes.hooks import hooks_process
 from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.kinds import CRONJOBS, JOBS, ROLEBINDINGS
@@ -20,7 +20,7 @@ from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB, TEMPLATE
 from vacate.sdk import TurnResult
 
 
-async def hook(place: Place, name: str, ends: Mapping[str, str], **labels: str) -> None:
+async def hook(place: EvictionNamespace, name: str, ends: Mapping[str, str], **labels: str) -> None:
     """A CronJob whose pods end like that."""
     pod = {
         "metadata": {"annotations": {f"sim.vacate.dev/{key}": value for key, value in ends.items()}},
@@ -35,7 +35,7 @@ async def hook(place: Place, name: str, ends: Mapping[str, str], **labels: str) 
     await place.client.create(CRONJOBS, {"metadata": meta, "spec": spec}, place.namespace)
 
 
-async def bind(place: Place) -> None:
+async def bind(place: EvictionNamespace) -> None:
     """What an administrator does in a namespace where Jobs may be run."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": HOOK_JOBS}
     subject = {"kind": "ServiceAccount", "name": HOOKS, "namespace": HOME}
@@ -43,7 +43,7 @@ async def bind(place: Place) -> None:
     await place.client.create(ROLEBINDINGS, body, place.namespace)
 
 
-async def jobs(place: Place) -> list[Obj]:
+async def jobs(place: EvictionNamespace) -> list[Obj]:
     return [one for one in (await place.client.list(JOBS, place.namespace)).items if not terminating(one)]
 
 
@@ -52,7 +52,7 @@ def failure(request: EvictionRequest) -> str:
     return next((one.message for one in request.status.conditions if one.type == kind), "")
 
 
-async def test_jobs_prepare_evictions(place: Place, tmp_path: Path) -> None:
+async def test_jobs_prepare_evictions(place: EvictionNamespace, tmp_path: Path) -> None:
     await hook(place, "flush", {"run-seconds": "2"})
     await hook(place, "broken", {"run-seconds": "0", "exit-code": "3"})
     await hook(place, "unmarked", {"run-seconds": "0"}, **{TEMPLATE: "false"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.evictions.namespace import Place, turns
+from support.evictions.namespace import EvictionNamespace, turns
 from support.processes.hooks import HookService, hook_service, hooks_process
 from vacate.eviction.dialects.turn_conditions import failed_type
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, TARGET
@@ -20,14 +20,14 @@ async def service() -> AsyncIterator[HookService]:
         yield running
 
 
-def allow_list(place: Place, service: HookService) -> dict[str, object]:
+def allow_list(place: EvictionNamespace, service: HookService) -> dict[str, object]:
     target = {"name": "flush", "url": service.url, "namespaces": [place.namespace], "allowPaths": True}
     return {"targets": [target]}
 
 
 @pytest.mark.both_dialects
 async def test_a_pod_waits_for_its_hook_across_a_crash(
-    place: Place, service: HookService, tmp_path: Path
+    place: EvictionNamespace, service: HookService, tmp_path: Path
 ) -> None:
     pod = await place.pod("db", HOOKS_INTERCEPTOR, annotations={TARGET: "flush/now"})
     with hooks_process(place, tmp_path, allow_list(place, service)) as program:
@@ -55,7 +55,7 @@ async def test_a_pod_waits_for_its_hook_across_a_crash(
 
 
 async def test_refusals_and_foreign_addresses_are_failures(
-    place: Place, service: HookService, tmp_path: Path
+    place: EvictionNamespace, service: HookService, tmp_path: Path
 ) -> None:
     service.status = 403
     refused = await place.pod("refused", HOOKS_INTERCEPTOR, annotations={TARGET: "flush"})
@@ -70,7 +70,9 @@ async def test_refusals_and_foreign_addresses_are_failures(
     assert len(service.calls) == 1
 
 
-async def test_a_cancelled_request_tells_the_hook(place: Place, service: HookService, tmp_path: Path) -> None:
+async def test_a_cancelled_request_tells_the_hook(
+    place: EvictionNamespace, service: HookService, tmp_path: Path
+) -> None:
     pod = await place.pod("kept", HOOKS_INTERCEPTOR, annotations={TARGET: "flush"})
     with hooks_process(place, tmp_path, allow_list(place, service)):
         await place.requester().request("kept")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from support.evictions.moving import annotated, moving, pods, quiet
-from support.evictions.namespace import TIMEOUT, Place, is_ready
+from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from support.kubectl import Kubectl
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, NAMESPACES, NODEMAINTENANCES, PODS
@@ -21,7 +21,7 @@ from vacate.testing import deployment
 
 
 @contextlib.asynccontextmanager
-async def counting(place: Place) -> AsyncIterator[list[int]]:
+async def counting(place: EvictionNamespace) -> AsyncIterator[list[int]]:
     """How many pods were healthy after each change of a pod, from now on."""
     listing = await place.client.list(PODS, place.namespace)
     known = {one["metadata"]["uid"]: one for one in listing.items}
@@ -55,7 +55,7 @@ async def counting(place: Place) -> AsyncIterator[list[int]]:
 
 
 @pytest.mark.both_dialects
-async def test_a_single_replica_is_evicted_after_its_replacement_is_ready(place: Place) -> None:
+async def test_a_single_replica_is_evicted_after_its_replacement_is_ready(place: EvictionNamespace) -> None:
     (old,) = await moving(place, 1, metadata={"annotations": {OPT_IN: "true"}})
     async with counting(place) as counts:
         api = place.dialect.kind.singular
@@ -66,7 +66,7 @@ async def test_a_single_replica_is_evicted_after_its_replacement_is_ready(place:
     assert old["metadata"]["uid"] not in {one["metadata"]["uid"] for one in await pods(place)}
 
 
-async def test_a_drain_moves_a_single_replica(place: Place) -> None:
+async def test_a_drain_moves_a_single_replica(place: EvictionNamespace) -> None:
     label = {"metadata": {"labels": {OPT_IN: "true"}}}
     await place.client.patch(NAMESPACES, place.namespace, label)
     (old,) = await moving(place, 1, labels={"app": "web"})
@@ -97,7 +97,7 @@ async def test_a_drain_moves_a_single_replica(place: Place) -> None:
     assert new["spec"]["nodeName"] != old["spec"]["nodeName"]
 
 
-async def test_cancelling_leaves_the_pods_that_there_were(place: Place) -> None:
+async def test_cancelling_leaves_the_pods_that_there_were(place: EvictionNamespace) -> None:
     old = await moving(place, 3, metadata={"annotations": {OPT_IN: "true"}})
     before = {one["metadata"]["uid"] for one in old}
     request = await place.ask(old[0])
@@ -113,7 +113,7 @@ async def test_cancelling_leaves_the_pods_that_there_were(place: Place) -> None:
 
 
 async def test_a_scale_down_by_the_user_takes_the_pods_under_request_first(
-    place: Place, kubectl: Kubectl
+    place: EvictionNamespace, kubectl: Kubectl
 ) -> None:
     """Before any turn of ours: the application's own interceptor has the first, and takes its time."""
     first = {"annotations": {f"{PREFIXES[0]}/priority_backup.example.com": "20000"}}
@@ -142,7 +142,7 @@ async def test_a_scale_down_by_the_user_takes_the_pods_under_request_first(
     await place.until(left, "the pods without a request are left")
 
 
-async def test_new_pods_are_registered_when_they_are_created(place: Place) -> None:
+async def test_new_pods_are_registered_when_they_are_created(place: EvictionNamespace) -> None:
     """Not a moment later, by the controller: the very first version of the pod has it."""
     name = f"{place.namespace}-new"
     await place.client.create(NAMESPACES, {"metadata": {"name": name, "labels": {OPT_IN: "true"}}})
@@ -157,7 +157,7 @@ async def test_new_pods_are_registered_when_they_are_created(place: Place) -> No
     assert resolve(event.object).interceptors == ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")
 
 
-async def test_without_a_surge_pods_go_in_batches(place: Place) -> None:
+async def test_without_a_surge_pods_go_in_batches(place: EvictionNamespace) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}}
     annotations = {OPT_IN: "true", STRATEGY: MAX_UNAVAILABLE}
     old = await moving(place, 4, metadata={"annotations": annotations}, spec={"strategy": strategy})

@@ -7,7 +7,7 @@ example".
 from __future__ import annotations
 
 from support.evictions.moving import OURS, annotated, moving, pods
-from support.evictions.namespace import Place, is_ready
+from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import REAL
 from vacate.admission.pods.workloads import (
     AUTOSCALER_INTERCEPTOR,
@@ -23,7 +23,7 @@ from vacate.kube.surge import SURGE
 from vacate.testing import deployment, horizontalpodautoscaler
 
 
-async def test_the_pod_surge_example(place: Place) -> None:
+async def test_the_pod_surge_example(place: EvictionNamespace) -> None:
     client, namespace = place.client, place.namespace
     scaler = horizontalpodautoscaler(namespace=namespace, most=3)
     await client.create(HORIZONTALPODAUTOSCALERS, scaler, namespace)
@@ -65,7 +65,7 @@ async def test_the_pod_surge_example(place: Place) -> None:
         await client.patch(NODES, node, {"spec": {"unschedulable": None}})
 
 
-async def test_the_downscaling_example(place: Place) -> None:
+async def test_the_downscaling_example(place: EvictionNamespace) -> None:
     """Exactly the chosen pods go. A real autoscaler chooses none: the test does, as a descheduler would."""
     client, namespace = place.client, place.namespace
     scaler = horizontalpodautoscaler(namespace=namespace, most=3)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import Place, is_ready
+from support.evictions.namespace import EvictionNamespace, is_ready
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.testing import statefulset
 
 
-async def standing(place: Place, replicas: int, **parts: Any) -> list[Obj]:
+async def standing(place: EvictionNamespace, replicas: int, **parts: Any) -> list[Obj]:
     """A StatefulSet whose members are ready and registered, the lowest ordinal first."""
     made = statefulset(
         "db",
@@ -37,7 +37,7 @@ async def standing(place: Place, replicas: int, **parts: Any) -> list[Obj]:
 
 
 @contextlib.asynccontextmanager
-async def following(place: Place) -> AsyncIterator[tuple[list[str], list[int]]]:
+async def following(place: EvictionNamespace) -> AsyncIterator[tuple[list[str], list[int]]]:
     """The names of pods whose deletion begins, in order, and how many were healthy after each change."""
     listing = await place.client.list(PODS, place.namespace)
     known = {one["metadata"]["uid"]: one for one in listing.items}
@@ -74,7 +74,7 @@ async def following(place: Place) -> AsyncIterator[tuple[list[str], list[int]]]:
             await task
 
 
-async def whole(place: Place, old: list[Obj], replaced: int) -> None:
+async def whole(place: EvictionNamespace, old: list[Obj], replaced: int) -> None:
     """All members are ready again, so many of them new."""
     before = {one["metadata"]["uid"] for one in old}
 
@@ -88,7 +88,7 @@ async def whole(place: Place, old: list[Obj], replaced: int) -> None:
 
 
 @pytest.mark.both_dialects
-async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: Place) -> None:
+async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: EvictionNamespace) -> None:
     old = await standing(place, 3)
     async with following(place) as (order, counts):
         for one in old:
@@ -98,7 +98,7 @@ async def test_members_go_one_by_one_from_the_highest_ordinal_down(place: Place)
     assert min(counts) == 2
 
 
-async def test_a_cancelled_request_leaves_its_member_alone(place: Place) -> None:
+async def test_a_cancelled_request_leaves_its_member_alone(place: EvictionNamespace) -> None:
     old = await standing(place, 2)
     async with following(place) as (order, counts):
         requests = [await place.ask(one) for one in old]
@@ -108,7 +108,7 @@ async def test_a_cancelled_request_leaves_its_member_alone(place: Place) -> None
     assert min(counts) == 1
 
 
-async def test_on_delete_is_declined_and_left_to_the_budget(place: Place) -> None:
+async def test_on_delete_is_declined_and_left_to_the_budget(place: EvictionNamespace) -> None:
     old = await standing(place, 1, spec={"updateStrategy": {"type": "OnDelete"}})
     request = await place.ask(old[0])
 

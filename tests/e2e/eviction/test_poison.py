@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from support.evictions.namespace import Place, reason
+from support.evictions.namespace import EvictionNamespace, reason
 from support.hostile.poison import BAD_TIMES
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.errors import Invalid
 
 
-async def test_bad_times_are_refused_and_others_go_on(place: Place) -> None:
+async def test_bad_times_are_refused_and_others_go_on(place: EvictionNamespace) -> None:
     target = await place.pod("poisoned", "silent.example.com")
     other = await place.pod("other")
     await place.ask(target)

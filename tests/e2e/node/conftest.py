@@ -8,19 +8,19 @@ from collections.abc import Iterator
 import pytest
 from hack.nodelab.inside import KUBECONFIG
 
-from support.nodes.cluster import NodePlace
+from support.nodes.cluster import NodeCluster
 
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]
 
-_PLACES: list[NodePlace] = []
+_PLACES: list[NodeCluster] = []
 _LAST_LINES = 40
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> NodePlace:
+def place(tmp_path_factory: pytest.TempPathFactory) -> NodeCluster:
     """Vacate is installed in it, with its defaults, and a shop is open."""
-    place = NodePlace(tmp_path_factory.mktemp("home"))
+    place = NodeCluster(tmp_path_factory.mktemp("home"))
     _PLACES.append(place)
     place.vacate("install", "--image", place.image, "--wait", "3m").ok()
     place.open_shop()
@@ -37,7 +37,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             report.sections.append(("cluster", "\n".join(_state(place))))
 
 
-def _state(place: NodePlace) -> Iterator[str]:
+def _state(place: NodeCluster) -> Iterator[str]:
     for kubectl in (place.system, place.shop, place.system.within("vacate-shutdown-agent")):
         yield str(kubectl("get pods,evictionrequests -o wide"))
         yield str(kubectl("get events --sort-by=.lastTimestamp"))

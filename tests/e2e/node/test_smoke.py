@@ -11,7 +11,7 @@ import json
 import pytest
 
 from support.evictionrequests import request
-from support.nodes.cluster import ACCOUNT, HOME, NodePlace
+from support.nodes.cluster import ACCOUNT, HOME, NodeCluster
 from support.nodes.objects import asking, database
 from support.waiting import until
 from vacate.api.kinds import EVICTIONREQUESTS
@@ -38,7 +38,7 @@ print(json.dumps({
 """
 
 
-def test_all_become_ready_under_restrictions(place: NodePlace) -> None:
+def test_all_become_ready_under_restrictions(place: NodeCluster) -> None:
     pods = place.pods()
     components = sorted(pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods)
     assert components == ["certificates", "manager", "manager", "webhook", "webhook"]
@@ -56,7 +56,7 @@ def test_all_become_ready_under_restrictions(place: NodePlace) -> None:
         }
 
 
-def test_a_pod_asks_and_another_leaves_in_order(place: NodePlace) -> None:
+def test_a_pod_asks_and_another_leaves_in_order(place: NodeCluster) -> None:
     place.shop("create -f -", [database("db-0"), database("db-1")]).ok()
     place.ready("pod/db-0", "pod/db-1")
     with place.shop.start("logs --follow db-0") as following:
@@ -75,7 +75,7 @@ def test_a_pod_asks_and_another_leaves_in_order(place: NodePlace) -> None:
     assert place.shop("get pods -o name -l app=db").lines() == ["pod/db-1"]
 
 
-def test_the_leader_dies_in_the_middle(place: NodePlace) -> None:
+def test_the_leader_dies_in_the_middle(place: NodeCluster) -> None:
     place.shop("create -f -", [database("db-2")]).ok()
     place.ready("pod/db-2")
     before = place.leader()
@@ -97,7 +97,7 @@ def test_the_leader_dies_in_the_middle(place: NodePlace) -> None:
     )
 
 
-async def test_a_rollout_of_the_webhook_refuses_nobody(place: NodePlace) -> None:
+async def test_a_rollout_of_the_webhook_refuses_nobody(place: NodeCluster) -> None:
     pod = place.shop("get pod db-1 -o json").json()
     asked = request(pod)
     client = Client(HttpTransport(load_cluster([place.kubeconfig]), SystemClock()))
@@ -122,11 +122,11 @@ async def test_a_rollout_of_the_webhook_refuses_nobody(place: NodePlace) -> None
     assert before.isdisjoint(one["metadata"]["name"] for one in place.pods())
 
 
-def _leaving(place: NodePlace, names: set[str]) -> bool:
+def _leaving(place: NodeCluster, names: set[str]) -> bool:
     return any(one["metadata"]["name"] in names for one in place.pods())
 
 
-def test_a_budget_is_kept_until_another_is_ready(place: NodePlace) -> None:
+def test_a_budget_is_kept_until_another_is_ready(place: NodeCluster) -> None:
     place.vacate("evict", "db-1", "--namespace", "shop").ok()
     until(lambda: 429 in place.evictions("db-1"), 60.0)
     assert place.shop("get pods -o name -l app=db").lines() == ["pod/db-1"]
@@ -135,7 +135,7 @@ def test_a_budget_is_kept_until_another_is_ready(place: NodePlace) -> None:
     assert (place.evictions("db-1")[-1], place.evictions("db-1").count(201)) == (201, 1)
 
 
-def test_all_that_was_asked_was_allowed(place: NodePlace) -> None:
+def test_all_that_was_asked_was_allowed(place: NodeCluster) -> None:
     own = (f"{ACCOUNT}:{HOME}:", f"{ACCOUNT}:shop:")
     asked = [call for call in place.calls() if call.user.startswith(own)]
     assert {call.user.removeprefix(f"{ACCOUNT}:") for call in asked} >= {
@@ -147,14 +147,14 @@ def test_all_that_was_asked_was_allowed(place: NodePlace) -> None:
     assert [call for call in asked if call.forbidden] == []
 
 
-def test_nothing_went_wrong_unsaid(place: NodePlace) -> None:
+def test_nothing_went_wrong_unsaid(place: NodeCluster) -> None:
     for kubectl in (place.system, place.shop):
         for pod in kubectl("get pods -o name").out.split():
             said = kubectl(f"logs {pod}").ok() + kubectl(f"logs --previous {pod}").out
             assert "Traceback" not in said, said
 
 
-def test_uninstalling_leaves_nothing(place: NodePlace) -> None:
+def test_uninstalling_leaves_nothing(place: NodeCluster) -> None:
     place.vacate("uninstall", "--crds").ok()
     place.gone(place.system, f"namespace {HOME}")
     kinds = (

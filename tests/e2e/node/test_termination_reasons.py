@@ -17,7 +17,7 @@ import pytest
 from hack.nodelab.settings import BUSYBOX
 
 from support.kubectl import Kubectl
-from support.nodes.cluster import HOME, NodePlace
+from support.nodes.cluster import HOME, NodeCluster
 from support.nodes.objects import namespace, pod
 from support.waiting import until
 
@@ -44,7 +44,7 @@ MANY = int(os.environ.get("VACATE_REASON_PODS", "20"))
 
 
 @pytest.fixture(scope="module")
-def stage(place: NodePlace) -> Iterator[Kubectl]:
+def stage(place: NodeCluster) -> Iterator[Kubectl]:
     """A namespace whose hooks are wrapped, and Vacate as it must be installed for that."""
     place.vacate(
         "install", "--image", place.image, "--termination-reasons", "--prestop-wrapper", "--wait", "3m"
@@ -115,7 +115,7 @@ def heard(stage: Kubectl, name: str) -> dict[str, str]:
     return found
 
 
-def test_commands_and_requests_are_given_the_reason(place: NodePlace, stage: Kubectl) -> None:
+def test_commands_and_requests_are_given_the_reason(place: NodeCluster, stage: Kubectl) -> None:
     create(stage, app("told", place.image), app("plain", place.image), app("hostile", place.image))
     place.vacate("delete", "pod", "told", "-n", "stage", "--reason", "resolve issue 354961").ok()
     stage("delete pod plain --wait=false").ok()
@@ -133,7 +133,7 @@ def test_commands_and_requests_are_given_the_reason(place: NodePlace, stage: Kub
     assert (hostile["main"].split("|")[:2], hostile["web"]) == ([clean, clean], f"/bye {clean}")
 
 
-def test_the_hook_runs_while_nobody_answers(place: NodePlace, stage: Kubectl) -> None:
+def test_the_hook_runs_while_nobody_answers(place: NodeCluster, stage: Kubectl) -> None:
     create(stage, app("alone"))
     reason = {"metadata": {"annotations": {"vacate.dev/termination-reason": "by hand"}}}
     stage(f"patch pod alone --type=merge -p '{json.dumps(reason)}'").ok()
@@ -149,7 +149,7 @@ def test_the_hook_runs_while_nobody_answers(place: NodePlace, stage: Kubectl) ->
 
 
 def test_every_wrapped_hook_is_given_it_and_the_file_is_counted(
-    place: NodePlace, stage: Kubectl, capsys: pytest.CaptureFixture[str]
+    place: NodeCluster, stage: Kubectl, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The file alone is best effort: how often it was too late is measured and printed."""
     missed = {"vacate delete --reason": 0, "eviction": 0}
@@ -170,7 +170,7 @@ def test_every_wrapped_hook_is_given_it_and_the_file_is_counted(
             )
 
 
-def _end(place: NodePlace, stage: Kubectl, how: str, name: str) -> None:
+def _end(place: NodeCluster, stage: Kubectl, how: str, name: str) -> None:
     if how == "eviction":
         body = {
             "apiVersion": "policy/v1",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hack.nodelab.settings import NODE
 
-from support.nodes.cluster import NodePlace
+from support.nodes.cluster import NodeCluster
 from support.nodes.machine import (
     AGENTS,
     SHUTDOWN_FIELD,
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 BUCKETS = {0: 20, 1000: 20, 100_000: 20}
 
 
-def test_the_agent_may_touch_nothing_but_its_own_node(place: NodePlace, tmp_path: Path) -> None:
+def test_the_agent_may_touch_nothing_but_its_own_node(place: NodeCluster, tmp_path: Path) -> None:
     config = tmp_path / "kubelet.yaml"
     boot()
     document = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
@@ -58,7 +58,7 @@ def test_the_agent_may_touch_nothing_but_its_own_node(place: NodePlace, tmp_path
     assert "writes its own conditions of a node only" in refusals[1], within
 
 
-def _without_user(place: NodePlace, folder: Path) -> Path:
+def _without_user(place: NodeCluster, folder: Path) -> Path:
     """The cluster of the kubeconfig, and nobody's credentials."""
     found = yaml.safe_load(place.kubeconfig.read_text())
     found["users"] = [{"name": one["name"], "user": {}} for one in found["users"]]
@@ -84,7 +84,7 @@ for path, body in ("", {"spec": {"unschedulable": True}}), ("/status", {"status"
 """
 
 
-def test_a_power_off_ends_the_pods_in_order(place: NodePlace) -> None:
+def test_a_power_off_ends_the_pods_in_order(place: NodeCluster) -> None:
     create_priority_classes(place, 500, 1000, 100_000)
     made = [live("low", 500, 2), live("high", 1000, 3600), live("top", 100_000, 1)]
     place.shop("create -f -", made).ok()

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from support.nodes.cluster import NodePlace
+from support.nodes.cluster import NodeCluster
 from support.nodes.machine import (
     boot,
     condition,
@@ -32,14 +32,14 @@ HELD = "hold.example.com"
 GRACEFUL = "vacate.dev/GracefulShutdown"
 
 
-def message(place: NodePlace, reason: str) -> str:
+def message(place: NodeCluster, reason: str) -> str:
     """What the Node says of the agent, once it gives this reason."""
     found = until(lambda: (one := condition(place, GRACEFUL)).get("reason") == reason and one["message"], 120)
     assert isinstance(found, str)
     return found
 
 
-def test_a_combination_that_would_race_is_refused(place: NodePlace) -> None:
+def test_a_combination_that_would_race_is_refused(place: NodeCluster) -> None:
     boot()
     configure_kubelet({0: 20, 2_000_000_000: 10})
     place.vacate("install", "--image", place.image, "--shutdown-agent", "--wait", "3m").ok()
@@ -50,7 +50,7 @@ def test_a_combination_that_would_race_is_refused(place: NodePlace) -> None:
     assert lock_holders() == {"kubelet"}
 
 
-def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodePlace) -> None:
+def test_interceptors_are_done_before_the_kubelet_ends_a_pod(place: NodeCluster) -> None:
     boot()
     configure_kubelet({LOWEST_PRIORITY: 60, 0: 15, 1000: 15})
     options = ("--shutdown-agent=beside-kubelet", "--wait", "3m")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from support.nodes.agents import NODE, Place, agent_place, ready
+from support.nodes.agents import NODE, AgentCluster, agent_place, ready
 from support.nodes.containers import clean, opened, spec
 from support.nodes.shutdown_agents import PipeLogind, eventually
 from vacate.api.kinds import LEASES, NODES, PODS, PRIORITYCLASSES
@@ -40,7 +40,7 @@ async def logind() -> AsyncIterator[PipeLogind]:
 
 
 @pytest.fixture
-async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[Place]:
+async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[AgentCluster]:
     config = ShutdownConfig((Bucket(0, 5.0), Bucket(1000, 2.0)), "")
     options = {"shutdown": config, "heartbeat_seconds": 0.3}
     async with agent_place(tmp_path / "node", logind=logind, **options) as made:
@@ -59,7 +59,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def run_pod(place: Place, name: str, script: str, priority: int = 0, **more: object) -> Obj:
+async def run_pod(place: AgentCluster, name: str, script: str, priority: int = 0, **more: object) -> Obj:
     if priority:
         made = {"metadata": {"name": f"value-{priority}"}, "value": priority}
         await place.client.create(PRIORITYCLASSES, made)
@@ -70,13 +70,13 @@ async def run_pod(place: Place, name: str, script: str, priority: int = 0, **mor
     return obj
 
 
-async def node_ready(place: Place) -> tuple[str, str]:
+async def node_ready(place: AgentCluster) -> tuple[str, str]:
     found = await place.client.get(NODES, NODE)
     (one,) = [one for one in found["status"]["conditions"] if one["type"] == "Ready"]
     return one["status"], one["message"]
 
 
-async def test_the_hook_of_a_pod_is_given_the_reason(place: Place, logind: PipeLogind) -> None:
+async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind: PipeLogind) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo $KUBE_POD_TERM_REASON > why"]}}}
     script = "trap 'cat why; exit 0' TERM; echo on; while :; do sleep 0.02; done"
     made = await run_pod(place, "low", script, container={"lifecycle": hook})
@@ -84,7 +84,9 @@ async def test_the_hook_of_a_pod_is_given_the_reason(place: Place, logind: PipeL
     assert "Eviction" in await place.logged(made, "Eviction")
 
 
-async def test_pods_end_in_order_with_the_status_of_a_kubelet(place: Place, logind: PipeLogind) -> None:
+async def test_pods_end_in_order_with_the_status_of_a_kubelet(
+    place: AgentCluster, logind: PipeLogind
+) -> None:
     low = await run_pod(place, "low", POLITE)
     high = await run_pod(place, "high", RUDE, 1000, terminationGracePeriodSeconds=60)
     logind.power_off()
@@ -112,7 +114,9 @@ async def test_pods_end_in_order_with_the_status_of_a_kubelet(place: Place, logi
     assert again["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
-async def test_a_restart_in_the_middle_keeps_lock_order_and_time(place: Place, logind: PipeLogind) -> None:
+async def test_a_restart_in_the_middle_keeps_lock_order_and_time(
+    place: AgentCluster, logind: PipeLogind
+) -> None:
     low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
     high = await run_pod(place, "high", POLITE, 1000)
     logind.power_off()
@@ -145,7 +149,9 @@ def times(agent: NodeAgent) -> tuple[float, float]:
     return kubelet
 
 
-async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(place: Place, logind: PipeLogind) -> None:
+async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(
+    place: AgentCluster, logind: PipeLogind
+) -> None:
     low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
     await place.stop_agent()
     agent = await place.start_agent()
@@ -169,7 +175,7 @@ async def test_the_times_of_a_shutdown_outlive_restart_and_reboot(place: Place, 
     assert times(agent) == (begun, ended)
 
 
-async def test_the_lease_is_renewed_while_the_node_goes_down(place: Place, logind: PipeLogind) -> None:
+async def test_the_lease_is_renewed_while_the_node_goes_down(place: AgentCluster, logind: PipeLogind) -> None:
     async def is_down() -> bool:
         return (await node_ready(place))[0] == "False"
 
@@ -187,7 +193,7 @@ async def test_the_lease_is_renewed_while_the_node_goes_down(place: Place, login
 
 
 async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(
-    place: Place, logind: PipeLogind
+    place: AgentCluster, logind: PipeLogind
 ) -> None:
     low = await run_pod(place, "low", SLOW)
     high = await run_pod(place, "high", POLITE, 1000)
@@ -202,7 +208,9 @@ async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(
     assert fresh
 
 
-async def test_an_agent_that_ends_in_order_lets_go_of_the_lock(place: Place, logind: PipeLogind) -> None:
+async def test_an_agent_that_ends_in_order_lets_go_of_the_lock(
+    place: AgentCluster, logind: PipeLogind
+) -> None:
     await run_pod(place, "web", POLITE)
     await place.stop_agent()
     await until(lambda: logind.held() == [False])

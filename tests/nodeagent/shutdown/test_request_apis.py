@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from support.simulated.sdk import Stage, on_stage
+from support.simulated.sdk import SdkCluster, in_sdk_cluster
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.objects import Obj
 from vacate.api.shutdowndeadline import SHUTDOWN_DEADLINE
@@ -29,7 +29,7 @@ LONG = "ip-10-0-12-34.eu-central-1.compute.internal"
 class Node:
     """A node that goes down."""
 
-    def __init__(self, stage: Stage, dialect: Dialect = EVACUATION, name: str = "node-1") -> None:
+    def __init__(self, stage: SdkCluster, dialect: Dialect = EVACUATION, name: str = "node-1") -> None:
         self.ends: list[str] = []
         self.requests = ShutdownRequests(stage.world.client_of(name), stage.clock, name, dialect=dialect)
 
@@ -42,7 +42,7 @@ class Node:
 
 @pytest.mark.parametrize("name", ["node-1", LONG])
 def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         told: list[dt.timedelta | None] = []
 
         async def back_up(eviction: EvictionContext) -> None:
@@ -62,11 +62,11 @@ def test_an_evacuator_prepares_the_pod_and_learns_when_it_ends(name: str) -> Non
         assert not stage.requests()
         await node.requests.aclose()
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def test_a_shutdown_that_is_cancelled_withdraws() -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = await stage.pod("db", metadata=REGISTERED)
         node = Node(stage, name=LONG)
         node.end(pod)
@@ -76,12 +76,12 @@ def test_a_shutdown_that_is_cancelled_withdraws() -> None:
         assert not stage.find_pod("db")["metadata"].get("deletionTimestamp")
         await node.requests.aclose()
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 @pytest.mark.parametrize("own", [EVICTION_REQUEST, EVACUATION])
 def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
-    async def body(stage: Stage) -> None:
+    async def body(stage: SdkCluster) -> None:
         pod = await stage.pod("db", metadata=REGISTERED)
         (other,) = [one for one in (EVICTION_REQUEST, EVACUATION) if one is not own]
         drain = stage.requester()
@@ -104,7 +104,7 @@ def test_a_request_by_the_other_api_is_joined_and_left(own: Dialect) -> None:
         assert made.metadata.name == stage.world.objects(other.kind)[0]["metadata"]["name"]
         await node.requests.aclose()
 
-    on_stage(body, gates=OPEN)
+    in_sdk_cluster(body, gates=OPEN)
 
 
 def _deadline(request: Obj) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.nodes.agents import NODE, Place, agent_place, ready
-from support.nodes.shutdown_agents import KUBELET_LOCK, AgentPlace, PipeLogind, eventually
+from support.nodes.agents import NODE, AgentCluster, agent_place, ready
+from support.nodes.shutdown_agents import KUBELET_LOCK, PipeLogind, ShutdownAgentCluster, eventually
 from vacate.api.kinds import EVICTIONREQUESTS, NODES, PODS, PRIORITYCLASSES
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj
@@ -32,11 +32,11 @@ ANNOTATION = "interceptor.evictionrequest.coordination.k8s.io/priority_backup.ex
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[AgentPlace]:
+async def here(tmp_path: Path) -> AsyncIterator[ShutdownAgentCluster]:
     logind = PipeLogind()
     config = ShutdownConfig((Bucket(0, 8.0), Bucket(1000, 4.0)), "")
     async with agent_place(tmp_path / "node") as place:
-        yield AgentPlace(place, logind, config)
+        yield ShutdownAgentCluster(place, logind, config)
         for one in (await place.client.list(PODS, "default")).items:
             await place.client.delete(PODS, one["metadata"]["name"], "default", grace_period_seconds=1)
             await place.gone(one["metadata"]["name"])
@@ -44,7 +44,7 @@ async def here(tmp_path: Path) -> AsyncIterator[AgentPlace]:
     logind.close_all()
 
 
-async def run_pod(place: Place, name: str, script: str, priority: int = 0, **more: object) -> Obj:
+async def run_pod(place: AgentCluster, name: str, script: str, priority: int = 0, **more: object) -> Obj:
     if priority:
         made = {"metadata": {"name": f"value-{name}"}, "value": priority}
         await place.client.create(PRIORITYCLASSES, made)
@@ -55,7 +55,7 @@ async def run_pod(place: Place, name: str, script: str, priority: int = 0, **mor
     return obj
 
 
-async def intercepted(place: Place, name: str, script: str, **more: object) -> Obj:
+async def intercepted(place: AgentCluster, name: str, script: str, **more: object) -> Obj:
     more["evictionInterceptors"] = [{"name": "backup.example.com"}]
     return await run_pod(place, name, script, 0, **more)
 
@@ -64,12 +64,12 @@ def is_deleted(pod: Obj) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
-async def request_of(place: Place, pod: Obj) -> Obj | None:
+async def request_of(place: AgentCluster, pod: Obj) -> Obj | None:
     found = (await place.client.list(EVICTIONREQUESTS, "default")).items
     return next((one for one in found if one["metadata"]["name"] == pod["metadata"]["uid"]), None)
 
 
-async def test_pods_are_deleted_in_order_and_the_node_says_so(here: AgentPlace) -> None:
+async def test_pods_are_deleted_in_order_and_the_node_says_so(here: ShutdownAgentCluster) -> None:
     place = here.place
     low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
     high = await run_pod(place, "high", POLITE, 1000, terminationGracePeriodSeconds=60)
@@ -90,7 +90,7 @@ async def test_pods_are_deleted_in_order_and_the_node_says_so(here: AgentPlace) 
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: AgentPlace) -> None:
+async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: ShutdownAgentCluster) -> None:
     place = here.place
     low = await run_pod(place, "low", SLOW)
     high = await run_pod(place, "high", POLITE, 1000)
@@ -112,7 +112,7 @@ async def test_a_cancelled_shutdown_spares_the_rest_and_unmarks_the_node(here: A
         assert not is_deleted(found)
 
 
-async def test_an_agent_that_is_killed_goes_on_with_the_order(here: AgentPlace) -> None:
+async def test_an_agent_that_is_killed_goes_on_with_the_order(here: ShutdownAgentCluster) -> None:
     place = here.place
     low = await run_pod(place, "low", SLOW)
     await run_pod(place, "high", POLITE, 1000)
@@ -127,7 +127,9 @@ async def test_an_agent_that_is_killed_goes_on_with_the_order(here: AgentPlace) 
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(here: AgentPlace) -> None:
+async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(
+    here: ShutdownAgentCluster,
+) -> None:
     place = here.place
     database = await intercepted(place, "db", POLITE, terminationGracePeriodSeconds=60)
     here.config = ShutdownConfig((Bucket(0, 3.0),), "")
@@ -148,7 +150,7 @@ async def test_interceptors_are_asked_first_and_the_pod_is_ended_regardless(here
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_the_agent_itself_and_static_pods_are_left_alone(here: AgentPlace) -> None:
+async def test_the_agent_itself_and_static_pods_are_left_alone(here: ShutdownAgentCluster) -> None:
     place = here.place
     own = await run_pod(place, "agent", POLITE)
     mirror = pod("static", spec={"nodeName": NODE})
@@ -177,7 +179,9 @@ async def test_the_agent_itself_and_static_pods_are_left_alone(here: AgentPlace)
         ]}, "the agent's priority 0 is not in the kubelet's lowest bucket"),
     ],
 )  # fmt: skip
-async def test_beside_a_kubelet_that_would_race_it_refuses(here: AgentPlace, config: Obj, words: str) -> None:
+async def test_beside_a_kubelet_that_would_race_it_refuses(
+    here: ShutdownAgentCluster, config: Obj, words: str
+) -> None:
     await run_pod(here.place, "web", POLITE)
     here.logind.others.append(KUBELET_LOCK)
     here.kubelet.config = config
@@ -193,7 +197,9 @@ async def test_beside_a_kubelet_that_would_race_it_refuses(here: AgentPlace, con
         assert not is_deleted(found)
 
 
-async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(here: AgentPlace) -> None:
+async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(
+    here: ShutdownAgentCluster,
+) -> None:
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
         here.logind.others.append(KUBELET_LOCK)
@@ -203,7 +209,7 @@ async def test_a_kubelet_that_begins_to_shut_down_by_itself_makes_it_let_go(here
         await eventually(lambda: here.logind.held() == [False])
 
 
-async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: AgentPlace) -> None:
+async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: ShutdownAgentCluster) -> None:
     place = here.place
     own = await run_pod(place, "agent", POLITE, -1_000_000_000, terminationGracePeriodSeconds=3600)
     web = await run_pod(place, "web", POLITE)
@@ -242,7 +248,7 @@ async def test_beside_a_kubelet_it_holds_on_until_interceptors_are_done(here: Ag
         assert not is_deleted(found)  # the kubelet ends them now, in its own order
 
 
-async def test_an_agent_whose_pod_ends_without_a_shutdown_ends_at_once(here: AgentPlace) -> None:
+async def test_an_agent_whose_pod_ends_without_a_shutdown_ends_at_once(here: ShutdownAgentCluster) -> None:
     run = here.start()
     await eventually(lambda: here.logind.held() == [True])
     run.stop.set()
@@ -251,7 +257,7 @@ async def test_an_agent_whose_pod_ends_without_a_shutdown_ends_at_once(here: Age
 
 
 async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
-    here: AgentPlace, caplog: pytest.LogCaptureFixture
+    here: ShutdownAgentCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "vacate.nodeagent")
     found: list[ShutdownConfig | ConfigError] = [here.config]
@@ -280,7 +286,7 @@ async def test_a_configuration_that_changes_is_taken_up_and_a_wrong_one_is_not(
 
 
 async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancelled_is_as_before(
-    here: AgentPlace,
+    here: ShutdownAgentCluster,
 ) -> None:
     def is_marked(pod: Obj) -> bool:
         return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
@@ -302,7 +308,9 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         await here.place.gone("web")
 
 
-async def test_a_pod_whose_deletion_meets_a_conflict_is_deleted_all_the_same(here: AgentPlace) -> None:
+async def test_a_pod_whose_deletion_meets_a_conflict_is_deleted_all_the_same(
+    here: ShutdownAgentCluster,
+) -> None:
     refused: list[str] = []
 
     def conflicts(request: Request) -> bool:

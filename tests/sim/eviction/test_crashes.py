@@ -15,7 +15,7 @@ from support.eviction_scenarios.scripts import BACKUP, SCRIPTS
 from support.eviction_scenarios.users import NAMESPACE
 from vacate.api.kinds import PODS
 from vacate.client.transport import Transport
-from vacate.sim.faults.crashpoints import Tripwire
+from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -43,7 +43,7 @@ class Run:
         return run_sim(self._main, 3, limit=86400.0)
 
     async def _main(self, sim: Sim) -> list[str]:
-        wire = Tripwire(self._at, after=self._after)
+        wire = CrashPoint(self._at, after=self._after)
 
         def wrap(name: str, transport: Transport) -> Transport:
             return wire.around(transport) if name == self._victim else transport
@@ -59,7 +59,7 @@ class Run:
         self.count, self.crashed = wire.count, wire.tripped.is_set()
         return cluster.breaches()
 
-    async def _kill(self, cluster: ScenarioCluster, wire: Tripwire) -> None:
+    async def _kill(self, cluster: ScenarioCluster, wire: CrashPoint) -> None:
         await wire.tripped.wait()
         await cluster.crash(self._victim, DOWN)
 

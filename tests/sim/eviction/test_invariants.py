@@ -10,11 +10,11 @@ import pytest
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time
 from vacate.embedded.store.log import Record
-from vacate.sim.auditlog import Heard
+from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
 from vacate.sim.invariants.history import RequestHistory, moment
-from vacate.sim.invariants.turns import hasty_breaches
+from vacate.sim.invariants.turns import premature_turn_breaches
 from vacate.testing import pod
 from vacate.testing.builders import merged
 
@@ -73,7 +73,7 @@ class RecordedHistory:
 
     def __init__(self) -> None:
         self.history: list[tuple[float, Record]] = []
-        self.heard: list[Heard] = []
+        self.heard: list[RecordedRequest] = []
         self.put(0, "pods", self.pod())
 
     def pod(self, **overrides: Any) -> Obj:
@@ -95,12 +95,12 @@ class RecordedHistory:
         return self.put(at, "pods", self.pod(), deleted=True)
 
     def read(self, at: float, link: str = "manager") -> RecordedHistory:
-        self.heard.append(Heard(link, "GET", GET, b"", at, 200, at))
+        self.heard.append(RecordedRequest(link, "GET", GET, b"", at, 200, at))
         return self
 
     def evict(self, at: float, uid: str = UID, link: str = "manager") -> RecordedHistory:
         body = {"deleteOptions": {"preconditions": {"uid": uid}}} if uid else {}
-        self.heard.append(Heard(link, "POST", EVICT, orjson.dumps(body), at, 201, at))
+        self.heard.append(RecordedRequest(link, "POST", EVICT, orjson.dumps(body), at, 201, at))
         return self
 
     def breaches(self) -> list[str]:
@@ -358,7 +358,7 @@ def test_who_has_just_begun_to_listen_gives_nobody_up() -> None:
     def hasty(status: Obj, starts: list[float]) -> list[str]:
         recorded = assigned("a", "b").say(690, request("a", "b", **status))
         recorded.say(700, request("a", "b", **turn("a", 700)))
-        return list(hasty_breaches(RequestHistory(recorded.history), starts))
+        return list(premature_turn_breaches(RequestHistory(recorded.history), starts))
 
     silent = turn("b", 1)
     assert hasty(silent, [0]) == []

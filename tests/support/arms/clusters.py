@@ -1,4 +1,4 @@
-"""Whole clusters with controllers and simulated nodes, embedded and real, for one body of stories."""
+"""Whole clusters with controllers and simulated nodes, embedded and real, for one body of scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interceptor does with its turn, as a list of deeds; drawn, never endless."""
+"""What an interceptor does with its turn, as a list of actions; drawn, never endless."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from support.eviction_scenarios.draws import Draws
 
 
-class Deed(Enum):
+class Action(Enum):
     """One thing that an interceptor may do."""
 
     BEAT = "reports"
@@ -25,15 +25,15 @@ class Deed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A deed, so many seconds after the one before it."""
+    """An action, so many seconds after the one before it."""
 
     after: float
-    deed: Deed
+    action: Action
 
 
 Behaviour = tuple[Act, ...]
 
-LAST_DEEDS = (Deed.EVICT, Deed.DELETE, Deed.DONE, Deed.DECLINE, Deed.HANG)
+LAST_ACTIONS = (Action.EVICT, Action.DELETE, Action.DONE, Action.DECLINE, Action.HANG)
 
 
 def draw_behaviour(draws: Draws, deadline: int) -> Behaviour:
@@ -45,52 +45,52 @@ def draw_behaviour(draws: Draws, deadline: int) -> Behaviour:
 
 
 def _prompt(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 5), Deed.DONE),)
+    return (Act(draws.seconds(0, 5), Action.DONE),)
 
 
 def _slow(draws: Draws, deadline: int) -> Behaviour:
     """Works for longer than the deadline, and says so in time."""
-    deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
-    beats = [Act(draws.seconds(60, deadline / 2), draws.pick(deeds)) for _ in range(draws.number(2, 5))]
-    return (*beats, Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.DONE, Deed.EVICT))))
+    actions = (Action.BEAT, Action.BEAT, Action.NOTE)
+    beats = [Act(draws.seconds(60, deadline / 2), draws.pick(actions)) for _ in range(draws.number(2, 5))]
+    return (*beats, Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.DONE, Action.EVICT))))
 
 
 def _hangs(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(0, Deed.HANG),)
+    return (Act(0, Action.HANG),)
 
 
 def _fades(draws: Draws, deadline: int) -> Behaviour:
-    deeds = (Deed.BEAT, Deed.BEAT, Deed.NOTE)
-    beats = [Act(draws.seconds(10, 200), draws.pick(deeds)) for _ in range(draws.number(1, 3))]
-    return (*beats, Act(0, Deed.HANG))
+    actions = (Action.BEAT, Action.BEAT, Action.NOTE)
+    beats = [Act(draws.seconds(10, 200), draws.pick(actions)) for _ in range(draws.number(1, 3))]
+    return (*beats, Act(0, Action.HANG))
 
 
 def _late(draws: Draws, deadline: int) -> Behaviour:
     """Reports at about its deadline, when it may be over already, and once more."""
     return (
-        Act(deadline + draws.seconds(-15, 60), Deed.BEAT),
-        Act(draws.seconds(10, 300), Deed.BEAT),
-        Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.HANG))),
+        Act(deadline + draws.seconds(-15, 60), Action.BEAT),
+        Act(draws.seconds(10, 300), Action.BEAT),
+        Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG))),
     )
 
 
 def _declines(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 2), Deed.DECLINE),)
+    return (Act(draws.seconds(0, 2), Action.DECLINE),)
 
 
 def _ends_the_pod(draws: Draws, deadline: int) -> Behaviour:
     return (
-        Act(draws.seconds(0, 30), Deed.BEAT),
-        Act(draws.seconds(0, 60), draws.pick((Deed.EVICT, Deed.DELETE))),
+        Act(draws.seconds(0, 30), Action.BEAT),
+        Act(draws.seconds(0, 60), draws.pick((Action.EVICT, Action.DELETE))),
     )
 
 
 def _changes_minds(draws: Draws, deadline: int) -> Behaviour:
-    acts = [Act(draws.seconds(0, 30), Deed.FORBID), Act(draws.seconds(10, 300), Deed.NOTE)]
+    acts = [Act(draws.seconds(0, 30), Action.FORBID), Act(draws.seconds(10, 300), Action.NOTE)]
     if draws.chance(0.6):
-        acts.append(Act(draws.seconds(10, 300), Deed.ALLOW))
-    return (*acts, Act(draws.seconds(1, 60), draws.pick((Deed.DONE, Deed.HANG, Deed.EVICT))))
+        acts.append(Act(draws.seconds(10, 300), Action.ALLOW))
+    return (*acts, Act(draws.seconds(1, 60), draws.pick((Action.DONE, Action.HANG, Action.EVICT))))
 
 
 def _fails(draws: Draws, deadline: int) -> Behaviour:
-    return (Act(draws.seconds(0, 20), Deed.BEAT), Act(draws.seconds(0, 20), Deed.FAIL))
+    return (Act(draws.seconds(0, 20), Action.BEAT), Act(draws.seconds(0, 20), Action.FAIL))

@@ -10,11 +10,11 @@ from dataclasses import replace
 from support.eviction_scenarios.behaviour import Behaviour
 from support.eviction_scenarios.calls import Calls
 from support.eviction_scenarios.candidate import Candidate
+from support.eviction_scenarios.evictionobserver import EvictionObserver
 from support.eviction_scenarios.raw_interceptor import RawController
 from support.eviction_scenarios.scenario import NODES, REQUESTERS, Scenario, managers
 from support.eviction_scenarios.sdk_interceptor import sdk_controller
 from support.eviction_scenarios.users import NAMESPACE
-from support.eviction_scenarios.witness import Witness
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
@@ -34,7 +34,7 @@ from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
 from vacate.sim.invariants.evictions import concerns_evictions
 from vacate.sim.invariants.history import RequestHistory
-from vacate.sim.invariants.turns import hasty_breaches
+from vacate.sim.invariants.turns import premature_turn_breaches
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.wire.message import Request
@@ -56,7 +56,7 @@ SILENCE = 640.0
 Wrap = Callable[[str, Transport], Transport]
 
 
-class _Calm:
+class _NoFaults:
     """Nothing goes wrong."""
 
     def fault(self, request: Request) -> Fault:
@@ -123,7 +123,7 @@ class ScenarioCluster:
         for history in histories:
             found += late_endings(history, self.calm_at)
             found += late_cancellations(history, self.calm_at)
-            found += hasty_breaches(history, self.starts) if self.scenario.managers == 1 else ()
+            found += premature_turn_breaches(history, self.starts) if self.scenario.managers == 1 else ()
         return [*self.problems, *found]
 
     async def crash(self, name: str, down: float) -> None:
@@ -149,13 +149,15 @@ class ScenarioCluster:
         )
 
     def _plan(self, name: str) -> Plan:
-        return self.fault_plans.get(name, _Calm())
+        return self.fault_plans.get(name, _NoFaults())
 
     def _manager(self, name: str) -> Build:
         def build(transport: Transport, around: Environment) -> Program:
             self.starts.append(self.world.sim.loop.time())
             alone = replace(around, metrics=Metrics())
-            watched = Witness(name, self._wrap(name, transport), self.world.sim.loop.time, self.problems)
+            watched = EvictionObserver(
+                name, self._wrap(name, transport), self.world.sim.loop.time, self.problems
+            )
             if self.scenario.elected:
                 return Candidate(watched, alone, name)
             return component_manager(

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from support.eviction_scenarios.behaviour import Behaviour, Deed
+from support.eviction_scenarios.behaviour import Action, Behaviour
 from support.eviction_scenarios.calls import Calls
 from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
@@ -65,30 +65,30 @@ class WildInterceptor:
         with self._calls.note(self._name, request.metadata.uid):
             for act in self._behaviour(ref.name):
                 await self._deps.clock.sleep(act.after)
-                if act.deed in (Deed.HANG, Deed.FAIL):
+                if act.action in (Action.HANG, Action.FAIL):
                     return
-                await self._do(act.deed, request)
+                await self._do(act.action, request)
 
-    async def _do(self, deed: Deed, request: EvictionRequest) -> None:
+    async def _do(self, action: Action, request: EvictionRequest) -> None:
         """Try a few times; who cannot get through is silent."""
         for _ in range(_TRIES):
             with contextlib.suppress(ApiError, TransportError):
-                if await self._once(deed, request):
+                if await self._once(action, request):
                     return
             await self._deps.clock.sleep(self._deps.entropy.uniform(0.5, 5))
 
-    async def _once(self, deed: Deed, request: EvictionRequest) -> bool:
+    async def _once(self, action: Action, request: EvictionRequest) -> bool:
         client, meta, ref = self._deps.client, request.metadata, request.spec.target.pod_ref
         dialect = self._dialect
         now = dialect.read(await client.get(dialect.kind, meta.name, meta.namespace, into=dialect.wire))
         if now.metadata.uid != meta.uid or not self._mine(now) or ref is None:
             return True
-        if deed is Deed.EVICT:
+        if action is Action.EVICT:
             await client.evict(ref.name, meta.namespace, uid=ref.uid)
-        elif deed is Deed.DELETE:
+        elif action is Action.DELETE:
             await client.delete(PODS, ref.name, meta.namespace, uid=ref.uid)
         else:
-            await self._patch(now, self._said(deed, now))
+            await self._patch(now, self._said(action, now))
         return True
 
     async def _patch(self, request: EvictionRequest, status: Obj) -> None:
@@ -101,16 +101,16 @@ class WildInterceptor:
             return
         raise TransportError("somebody was quicker")
 
-    def _said(self, deed: Deed, request: EvictionRequest) -> Obj:
-        if deed in (Deed.DONE, Deed.DECLINE):
+    def _said(self, action: Action, request: EvictionRequest) -> Obj:
+        if action in (Action.DONE, Action.DECLINE):
             return {"activeInterceptorCompleted": True}
         stored, now = request.status.heartbeat_time, self._deps.clock.now()
-        said: Obj = {"heartbeatTime": format_exact_time(max(now, stored or now)), "message": deed.value}
-        if deed is Deed.FORBID:
+        said: Obj = {"heartbeatTime": format_exact_time(max(now, stored or now)), "message": action.value}
+        if action is Action.FORBID:
             said["evictionRequestCancellationPolicy"] = FORBID
-        elif deed is Deed.ALLOW:
+        elif action is Action.ALLOW:
             said["evictionRequestCancellationPolicy"] = "Allow"
-        elif deed is Deed.NOTE:
+        elif action is Action.NOTE:
             said["conditions"] = self._with_note(request)
         return said
 

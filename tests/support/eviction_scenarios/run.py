@@ -24,23 +24,23 @@ BETWEEN_LINES = 10.0
 _MOST_PROBLEMS = 5
 
 
-class Verdict(NamedTuple):
+class SeedResult(NamedTuple):
     """One seed and what was wrong with it."""
 
     seed: int
     problems: list[str]
 
 
-def check(seed: int, *, mixed: bool = False) -> Verdict:
+def check(seed: int, *, mixed: bool = False) -> SeedResult:
     """Run one seed; an error is a breach like any other."""
     logging.disable(logging.CRITICAL)
     try:
-        return Verdict(seed, run_seed(seed, mixed=mixed).breaches)
+        return SeedResult(seed, run_seed(seed, mixed=mixed).breaches)
     except Exception as error:  # the other seeds go on
-        return Verdict(seed, [f"{type(error).__name__}: {error}"])
+        return SeedResult(seed, [f"{type(error).__name__}: {error}"])
 
 
-def run(seeds: range, processes: int, *, mixed: bool) -> Iterator[Verdict]:
+def run(seeds: range, processes: int, *, mixed: bool) -> Iterator[SeedResult]:
     """The verdicts as they come."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         yield from pool.imap_unordered(partial(check, mixed=mixed), seeds, chunksize=4)
@@ -75,7 +75,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _report(verdict: Verdict, *, mixed: bool) -> None:
+def _report(verdict: SeedResult, *, mixed: bool) -> None:
     print(f"seed {verdict.seed}:")
     for line in verdict.problems[:_MOST_PROBLEMS]:
         print(f"  {line}")

@@ -109,7 +109,7 @@ def draw_scenario(draws: Draws) -> Scenario:
         },
         by_sdk={name: draws.chance(0.7) for name in INTERCEPTORS},
         events=_events(draws, pods, processes),
-        fault_rates=_climate(draws),
+        fault_rates=_fault_rates(draws),
         skews={
             name: draws.pick((-10.0, -5.0, 0.0, 5.0, 10.0)) if skewed else 0.0
             for name in (*processes, *REQUESTERS)
@@ -136,7 +136,7 @@ def _pod(draws: Draws, name: str) -> PodPlan:
     )
 
 
-def _climate(draws: Draws) -> FaultRates:
+def _fault_rates(draws: Draws) -> FaultRates:
     if draws.chance(0.2):
         return FaultRates()
     return FaultRates(

@@ -1,21 +1,21 @@
-"""Leaves that always go the same way, to be broken off at every single request."""
+"""Evictions that always go the same way, to be interrupted at every single request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
+from support.eviction_scenarios.behaviour import Act, Action, Behaviour
 from support.eviction_scenarios.scenario import INTERCEPTORS, REQUESTERS, PodPlan, Scenario, ScenarioEvent
 from vacate.sim.faults.plan import FaultRates
 
 BACKUP, DRAIN, OWN = INTERCEPTORS
 ANNA, BERT, _ = REQUESTERS
 
-DONE: Behaviour = (Act(2, Deed.DONE),)
-NOTES: Behaviour = (Act(1, Deed.NOTE), Act(2, Deed.DONE))
-HANGS: Behaviour = (Act(0, Deed.HANG),)
-FORBIDS: Behaviour = (Act(1, Deed.FORBID), Act(30, Deed.ALLOW), Act(60, Deed.DONE))
-EVICTS: Behaviour = (Act(5, Deed.EVICT),)
+DONE: Behaviour = (Act(2, Action.DONE),)
+NOTES: Behaviour = (Act(1, Action.NOTE), Act(2, Action.DONE))
+HANGS: Behaviour = (Act(0, Action.HANG),)
+FORBIDS: Behaviour = (Act(1, Action.FORBID), Act(30, Action.ALLOW), Act(60, Action.DONE))
+EVICTS: Behaviour = (Act(5, Action.EVICT),)
 
 
 def _script(

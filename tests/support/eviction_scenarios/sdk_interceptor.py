@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from support.eviction_scenarios.behaviour import Act, Behaviour, Deed
+from support.eviction_scenarios.behaviour import Act, Action, Behaviour
 from support.eviction_scenarios.calls import Calls
 from support.eviction_scenarios.raw_interceptor import BehaviourOf
 from vacate.eviction.dialects.base import Dialect
@@ -37,31 +37,31 @@ def sdk_controller(
 async def _work(context: EvictionContext, behaviour: Behaviour) -> Outcome | None:
     for act in behaviour:
         await context.clock.sleep(act.after)
-        if act.deed is Deed.DONE:
+        if act.action is Action.DONE:
             return context.finished()
-        if act.deed is Deed.DECLINE:
+        if act.action is Action.DECLINE:
             return context.declined("nothing to do")
         await _do(context, act)
     return None
 
 
 async def _do(context: EvictionContext, act: Act) -> None:
-    match act.deed:
-        case Deed.BEAT:
+    match act.action:
+        case Action.BEAT:
             await context.report("still at it", expected_finish=dt.timedelta(minutes=5))
-        case Deed.NOTE:
+        case Action.NOTE:
             await context.report(
                 conditions=[Condition(f"Seen-{context.name.partition('.')[0]}", True, "Seen")]
             )
-        case Deed.FORBID:
+        case Action.FORBID:
             await context.report(cancellation=Cancellation.FORBID)
-        case Deed.ALLOW:
+        case Action.ALLOW:
             await context.report(cancellation=Cancellation.ALLOW)
-        case Deed.EVICT:
+        case Action.EVICT:
             await context.evict()
-        case Deed.DELETE:
+        case Action.DELETE:
             await context.delete(reason="the scenario says so")
-        case Deed.FAIL:
+        case Action.FAIL:
             raise RuntimeError("the backup failed")
         case _:
             await context.clock.sleep(A_LONG_TIME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.evictions.namespace import Place, is_ready
+from support.evictions.namespace import EvictionNamespace, is_ready
 from vacate.api.kinds import DEPLOYMENTS, PODS, REPLICASETS
 from vacate.api.objects import Obj
 from vacate.kube.deletionorder import DELETION_COST
@@ -19,14 +19,14 @@ def annotated(obj: Obj) -> set[str]:
     return set(obj["metadata"].get("annotations") or {})
 
 
-async def pods(place: Place) -> list[Obj]:
+async def pods(place: EvictionNamespace) -> list[Obj]:
     """The pods that are not terminating."""
     found = (await place.client.list(PODS, place.namespace)).items
     return [one for one in found if not one["metadata"].get("deletionTimestamp")]
 
 
 async def moving(
-    place: Place, replicas: int, *, create: Callable[[], Any] | None = None, **parts: Any
+    place: EvictionNamespace, replicas: int, *, create: Callable[[], Any] | None = None, **parts: Any
 ) -> list[Obj]:
     """A Deployment whose pods are ready and registered."""
     if create is not None:
@@ -43,7 +43,7 @@ async def moving(
     return await place.until(registered, "all pods are ready and registered")
 
 
-async def quiet(place: Place, replicas: int, *, surged: bool = True) -> None:
+async def quiet(place: EvictionNamespace, replicas: int, *, surged: bool = True) -> None:
     """Nothing of the surge is left, and the count is the user's.
 
     Without a surge our entry in the managed fields stays: that of the test, which goes by the same name.

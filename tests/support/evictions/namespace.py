@@ -1,4 +1,4 @@
-"""One namespace of a cluster that attends to eviction requests, and what stories do in it."""
+"""One namespace of a cluster that attends to eviction requests, and what scenarios do in it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ KEEPS = "example.com/kept-to-be-read"
 T = TypeVar("T")
 
 
-class Place:
-    """Pods, those who ask them to leave, and those who prepare that."""
+class EvictionNamespace:
+    """Pods, requesters of their evictions, and interceptors."""
 
     def __init__(
         self,
@@ -293,10 +293,12 @@ async def run_vacate(kubeconfig: str, *arguments: str) -> Ended:
 
 
 @contextlib.asynccontextmanager
-async def enter_place(cluster: EvictionCluster, dialect: Dialect = EVICTION_REQUEST) -> AsyncIterator[Place]:
+async def enter_place(
+    cluster: EvictionCluster, dialect: Dialect = EVICTION_REQUEST
+) -> AsyncIterator[EvictionNamespace]:
     """A new namespace there; it is asked to go at the end, and not waited for."""
     client = Client(HttpTransport(load_cluster([cluster.kubeconfig]), SystemClock()))
-    place = Place(cluster, client, f"t-{system_entropy().uid()[:8]}", dialect)
+    place = EvictionNamespace(cluster, client, f"t-{system_entropy().uid()[:8]}", dialect)
     try:
         await client.create(NAMESPACES, {"metadata": {"name": place.namespace}})
         yield place

@@ -1,4 +1,4 @@
-"""An API server, over real HTTP, whose every text tries to take over the terminal of whoever reads it."""
+"""An API server, over real HTTP, whose every text tries to take over the terminal of its reader."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SHORT = Limits(idle_seconds=0.3, body_seconds=0.2, stalled_seconds=0.3, linger_s
 
 
 @dataclass(frozen=True)
-class Heard:
+class RawAnswer:
     """What a server answered before it closed the connection."""
 
     raw: bytes
@@ -59,7 +59,7 @@ class Listening:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.edge.port)
 
-    async def say(self, data: bytes, *, more: bytes = b"") -> Heard:
+    async def say(self, data: bytes, *, more: bytes = b"") -> RawAnswer:
         """Send bytes, and hear everything until the server closes the connection."""
         reader, writer = await self.connect()
         writer.write(data)
@@ -70,7 +70,7 @@ class Listening:
                 while chunk := await reader.read(65536):
                     heard += chunk
         writer.close()
-        return Heard(heard)
+        return RawAnswer(heard)
 
     async def open_watches(self) -> float:
         """What the metric of open watches says, over all resources."""

@@ -36,7 +36,7 @@ PATH = os.environ["PATH"]
 
 
 @dataclass
-class Place:
+class AgentCluster:
     """A server, an administrator, and an agent that can be stopped and started."""
 
     server: ApiServer
@@ -151,7 +151,7 @@ def main_status(obj: Obj) -> Obj:
 
 
 @contextlib.asynccontextmanager
-async def agent_place(folder: Path, **more: Any) -> AsyncIterator[Place]:
+async def agent_place(folder: Path, **more: Any) -> AsyncIterator[AgentCluster]:
     """A running agent."""
     server = await open_server(ServerParts(MemoryLog(), SystemClock(), system_entropy()))
     client = Client(InProcessTransport(server, ADMIN))
@@ -160,7 +160,9 @@ async def agent_place(folder: Path, **more: Any) -> AsyncIterator[Place]:
     settings = AgentSettings(
         NODE, folder, **{"taint": False, "stop_pods": False, "base_env": {"PATH": PATH}, **more}
     )
-    place = Place(server, folder, client, settings, runtime_options=options, logind=logind, clock=clock)
+    place = AgentCluster(
+        server, folder, client, settings, runtime_options=options, logind=logind, clock=clock
+    )
     try:
         await place.start_agent()
         yield place

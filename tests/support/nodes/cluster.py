@@ -23,7 +23,7 @@ ACCOUNT = "system:serviceaccount"
 _TIMEOUT = 90.0
 
 
-class NodePlace:
+class NodeCluster:
     """The cluster that this process runs in the namespaces of."""
 
     def __init__(self, home: Path) -> None:

@@ -16,7 +16,7 @@ from hack.logindlab.elogind import OFF, SOCKET
 from hack.nodelab.inside import BUS
 from hack.nodelab.settings import BUSYBOX, NODE
 
-from support.nodes.cluster import NodePlace
+from support.nodes.cluster import NodeCluster
 from support.nodes.objects import pod
 from support.waiting import until
 
@@ -101,13 +101,13 @@ def _processes(name: str) -> list[int]:
     return found
 
 
-def node_of(place: NodePlace) -> dict[str, Any]:
+def node_of(place: NodeCluster) -> dict[str, Any]:
     """The Node."""
     found: dict[str, Any] = place.system(f"get node {NODE} -o json").json()
     return found
 
 
-def condition(place: NodePlace, type_: str) -> dict[str, Any]:
+def condition(place: NodeCluster, type_: str) -> dict[str, Any]:
     """A condition of the Node; empty where it has none of that type."""
     conditions = node_of(place)["status"]["conditions"]
     return next((one for one in conditions if one["type"] == type_), {})
@@ -120,7 +120,7 @@ def live(name: str, priority: int, takes: float) -> dict[str, Any]:
     return made
 
 
-def create_priority_classes(place: NodePlace, *values: int) -> None:
+def create_priority_classes(place: NodeCluster, *values: int) -> None:
     """Those that `live` names."""
     for value in values:
         place.system(f"delete priorityclass value-{value} --ignore-not-found").ok()
@@ -128,7 +128,7 @@ def create_priority_classes(place: NodePlace, *values: int) -> None:
 
 
 @contextlib.contextmanager
-def followed(place: NodePlace, *names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
+def followed(place: NodeCluster, *names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
     """Their logs from the start to the end: they are gone with the pods."""
     with contextlib.ExitStack() as stack:
         yield {name: stack.enter_context(place.shop.start(f"logs --follow {name}")) for name in names}

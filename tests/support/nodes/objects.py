@@ -1,4 +1,4 @@
-"""What runs on a node with containers: an application, an interceptor, and somebody who asks."""
+"""What runs on a node with containers: an application, an interceptor, and a requester."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from support.nodes.agents import NODE, Place
+from support.nodes.agents import NODE, AgentCluster
 from support.simulated.shutdown import SimLogind, SimSession
 from vacate.api.kinds import NODES
 from vacate.api.objects import Obj
@@ -100,7 +100,7 @@ class FailingTransport:
     """The way to the API server, on which some requests are lost."""
 
     inner: InProcessTransport
-    place: AgentPlace
+    place: ShutdownAgentCluster
 
     async def send(self, request: Request) -> Response:
         if self.place.fails(request):
@@ -126,10 +126,10 @@ class AgentRun:
 
 
 @dataclass
-class AgentPlace:
+class ShutdownAgentCluster:
     """The node, its logind and its agent."""
 
-    place: Place
+    place: AgentCluster
     logind: PipeLogind
     config: ShutdownConfig
     kubelet: Kubelet = field(default_factory=Kubelet)

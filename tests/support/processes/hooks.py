@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.processes.program import Program
 from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.objectnames import HOOKS
@@ -55,7 +55,7 @@ async def hook_service() -> AsyncIterator[HookService]:
 
 
 @contextlib.contextmanager
-def hooks_process(place: Place, folder: Path, allowed: Mapping[str, Any]) -> Iterator[Program]:
+def hooks_process(place: EvictionNamespace, folder: Path, allowed: Mapping[str, Any]) -> Iterator[Program]:
     """`vacate hooks`; on a real cluster with the token of the account that an installation gives it."""
     config = folder / "hooks.yaml"
     config.write_text(yaml.safe_dump(dict(allowed)))

@@ -26,7 +26,7 @@ from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.objectkinds import kind_of, path_of
 
 
-class Place:
+class Installation:
     """A cluster, a namespace for Vacate in it, and what the commands said."""
 
     def __init__(self, client: Client, arm: KubeArm, namespace: str) -> None:
@@ -70,12 +70,12 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def installing(kubeconfig: Path | None = None) -> AsyncIterator[Place]:
+async def installing(kubeconfig: Path | None = None) -> AsyncIterator[Installation]:
     """A place whose installation is gone at the end of the block."""
     path = kubeconfig or Path(os.environ[KUBECONFIG])
     client = Client(HttpTransport(load_cluster([path]), SystemClock()), user_agent="test")
     arm = KubeArm(path)
-    here = Place(client, arm, f"vacate-{system_entropy().uid()[:8]}")
+    here = Installation(client, arm, f"vacate-{system_entropy().uid()[:8]}")
     try:
         yield here
     finally:

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from support.certificates import Authority
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 
@@ -98,7 +98,7 @@ def _listening(value: str) -> Iterator[MetricsServer]:
 
 
 @contextlib.asynccontextmanager
-async def serving_metrics(place: Place, value: str) -> AsyncIterator[MetricsServer]:
+async def serving_metrics(place: EvictionNamespace, value: str) -> AsyncIterator[MetricsServer]:
     """External metrics in the cluster of the place, for the length of the block."""
     name = f"{VERSION}.{GROUP}"
     with _listening(value) as server:

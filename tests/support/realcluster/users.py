@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.realcluster.audit import Call, calls
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import ROLEBINDINGS, ROLES, SERVICEACCOUNTS
@@ -35,7 +35,7 @@ class User:
 
 
 async def user(
-    place: Place, real: RealCluster, name: str, *cluster_roles: str, rules: Iterable[Obj] = ()
+    place: EvictionNamespace, real: RealCluster, name: str, *cluster_roles: str, rules: Iterable[Obj] = ()
 ) -> User:
     """Someone who has these roles, and these rights beside them, in this namespace."""
     await place.client.create(SERVICEACCOUNTS, {"metadata": {"name": name}}, place.namespace)

@@ -1,4 +1,4 @@
-"""Short words for tests of Deployments that move by way of their autoscaler, in a simulated cluster."""
+"""Objects and steps for tests of Deployments that move by way of their autoscaler, in a simulated cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short words for tests of Deployments that move before they are evicted, in a simulated cluster."""
+"""Objects and steps for tests of Deployments that move before they are evicted, in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from support.simulated.evictions import ask, found
+from support.simulated.evictions import found, request_eviction
 from support.simulated.workloads import condition_of, created, history, rollout_done, running
 from vacate.admission.pods.workloads import OPT_IN
 from vacate.api.kinds import DEPLOYMENTS, EVICTIONREQUESTS, PODS, REPLICASETS
@@ -68,7 +68,7 @@ def reported(world: World) -> tuple[str, str]:
 
 
 async def requested(world: World, *targets: Obj) -> list[str]:
-    return [await ask(world, target) for target in targets]
+    return [await request_eviction(world, target) for target in targets]
 
 
 async def completed(world: World, *requests: str, timeout: float = 7200.0) -> None:

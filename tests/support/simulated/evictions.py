@@ -1,4 +1,4 @@
-"""Short words for tests of the eviction request controller in a simulated cluster."""
+"""Objects and steps for tests of the eviction request controller in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from vacate.testing import pod
 
 __all__ = [
     "as_interceptor",
-    "ask",
     "completed",
     "condition_of",
     "created",
@@ -28,8 +27,9 @@ __all__ = [
     "found",
     "heartbeat",
     "history",
-    "leaving",
+    "in_eviction_cluster",
     "on_simulated_cluster",
+    "request_eviction",
     "requested",
     "running_pod",
     "stage",
@@ -41,14 +41,14 @@ A, B, C = "a.example.com", "b.example.com", "c.example.com"
 DRAIN = "drain.example.com"
 
 
-def leaving(body: Body, seed: int = 0, **settings: Any) -> str:
+def in_eviction_cluster(body: Body, seed: int = 0, **settings: Any) -> str:
     """Run the body in a cluster with the eviction request controller."""
     return in_world(body, seed, **settings)
 
 
 def on_simulated_cluster(body: Body, seed: int = 0, **settings: Any) -> str:
     """Run the body in a cluster of nothing but the controller: pods stay pending, and go when asked."""
-    return leaving(body, seed, **({"nodes": 0, "controllers": ()} | settings))
+    return in_eviction_cluster(body, seed, **({"nodes": 0, "controllers": ()} | settings))
 
 
 async def running_pod(
@@ -64,7 +64,9 @@ async def running_pod(
     return created(world, PODS, name)
 
 
-async def ask(world: World, target: Obj, *requesters: str, seconds: int = 1800, **meta: Any) -> str:
+async def request_eviction(
+    world: World, target: Obj, *requesters: str, seconds: int = 1800, **meta: Any
+) -> str:
     """Create a request for the pod; returns its name."""
     name = str(target["metadata"]["uid"])
     body = {
@@ -84,7 +86,7 @@ async def ask(world: World, target: Obj, *requesters: str, seconds: int = 1800, 
 async def requested(world: World, *interceptors: str, seconds: int = 1800, **parts: Any) -> str:
     """A running pod of these interceptors, and a request for it; returns the request's name."""
     target = await running_pod(world, interceptors=interceptors, **parts)
-    return await ask(world, target, seconds=seconds)
+    return await request_eviction(world, target, seconds=seconds)
 
 
 def found(world: World, name: str) -> Obj:

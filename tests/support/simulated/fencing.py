@@ -1,4 +1,4 @@
-"""Words for tests of fencing in a simulated cluster: pods, a policy, and agents that misbehave."""
+"""Pods, a policy, and agents that misbehave, for tests of fencing in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOST = "node-1"
 
 
 class Fenced:
-    """A world with a policy, agents, and a judge who looks after every commit."""
+    """A world with a policy, agents, and a check of all processes after every commit."""
 
     def __init__(self, world: World, agents: SimulatedAgents, managers: list[Process]) -> None:
         self.world = world
@@ -129,7 +129,7 @@ async def stateful_set(made: Fenced) -> None:
         await made.world.sim.clock.sleep(1)
 
 
-async def judge(made: Fenced) -> None:
+async def watch_processes(made: Fenced) -> None:
     """Look after each commit."""
     judging = PodProcesses(made.pool.machines)
     while True:
@@ -170,7 +170,7 @@ def fenced(
             ]
             made = Fenced(world, agents, managers)
             found.append(made)
-            async with beside(judge(made), stateful_set(made)):
+            async with beside(watch_processes(made), stateful_set(made)):
                 await body(made)
 
     run_sim(main, seed, limit=7 * 86400.0)

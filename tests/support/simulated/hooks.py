@@ -1,4 +1,4 @@
-"""A service that is a hook, in virtual time, and short words for tests of hooks in a simulated cluster."""
+"""A service that is a hook, in virtual time, and objects for tests of hooks in a simulated cluster."""
 
 from __future__ import annotations
 

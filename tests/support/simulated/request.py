@@ -1,4 +1,4 @@
-"""A leave played through by the engine and its patches: what is told about has really been written."""
+"""An eviction carried through by the engine and its patches: what is reported was really written."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from vacate.wiring.components import Environment, component_dependencies
 QUICK_PODS = NodeSettings(timings=PodTimings(start=0.1, ready=0.1, stop=1))
 
 
-class Stage:
+class SdkCluster:
     """The world, and words for what happens in it."""
 
     def __init__(self, world: World) -> None:
@@ -119,11 +119,11 @@ def writes(world: World, resource: str) -> list[Obj]:
     return [loads(bytes(one.value)) for one in records if one.resource == resource and one.value]
 
 
-def on_stage(body: Callable[[Stage], Awaitable[None]], seed: int = 0, **settings: Any) -> str:
+def in_sdk_cluster(body: Callable[[SdkCluster], Awaitable[None]], seed: int = 0, **settings: Any) -> str:
     """Run the body in a fresh world with quick pods."""
 
     async def run(world: World) -> None:
-        stage = Stage(world)
+        stage = SdkCluster(world)
         try:
             await body(stage)
         finally:
@@ -136,7 +136,7 @@ def names(requests: Sequence[EvictionRequest]) -> list[str]:
     return [one.metadata.name for one in requests]
 
 
-class Diary:
+class RecordingHandler:
     """A handler that works for an hour, and what it went through."""
 
     def __init__(self, clean_up: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""Short words for tests of StatefulSets whose members are evicted in order, in a simulated cluster."""
+"""Objects and steps for tests of StatefulSets whose members are evicted in order, in a simulated cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short words for tests of exclusive volumes: the volume of the fifteen steps, its claim and its pods."""
+"""Objects for tests of exclusive volumes: the volume of the fifteen steps, its claim and its pods."""
 
 from __future__ import annotations
 

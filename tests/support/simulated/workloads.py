@@ -1,4 +1,4 @@
-"""Short words for tests of workload controllers in a simulated cluster."""
+"""Objects and steps for tests of workload controllers in a simulated cluster."""
 
 from __future__ import annotations
 

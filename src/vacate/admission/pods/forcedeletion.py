@@ -34,7 +34,7 @@ SYSTEM_USERS: tuple[str, ...] = (
 """Users that may force by their identity."""
 
 
-class Ground(enum.StrEnum):
+class ForceDeletionReason(enum.StrEnum):
     """Why a force deletion is allowed."""
 
     NODE = "node"  # the pod's own node, which has seen the processes end
@@ -74,19 +74,19 @@ def guards_namespace(namespace: Obj | None, guard: Guard) -> bool:
 
 def review(
     pod: Obj, user: User, namespace: Obj | None, guard: Guard, also: Sequence[Obj] = ()
-) -> Ground | None:
+) -> ForceDeletionReason | None:
     """Why the user may force this pod out, None where the user may not.
 
     `also` are other objects that may carry the confirmation: the Eviction by which the deletion is requested.
     """
     if user.name == node_user(str(dig(pod, "spec", "nodeName"))):
-        return Ground.NODE
+        return ForceDeletionReason.NODE
     if user.name in guard.users:
-        return Ground.SYSTEM
+        return ForceDeletionReason.SYSTEM
     uid = dig(pod, "metadata", "uid")
     if uid and any(_confirmation(obj) == uid for obj in (pod, *also)):
-        return Ground.CONFIRMED
-    return None if guards_namespace(namespace, guard) else Ground.UNGUARDED
+        return ForceDeletionReason.CONFIRMED
+    return None if guards_namespace(namespace, guard) else ForceDeletionReason.UNGUARDED
 
 
 def refusal(pod: Obj) -> str:

@@ -73,7 +73,7 @@ def _of_struct(struct: type[msgspec.Struct]) -> Obj:
     required: list[str] = []
     for field in msgspec.structs.fields(struct):
         plain, notes = _taken_apart(hints[field.name])
-        properties[field.encode_name] = {**_of_type(plain), **_told(notes)}
+        properties[field.encode_name] = {**_of_type(plain), **_constraints(notes)}
         if any((note.extra or {}).get("required") for note in notes):
             required.append(field.encode_name)
     made: Obj = {"type": "object", "properties": properties}
@@ -96,21 +96,21 @@ def _of_type(plain: Any) -> Obj:
         if {int, str} <= {part for part, _ in parts}:
             return {"x-kubernetes-int-or-string": True}
         plain, notes = parts[0]
-        return {**_of_type(plain), **_told(notes)}
+        return {**_of_type(plain), **_constraints(notes)}
     if plain in _SCALARS:
         return dict(_SCALARS[plain])
     if plain is ObjectMeta:
         return {"type": "object"}
     if get_origin(plain) is list:
         inner, notes = _taken_apart(get_args(plain)[0])
-        return {"type": "array", "items": {**_of_type(inner), **_told(notes)}}
+        return {"type": "array", "items": {**_of_type(inner), **_constraints(notes)}}
     if get_origin(plain) is dict:
         inner, notes = _taken_apart(get_args(plain)[1])
-        return {"type": "object", "additionalProperties": {**_of_type(inner), **_told(notes)}}
+        return {"type": "object", "additionalProperties": {**_of_type(inner), **_constraints(notes)}}
     return {"description": _sentence(plain), **_of_struct(plain)}
 
 
-def _told(notes: list[msgspec.Meta]) -> Obj:
+def _constraints(notes: list[msgspec.Meta]) -> Obj:
     said: Obj = {}
     for note in notes:
         if note.description:

@@ -17,7 +17,7 @@ from vacate.embedded.nodes.events import event_notes
 from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import SimulatedPod
-from vacate.embedded.nodes.simulatednode import Machine, Resident
+from vacate.embedded.nodes.simulatednode import Machine, PodOnMachine
 from vacate.embedded.nodes.statuspatch import status_patch
 from vacate.embedded.nodes.timings import PodTimings, after, timings_for
 from vacate.errors import NotFound
@@ -74,7 +74,7 @@ class PodReconciler:
         if machine is not None:
             self._homes[key] = machine
 
-    def _resident(self, machine: Machine, key: Key, pod: SimulatedPod, now: dt.datetime) -> Resident:
+    def _resident(self, machine: Machine, key: Key, pod: SimulatedPod, now: dt.datetime) -> PodOnMachine:
         found = machine.residents.get(key)
         if found is not None and found.life.uid == pod.metadata.uid:
             return found
@@ -84,7 +84,7 @@ class PodReconciler:
         address = -1
         if not pod.spec.host_network:
             address = machine.take_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
-        machine.residents[key] = Resident(life, address)
+        machine.residents[key] = PodOnMachine(life, address)
         return machine.residents[key]
 
     def _survey(self, machine: Machine) -> None:
@@ -96,7 +96,7 @@ class PodReconciler:
             machine.reserve_address(pod.metadata.uid, str(pod.status.get("podIP", "")))
 
     async def _lacks_volumes(
-        self, machine: Machine, resident: Resident, pod: SimulatedPod, now: dt.datetime
+        self, machine: Machine, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime
     ) -> bool:
         """Whether the containers may not start yet, because a volume is not there for this pod."""
         if not pod.claims or pod.deleting or pod.terminal or not waits_to_start(resident.life):
@@ -114,19 +114,19 @@ class PodReconciler:
             return True
         return False
 
-    def _complain(self, resident: Resident, pod: SimulatedPod, why: str) -> None:
+    def _complain(self, resident: PodOnMachine, pod: SimulatedPod, why: str) -> None:
         if resident.lacking != why:
             resident.lacking = why
             self._recorder.record(EventNote(regarding(PODS, pod), WARNING, "FailedMount", why))
 
-    def _live_on(self, resident: Resident, pod: SimulatedPod, now: dt.datetime) -> None:
+    def _live_on(self, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime) -> None:
         before = resident.life
         resident.life = advance(before, pod, self._timings(pod), now)
         for note in event_notes(before, resident.life, pod):
             self._recorder.record(note)
 
     async def _write_status(
-        self, machine: Machine, resident: Resident, pod: SimulatedPod, now: dt.datetime
+        self, machine: Machine, resident: PodOnMachine, pod: SimulatedPod, now: dt.datetime
     ) -> None:
         shape = machine.shape
         own = shape.host_address if resident.address < 0 else shape.pod_address(resident.address)

@@ -12,7 +12,7 @@ from vacate.runtime.reconcile import Key
 
 
 @dataclass(slots=True)
-class Resident:
+class PodOnMachine:
     """A pod on a machine, as far as its node process remembers it."""
 
     life: Life
@@ -31,7 +31,7 @@ class Machine:
     isolated: bool = False  # it runs and reaches nobody
     booted: dt.datetime | None = None  # containers from before are gone; None where all outlived the start
     leased: bool = False  # its lease exists and was renewed last time
-    residents: dict[Key, Resident] = field(default_factory=dict)
+    residents: dict[Key, PodOnMachine] = field(default_factory=dict)
     surveyed: bool = False  # the addresses of pods from before are known to be taken
     _taken: dict[int, str] = field(default_factory=dict)  # the uid that has each place
     _next: int = 0

@@ -19,7 +19,7 @@ _NONE: Mapping[str, Entry | None] = {}
 
 
 @dataclass(slots=True)
-class Space:
+class NamespaceState:
     """The objects of one resource in one namespace."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -66,17 +66,17 @@ class Space:
         return chosen, total - len(chosen)
 
 
-_EMPTY_SPACE = Space()
+_EMPTY_SPACE = NamespaceState()
 
 
-class Shelf:
+class ResourceState:
     """The objects of one resource."""
 
     __slots__ = ("_order", "spaces", "touched")
 
     def __init__(self) -> None:
         self.touched = 0  # revision of the newest change
-        self.spaces: dict[str, Space] = {}
+        self.spaces: dict[str, NamespaceState] = {}
         self._order: list[str] = []  # `namespace/`, sorted
 
     def put(self, entry: Entry) -> None:
@@ -84,7 +84,7 @@ class Shelf:
         namespace = entry.key.namespace
         space = self.spaces.get(namespace)
         if space is None:
-            space = self.spaces[namespace] = Space()
+            space = self.spaces[namespace] = NamespaceState()
             insort(self._order, namespace + "/")
         space.put(entry.key.name, entry)
 
@@ -107,7 +107,7 @@ class State:
     """All objects by resource, namespace and name."""
 
     def __init__(self) -> None:
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, ResourceState] = {}
 
     def get(self, key: Key) -> Entry | None:
         """The object of that key."""
@@ -119,7 +119,7 @@ class State:
         """Take one step of the log."""
         shelf = self._shelves.get(change.key.resource)
         if shelf is None:
-            shelf = self._shelves[change.key.resource] = Shelf()
+            shelf = self._shelves[change.key.resource] = ResourceState()
         shelf.touched = change.revision
         if change.deleted:
             shelf.remove(change.key)
@@ -159,7 +159,7 @@ class State:
         limit: int,
     ) -> tuple[list[Entry], int]:
         """The first `limit` entries after a key (0: all), with differences laid over, and how many follow."""
-        shelf = self._shelves.get(resource) or Shelf()
+        shelf = self._shelves.get(resource) or ResourceState()
         chosen: list[Entry] = []
         remaining = 0
         for space_name, after_name in _starts(shelf, namespace, differences, after):
@@ -175,7 +175,7 @@ class State:
 
 
 def _starts(
-    shelf: Shelf, namespace: str, differences: Differences, after: tuple[str, str] | None
+    shelf: ResourceState, namespace: str, differences: Differences, after: tuple[str, str] | None
 ) -> Iterator[tuple[str, str]]:
     """The namespaces to visit, each with the name after which to begin."""
     names = [namespace] if namespace else shelf.namespaces(differences)
@@ -190,7 +190,7 @@ def _starts(
             yield name, ""
 
 
-def _count(space: Space, differences: Mapping[str, Entry | None]) -> int:
+def _count(space: NamespaceState, differences: Mapping[str, Entry | None]) -> int:
     added = sum(1 for name, entry in differences.items() if entry is not None and name not in space.entries)
     missing = sum(1 for name, entry in differences.items() if entry is None and name in space.entries)
     return len(space.names) + added - missing

@@ -23,7 +23,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenWish:
+class TokenProjection:
     """A service account token that a projected volume wants."""
 
     path: str
@@ -63,13 +63,15 @@ def references(pod: AgentPod) -> tuple[set[str], set[str]]:
     return maps - {""}, secrets - {""}
 
 
-def token_wishes(volume: Obj) -> list[TokenWish]:
+def token_projections(volume: Obj) -> list[TokenProjection]:
     """The tokens that the volume wants."""
     found = []
     for source in sources_of(volume):
         if isinstance(wish := source.get("serviceAccountToken"), dict):
             seconds = wish.get("expirationSeconds") or 3600
-            found.append(TokenWish(str(wish.get("path", "token")), str(wish.get("audience") or ""), seconds))
+            found.append(
+                TokenProjection(str(wish.get("path", "token")), str(wish.get("audience") or ""), seconds)
+            )
     return found
 
 

@@ -13,7 +13,7 @@ from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.sources import read_sources, request_token
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.claims import ready_volume
-from vacate.nodeagent.volumes.content import files_of, sources_of, token_wishes
+from vacate.nodeagent.volumes.content import files_of, sources_of, token_projections
 from vacate.nodeagent.volumes.storage import PodFolder
 
 REFRESH_SECONDS = 60.0
@@ -82,7 +82,7 @@ class PodVolumes:
         name = str(volume.get("name", ""))
         now = self._clock.now()
         tokens = {}
-        for wish in token_wishes(volume):
+        for wish in token_projections(volume):
             token, renew = self._tokens.get((name, wish.path), ("", now))
             if renew <= now:
                 token, expires = await request_token(self._client, pod, wish)

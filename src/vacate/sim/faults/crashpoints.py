@@ -1,6 +1,6 @@
 """A process that dies at a chosen request: before it is sent, or after it was carried out.
 
-wire = Tripwire(at=7, after=True)
+wire = CrashPoint(at=7, after=True)
 transport = wire.around(transport)       # count the requests of a process
 await wire.tripped.wait()                # from now on the process says and hears nothing more
 """
@@ -13,7 +13,7 @@ from vacate.client.transport import Transport
 from vacate.wire.message import Request, Response
 
 
-class Tripwire:
+class CrashPoint:
     """Counts the requests of one process over all of its lives, and stops it at one of them."""
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
@@ -42,7 +42,7 @@ class Tripwire:
 class _Tripping:
     """One life. After the wire was tripped in it, nothing of it reaches anybody."""
 
-    def __init__(self, wire: Tripwire, transport: Transport) -> None:
+    def __init__(self, wire: CrashPoint, transport: Transport) -> None:
         self._wire = wire
         self._transport = transport
         self._second_life = wire.tripped.is_set()

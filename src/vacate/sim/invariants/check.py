@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from vacate.sim.auditlog import Heard
+from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.completion import ending_breaches
 from vacate.sim.invariants.evictions import eviction_breaches
 from vacate.sim.invariants.exclusion import second_requests
@@ -29,7 +29,7 @@ def storms(history: RequestHistory) -> Iterator[str]:
 
 
 def breaches(
-    histories: Sequence[RequestHistory], heard: Iterable[Heard], controllers: Container[str]
+    histories: Sequence[RequestHistory], heard: Iterable[RecordedRequest], controllers: Container[str]
 ) -> Iterator[str]:
     """Everything that went against the rules, in words, from the whole history of a server, by API."""
     for history in histories:

@@ -10,7 +10,7 @@ import orjson
 from vacate.api.objects import dig
 from vacate.embedded.apiserver.inprocess import Handler
 from vacate.embedded.store.log import Record
-from vacate.sim.network import Witness
+from vacate.sim.network import RequestObserver
 from vacate.wire.message import Request, Response
 
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -28,7 +28,7 @@ class Acknowledged:
 class AcknowledgedWrites:
     """Stands before the server and takes down what it acknowledges."""
 
-    def __init__(self, behind: Witness | None = None) -> None:
+    def __init__(self, behind: RequestObserver | None = None) -> None:
         self.writes: list[Acknowledged] = []
         self._behind = behind  # another that stands between this one and the server
 

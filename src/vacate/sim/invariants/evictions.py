@@ -11,7 +11,7 @@ from vacate.api.objects import dig
 from vacate.api.types.core import Pod
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import DIALECTS
-from vacate.sim.auditlog import Heard
+from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.completion import is_cancelled
 from vacate.sim.invariants.history import Place, RequestHistory, Version, moment
 from vacate.sim.invariants.turns import may_pass
@@ -36,13 +36,13 @@ def concerns_evictions(request: Request) -> bool:
 
 
 def eviction_breaches(
-    heard: Iterable[Heard], histories: Sequence[RequestHistory], controllers: Container[str]
+    heard: Iterable[RecordedRequest], histories: Sequence[RequestHistory], controllers: Container[str]
 ) -> Iterator[str]:
     """Evictions that a controller should not have asked for; those of others are theirs to answer for.
 
     It is enough that the requests of one API let the pod be evicted.
     """
-    looks: dict[Look, Heard] = {}  # the last successful read of a request by each process
+    looks: dict[Look, RecordedRequest] = {}  # the last successful read of a request by each process
     for entry in heard:
         if entry.link not in controllers:
             continue
@@ -56,7 +56,7 @@ def eviction_breaches(
                     looks[entry.link, dialect, _place(found)] = entry
 
 
-def uid_of(entry: Heard) -> str:
+def uid_of(entry: RecordedRequest) -> str:
     """The uid that an eviction asks for; empty where it asks for any."""
     return str(dig(orjson.loads(entry.body), "deleteOptions", "preconditions", "uid") or "")
 
@@ -66,7 +66,7 @@ def _place(found: re.Match[str]) -> Place:
 
 
 def _breaches(
-    entry: Heard, namespace: str, looks: dict[Look, Heard], history: RequestHistory
+    entry: RecordedRequest, namespace: str, looks: dict[Look, RecordedRequest], history: RequestHistory
 ) -> Iterator[str]:
     uid = uid_of(entry)
     if not uid:
@@ -83,7 +83,9 @@ def _breaches(
         yield from _look(entry, looks.get((entry.link, history.dialect, place)), history, place)
 
 
-def _look(entry: Heard, look: Heard | None, history: RequestHistory, place: Place) -> Iterator[str]:
+def _look(
+    entry: RecordedRequest, look: RecordedRequest | None, history: RequestHistory, place: Place
+) -> Iterator[str]:
     """Where there are interceptors the request itself is read just before, and must have allowed it."""
     if look is None or entry.at - look.answered > LONGEST_LOOK:
         yield "the request was not read before"

@@ -48,7 +48,7 @@ def _passed_on(step: Step, was: str | None, now: str | None) -> Iterator[str]:
     yield from _fresh(after)
 
 
-def hasty_breaches(history: RequestHistory, starts: Sequence[float]) -> Iterator[str]:
+def premature_turn_breaches(history: RequestHistory, starts: Sequence[float]) -> Iterator[str]:
     """Turns that were taken away by a controller that had not listened for a tenth of the deadline.
 
     `starts` are the times at which the only controller began to listen, in order.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.realcluster.audit import calls
 from support.realcluster.evictions import RealCluster
 from vacate.api.objects import Obj
@@ -18,14 +18,14 @@ FIRST = "first.example.com"
 PODS_OF_A_NODE = 40
 
 
-async def refused(place: Place, pod: Obj) -> str:
+async def refused(place: EvictionNamespace, pod: Obj) -> str:
     with pytest.raises(TooManyRequests) as caught:
         await place.client.evict(pod["metadata"]["name"], place.namespace)
     return caught.value.message
 
 
 async def test_with_the_webhook_killed_evictions_pass_as_without_the_bridge(
-    real: RealCluster, place: Place
+    real: RealCluster, place: EvictionNamespace
 ) -> None:
     pod = await place.pod("db-0", FIRST)
     prefix = 'admission webhook "evictions.validate.vacate.dev" denied the request: Intercepting: '
@@ -55,7 +55,7 @@ async def test_with_the_webhook_killed_evictions_pass_as_without_the_bridge(
 
 
 async def test_a_node_full_of_pods_asked_for_at_once_waits_without_a_gap(
-    real: RealCluster, place: Place
+    real: RealCluster, place: EvictionNamespace
 ) -> None:
     """As kubectl does it, all at once: none slips past its interceptor because the webhook is busy."""
     pods = await asyncio.gather(*(place.pod(f"p-{i}", FIRST) for i in range(PODS_OF_A_NODE)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
 from vacate.api.objects import Obj
@@ -51,7 +51,9 @@ async def webhook(real: RealCluster) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("trouble", [api_server, manager, webhook], ids=lambda one: one.__name__)
-async def test_a_drain_outlives_what_is_killed(place: Place, real: RealCluster, trouble: Trouble) -> None:
+async def test_a_drain_outlives_what_is_killed(
+    place: EvictionNamespace, real: RealCluster, trouble: Trouble
+) -> None:
     app, name = place.namespace, f"drain-{place.namespace}"
     prepared: set[str] = set()
     go_on = asyncio.Event()

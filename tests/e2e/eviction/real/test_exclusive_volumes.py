@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.evictions.namespace import Place, is_ready, run_vacate
+from support.evictions.namespace import EvictionNamespace, is_ready, run_vacate
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STATEFULSETS
 from vacate.api.objects import Obj, dig
@@ -40,7 +40,7 @@ def conditions(ready: str) -> Obj:
 
 
 @contextlib.asynccontextmanager
-async def storage(place: Place) -> AsyncIterator[tuple[str, str]]:
+async def storage(place: EvictionNamespace) -> AsyncIterator[tuple[str, str]]:
     """A volume, and a node without a kubelet that is the only one to reach it at first."""
     name, client = place.namespace, place.client
     terms = [{"matchExpressions": [{"key": "storage", "operator": "In", "values": [name]}]}]
@@ -86,14 +86,14 @@ def members() -> Obj:
     return statefulset("db", replicas=1, template=template, spec={"volumeClaimTemplates": [claim]})
 
 
-async def record(place: Place, volume: str) -> Obj:
+async def record(place: EvictionNamespace, volume: str) -> Obj:
     found = await place.client.get(PERSISTENTVOLUMES, volume)
     return dict(json.loads(dig(found, "metadata", "annotations", ATTACHMENT) or "{}"))
 
 
 @pytest.mark.timeout(400)
 async def test_a_fence_hands_the_volume_of_a_member_over(
-    real: RealCluster, place: Place, tmp_path: Path
+    real: RealCluster, place: EvictionNamespace, tmp_path: Path
 ) -> None:
     agent = tmp_path / "fence_lab"
     agent.write_text(AGENT)
@@ -155,7 +155,7 @@ async def test_a_fence_hands_the_volume_of_a_member_over(
             await client.delete(PERSISTENTVOLUMECLAIMS, "data-db-0", place.namespace)
 
 
-async def replaced(place: Place, old: Obj) -> Obj | None:
+async def replaced(place: EvictionNamespace, old: Obj) -> Obj | None:
     found = await place.find_pod("db-0")
     if found is None or found["metadata"]["uid"] == old["metadata"]["uid"] or not is_ready(found):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import JOBS, NODES, PODS, PODTEMPLATES
 from vacate.api.objects import Obj, terminating
@@ -18,7 +18,7 @@ from vacate.fenceagents.jobagent import JobAgent
 from vacate.fencing.agentprotocol import PowerState
 
 
-async def agent(place: Place, node: Obj, step: str, said: str = "", **spec: Any) -> JobAgent:
+async def agent(place: EvictionNamespace, node: Obj, step: str, said: str = "", **spec: Any) -> JobAgent:
     """The agent of a node, from a PodTemplate that the API server has checked; its pods say that."""
     ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": said}
     containers = [{"name": "fence", "image": "fence:1"}]
@@ -44,7 +44,7 @@ async def agent(place: Place, node: Obj, step: str, said: str = "", **spec: Any)
 
 
 async def test_a_job_answers_for_its_node_once_and_never_from_that_node(
-    real: RealCluster, place: Place
+    real: RealCluster, place: EvictionNamespace
 ) -> None:
     node = (await place.client.list(NODES)).items[0]
     name, uid = node["metadata"]["name"], node["metadata"]["uid"]

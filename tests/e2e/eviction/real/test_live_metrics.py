@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.evictions.moving import moving, pods
-from support.evictions.namespace import Place, is_ready
+from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import RealCluster
 from support.realcluster.metrics_server import serving_metrics
 from support.simulated.autoscalers import REQUESTS
@@ -19,16 +19,18 @@ from vacate.testing import horizontalpodautoscaler
 pytestmark = pytest.mark.thorough
 
 
-async def autoscaler(place: Place) -> Obj:
+async def autoscaler(place: EvictionNamespace) -> Obj:
     return await place.client.get(HORIZONTALPODAUTOSCALERS, "web", place.namespace)
 
 
-async def count(place: Place) -> int:
+async def count(place: EvictionNamespace) -> int:
     found = await place.client.get(DEPLOYMENTS, "web", place.namespace)
     return int(found["spec"]["replicas"])
 
 
-async def test_a_plain_change_is_undone_and_a_raised_floor_is_kept(place: Place, real: RealCluster) -> None:
+async def test_a_plain_change_is_undone_and_a_raised_floor_is_kept(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     scaler = horizontalpodautoscaler(
         namespace=place.namespace, most=3, spec={"metrics": [REQUESTS], "behavior": behavior}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.kube_peers import define, undefine
 from support.realcluster.peers import definitions, peer
@@ -84,7 +84,7 @@ def watched(real: RealCluster) -> Iterator[Prometheus]:
 
 
 @pytest.fixture
-async def busy(real: RealCluster, place: Place) -> AsyncIterator[Place]:
+async def busy(real: RealCluster, place: EvictionNamespace) -> AsyncIterator[EvictionNamespace]:
     """A pod that is gone, one that a budget keeps, one that an interceptor takes its time with, a policy."""
     gone = await place.pod("gone")
     kept = await place.pod("kept", labels={"app": "kept"})
@@ -102,14 +102,16 @@ async def busy(real: RealCluster, place: Place) -> AsyncIterator[Place]:
     await place.client.delete(FENCINGPOLICIES, name)
 
 
-async def test_prometheus_sees_all_that_alerts_and_dashboard_speak_of(real: RealCluster, busy: Place) -> None:
+async def test_prometheus_sees_all_that_alerts_and_dashboard_speak_of(
+    real: RealCluster, busy: EvictionNamespace
+) -> None:
     peer("prometheus")
     await _without_webhook(real, busy)
     with watched(real) as prometheus:
         await asyncio.to_thread(_look, prometheus)
 
 
-async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy: Place) -> None:
+async def test_the_processes_tell_what_the_document_says(real: RealCluster, busy: EvictionNamespace) -> None:
     leader = real.leader()
     assert leader is not None
     for program, *sections in (
@@ -192,7 +194,7 @@ def _shown(title: str) -> str:
     return str(expression)
 
 
-async def _without_webhook(real: RealCluster, busy: Place) -> None:
+async def _without_webhook(real: RealCluster, busy: EvictionNamespace) -> None:
     """Requests are refused and heartbeats pass while nobody answers: API servers count both."""
     slow = await busy.until_active(await busy.ready("slow"), INTERCEPTOR)
     late = await busy.pod("late")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.evictions.moving import moving, pods, quiet
-from support.evictions.namespace import Place
+from support.evictions.namespace import EvictionNamespace
 from support.kubectl import Kubectl
 from support.realcluster.evictions import RealCluster
 from vacate.admission.pods.workloads import OPT_IN
@@ -17,12 +17,12 @@ OPTED_IN = {"annotations": {OPT_IN: "true"}}
 QUOTAS = Kind("", "v1", "ResourceQuota", "resourcequotas", "resourcequota", namespaced=True)
 
 
-async def current(place: Place) -> Deployment:
+async def current(place: EvictionNamespace) -> Deployment:
     return await place.client.get(DEPLOYMENTS, "web", place.namespace, into=Deployment)
 
 
 async def test_server_side_apply_by_the_user_meets_no_conflict_after_a_move(
-    place: Place, real: RealCluster, kubectl: Kubectl
+    place: EvictionNamespace, real: RealCluster, kubectl: Kubectl
 ) -> None:
     manifest = deployment("web", namespace=place.namespace, replicas=1, metadata=OPTED_IN)
     (old,) = await moving(place, 1, create=lambda: kubectl("apply --server-side -f -", manifest))
@@ -36,7 +36,7 @@ async def test_server_side_apply_by_the_user_meets_no_conflict_after_a_move(
 
 
 async def test_a_record_that_rollout_undo_brings_back_changes_no_count(
-    place: Place, real: RealCluster, kubectl: Kubectl
+    place: EvictionNamespace, real: RealCluster, kubectl: Kubectl
 ) -> None:
     manifest = deployment("web", namespace=place.namespace, replicas=1, metadata=OPTED_IN)
     await moving(place, 1, create=lambda: kubectl("create -f -", manifest))
@@ -61,7 +61,9 @@ async def test_a_record_that_rollout_undo_brings_back_changes_no_count(
     await quiet(place, 2)
 
 
-async def test_a_quota_is_named_and_the_surge_is_declined(place: Place, real: RealCluster) -> None:
+async def test_a_quota_is_named_and_the_surge_is_declined(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
     await place.client.create(QUOTAS, quota, place.namespace)
     (old,) = await moving(place, 1, metadata=OPTED_IN, spec={"progressDeadlineSeconds": 8})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import Place, is_ready
+from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import HOME, RealCluster
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
 from vacate.api.objectnames import WEBHOOK
@@ -37,7 +37,7 @@ async def reasons(real: RealCluster) -> AsyncIterator[None]:
         real.start_webhook()
 
 
-async def ready_pods(place: Place, count: int) -> list[Obj]:
+async def ready_pods(place: EvictionNamespace, count: int) -> list[Obj]:
     async def look() -> list[Obj]:
         found = [one for one in await living(place) if is_ready(one)]
         return found if len(found) == count else []
@@ -45,12 +45,12 @@ async def ready_pods(place: Place, count: int) -> list[Obj]:
     return await place.until(look, f"{count} pods are ready")
 
 
-async def living(place: Place) -> list[Obj]:
+async def living(place: EvictionNamespace) -> list[Obj]:
     found = (await place.client.list(PODS, place.namespace)).items
     return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
 
-async def ended_reasons(place: Place, count: int = 1) -> list[str | None]:
+async def ended_reasons(place: EvictionNamespace, count: int = 1) -> list[str | None]:
     """The reasons of the pods that are terminating, which are let go."""
 
     async def look() -> list[Obj]:
@@ -67,14 +67,14 @@ async def ended_reasons(place: Place, count: int = 1) -> list[str | None]:
     return [dig(one, "metadata", "annotations", ANNOTATION) for one in ending]
 
 
-async def held_pod(place: Place, name: str, **more: Any) -> Obj:
+async def held_pod(place: EvictionNamespace, name: str, **more: Any) -> Obj:
     made = await place.pod(name, **more)
     await place.client.patch(PODS, name, {"metadata": {"finalizers": [HOLD]}}, place.namespace)
     return made
 
 
 async def test_workload_controllers_end_pods_with_their_reason(
-    real: RealCluster, place: Place, reasons: None
+    real: RealCluster, place: EvictionNamespace, reasons: None
 ) -> None:
     body = deployment("web", namespace=place.namespace, replicas=2)
     body["spec"]["template"]["metadata"]["finalizers"] = [HOLD]
@@ -104,7 +104,9 @@ async def test_workload_controllers_end_pods_with_their_reason(
     assert await ended_reasons(place) == ["Decommissioned"]
 
 
-async def test_evictions_and_deletions_of_people(real: RealCluster, place: Place, reasons: None) -> None:
+async def test_evictions_and_deletions_of_people(
+    real: RealCluster, place: EvictionNamespace, reasons: None
+) -> None:
     await held_pod(place, "evicted")
     await place.client.evict("evicted", place.namespace)
     assert await ended_reasons(place) == ["Eviction"]
@@ -125,7 +127,7 @@ async def test_evictions_and_deletions_of_people(real: RealCluster, place: Place
 
 
 async def test_the_webhook_may_change_nothing_else_of_a_pod(
-    real: RealCluster, place: Place, reasons: None
+    real: RealCluster, place: EvictionNamespace, reasons: None
 ) -> None:
     await place.pod("victim")
     transport = HttpTransport(load_cluster([real.account(HOME, WEBHOOK)]), SystemClock())

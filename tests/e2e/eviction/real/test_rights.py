@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.evictions.namespace import Place, pod_body, reason, run_vacate
+from support.evictions.namespace import EvictionNamespace, pod_body, reason, run_vacate
 from support.realcluster.audit import Call
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.users import Right, User, done_by, refused, rights_of, unused, user
@@ -54,7 +54,9 @@ rules:
 """
 
 
-async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: RealCluster) -> None:
+async def test_a_requester_can_ask_and_withdraw_and_no_more(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     pod = await place.pod("web", PREPARE)
     jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     async with jane.client() as client:
@@ -79,7 +81,9 @@ async def test_a_requester_can_ask_and_withdraw_and_no_more(place: Place, real: 
     await place.stays(pod)
 
 
-async def test_a_requester_cannot_forge_who_calls_the_eviction_api(place: Place, real: RealCluster) -> None:
+async def test_a_requester_cannot_forge_who_calls_the_eviction_api(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     """The record is the eviction bridge's: by it a drain is told that a pod is gone."""
     pod = await place.pod("web", PREPARE)
     jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
@@ -93,7 +97,7 @@ async def test_a_requester_cannot_forge_who_calls_the_eviction_api(place: Place,
     await place.stays(pod)
 
 
-async def test_commands_of_a_requester(place: Place, real: RealCluster) -> None:
+async def test_commands_of_a_requester(place: EvictionNamespace, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
     jane = await user(place, real, "jane", REQUESTER, rules=[DELETE_PODS])
     where = ("-n", place.namespace)
@@ -107,7 +111,7 @@ async def test_commands_of_a_requester(place: Place, real: RealCluster) -> None:
 
 
 async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
-    place: Place, real: RealCluster
+    place: EvictionNamespace, real: RealCluster
 ) -> None:
     pod = await place.pod("web", PREPARE)
     sam = await user(place, real, "sam", REQUESTER)
@@ -123,7 +127,9 @@ async def test_who_may_not_delete_the_pod_may_not_request_its_eviction(
     assert [one.name for one in (await place.request(pod)).spec.requesters] == ["drain.example.com"]
 
 
-async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place, real: RealCluster) -> None:
+async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     evicted, deleted = await place.pod("evicted", PREPARE), await place.pod("deleted", PREPARE)
     actor = await user(place, real, "actor", INTERCEPTOR, INTERCEPTOR_DELETES)
 
@@ -154,7 +160,9 @@ async def test_an_interceptor_can_do_what_the_sdk_does_and_no_more(place: Place,
         assert needless(rights, done) == set()
 
 
-async def test_an_interceptor_may_not_delete_pods_by_itself(place: Place, real: RealCluster) -> None:
+async def test_an_interceptor_may_not_delete_pods_by_itself(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     """Not even that whose turn it is: deleting passes all budgets."""
     await place.pod("web", PREPARE)
     actor = await user(place, real, "careful", INTERCEPTOR)
@@ -163,7 +171,7 @@ async def test_an_interceptor_may_not_delete_pods_by_itself(place: Place, real: 
             await client.delete(PODS, "web", place.namespace)
 
 
-async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
+async def cannot_ask(place: EvictionNamespace, client: Client, pod: Obj) -> None:
     """Interceptors answer; they request no eviction and cancel none."""
     requester = Requester(client, "actor.example.com", namespace=place.namespace)
     with pytest.raises(Forbidden, match="cannot create resource"):
@@ -178,7 +186,7 @@ async def cannot_ask(place: Place, client: Client, pod: Obj) -> None:
         await client.patch(PODS, "other", {"metadata": {"labels": {"a": "b"}}}, place.namespace)
 
 
-async def test_a_viewer_only_looks(place: Place, real: RealCluster) -> None:
+async def test_a_viewer_only_looks(place: EvictionNamespace, real: RealCluster) -> None:
     pod = await place.pod("web", PREPARE)
     await place.ask(pod)
     guest = await user(place, real, "guest", VIEWER, rules=[READ_PODS])
@@ -195,7 +203,7 @@ def needless(rights: Iterable[Right], done: list[Call]) -> set[Right]:
     return {one for one in found if not (one.verb == "list" and replace(one, verb="watch") not in found)}
 
 
-async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealCluster) -> None:
+async def test_the_manager_has_the_rights_that_it_uses(place: EvictionNamespace, real: RealCluster) -> None:
     """All that it ever does: hand over, evict, be refused twice, look for a pod that nobody saw go, drain."""
     blocked, gone = await place.pod("blocked", labels={"app": "blocked"}), await place.pod("gone", PREPARE)
     await _gone_unseen(place, real)
@@ -226,7 +234,7 @@ async def test_the_manager_has_the_rights_that_it_uses(place: Place, real: RealC
     assert set(rights_of(role["rules"])) == set(rights_of(one.to_obj() for one in rules()))
 
 
-async def _drain_twice(place: Place) -> None:
+async def _drain_twice(place: EvictionNamespace) -> None:
     """Called off and begun anew: the second time the cancelled request is replaced."""
     pod = await place.pod("drained", PREPARE, labels={"app": "drained"})
     name, node = f"rights-{place.namespace}", pod["spec"]["nodeName"]
@@ -255,7 +263,7 @@ async def _drain_twice(place: Place) -> None:
         await place.until_complete(pod)
 
 
-async def _gone_unseen(place: Place, real: RealCluster) -> None:
+async def _gone_unseen(place: EvictionNamespace, real: RealCluster) -> None:
     pod = await place.pod("unseen", PREPARE)
     await place.ask(pod)
     await place.until_active(pod, PREPARE)
@@ -267,13 +275,13 @@ async def _gone_unseen(place: Place, real: RealCluster) -> None:
     assert reason(await place.until_complete(pod), "Complete") == "PodDeleted"
 
 
-async def _told_twice(place: Place, pod: Obj) -> bool:
+async def _told_twice(place: EvictionNamespace, pod: Obj) -> bool:
     found = await place.events(pod["metadata"]["uid"], "EvictionRefused")
     return any(one.get("count", 1) > 1 for one in found)
 
 
 async def test_the_webhook_has_the_rights_that_it_uses(
-    place: Place, real: RealCluster, tmp_path: Path
+    place: EvictionNamespace, real: RealCluster, tmp_path: Path
 ) -> None:
     """All that it ever does: review, look up namespaces, and request the evictions of direct callers."""
     rules = tmp_path / "rules.yaml"
@@ -293,7 +301,7 @@ async def test_the_webhook_has_the_rights_that_it_uses(
         real.start_webhook()
 
 
-async def _bridge(place: Place) -> None:
+async def _bridge(place: EvictionNamespace) -> None:
     """A direct eviction from its first attempt to a budget's refusal, cancelled in between."""
     pod = await place.pod("bridged", PREPARE, labels={"app": "bridged"})
     await place.budget("bridged", minAvailable=1)
@@ -323,7 +331,7 @@ async def _bridge(place: Place) -> None:
 
 
 async def test_who_keeps_the_certificates_has_the_rights_that_it_uses(
-    place: Place, real: RealCluster
+    place: EvictionNamespace, real: RealCluster
 ) -> None:
     """All that it ever does: make, renew and publish the certificate."""
     assert real.certificates.stop() == 0
@@ -337,7 +345,9 @@ async def test_who_keeps_the_certificates_has_the_rights_that_it_uses(
         real.certificates.start()
 
 
-async def test_the_account_of_the_webhook_cannot_take_over_admission(place: Place, real: RealCluster) -> None:
+async def test_the_account_of_the_webhook_cannot_take_over_admission(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     """What an attacker who runs code in the webhook can do with its token."""
     async with User(WEBHOOK, real.account(HOME, WEBHOOK)).client() as client:
         for kind, name in CONFIGURATIONS:
@@ -352,7 +362,9 @@ async def test_the_account_of_the_webhook_cannot_take_over_admission(place: Plac
             await client.get(SECRETS, TLS_SECRET, HOME)
 
 
-async def test_a_webhook_that_sees_no_pods_may_not_read_namespaces(place: Place, real: RealCluster) -> None:
+async def test_a_webhook_that_sees_no_pods_may_not_read_namespaces(
+    place: EvictionNamespace, real: RealCluster
+) -> None:
     real.install("--no-pod-webhooks")
     try:
         role = await place.client.get(CLUSTERROLES, WEBHOOK)
@@ -361,7 +373,7 @@ async def test_a_webhook_that_sees_no_pods_may_not_read_namespaces(place: Place,
         real.install()
 
 
-async def _ruled(place: Place) -> bool:
+async def _ruled(place: EvictionNamespace) -> bool:
     """Whether the rule is in force: an API server follows a new configuration by and by."""
     name = f"ruled-{system_entropy().uid()[:8]}"
     pod = await place.client.create(PODS, pod_body(name), place.namespace)
@@ -375,7 +387,7 @@ async def _renewed(real: RealCluster) -> bool:
 
 
 async def _compare(
-    place: Place,
+    place: EvictionNamespace,
     real: RealCluster,
     name: str,
     asked_for: Collection[Right] = frozenset(),

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from support.evictions.namespace import Place, pod_body, reason, turns
+from support.evictions.namespace import EvictionNamespace, pod_body, reason, turns
 from support.realcluster.audit import calls
 from support.realcluster.evictions import RealCluster
 from vacate.api.kinds import EVICTIONREQUESTS, PODS
@@ -52,7 +52,7 @@ async def until(holds: Callable[[], object]) -> None:
 class Evictions:
     """Requests about all pods, some at a time, so that trouble always finds some of them half done."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EvictionNamespace) -> None:
         self.place = place
         self.pods: list[Obj] = []
         self.over: dict[str, EvictionRequest] = {}
@@ -110,7 +110,7 @@ class Evictions:
 class Interceptors:
     """Two interceptors that note whom they were asked about."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EvictionNamespace) -> None:
         self.asked: dict[str, list[str]] = {}
         self.both = [Interceptor(one, self._note, namespace=place.namespace) for one in (FIRST, SECOND)]
 
@@ -144,7 +144,7 @@ async def another_webhook(real: RealCluster) -> None:
 
 
 @pytest.mark.timeout(400)
-async def test_a_hundred_evictions_through_every_trouble(place: Place, real: RealCluster) -> None:
+async def test_a_hundred_evictions_through_every_trouble(place: EvictionNamespace, real: RealCluster) -> None:
     evictions, interceptors = Evictions(place), Interceptors(place)
     await evictions.populate()
     async with asyncio.timeout(300), place.serving(*interceptors.both), asyncio.TaskGroup() as group:
@@ -175,7 +175,7 @@ def nobody_is_skipped(evictions: Evictions, interceptors: Interceptors) -> None:
         assert list(dict.fromkeys(asked)) == [SECOND, FIRST]
 
 
-async def all_are_gone(place: Place) -> None:
+async def all_are_gone(place: EvictionNamespace) -> None:
     async def gone() -> bool:
         return not (await place.client.list(PODS, place.namespace)).items
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vacate.admission.pods import forcedeletion
-from vacate.admission.pods.forcedeletion import Ground
+from vacate.admission.pods.forcedeletion import ForceDeletionReason
 from vacate.api import status
 from vacate.api.identity import quote
 from vacate.api.kinds import EVENTS, NAMESPACES, PODS
@@ -19,13 +19,13 @@ from vacate.embedded.apiserver.verbs import create
 from vacate.embedded.store.commit import Write
 from vacate.errors import ApiError
 
-_RECORDED = (Ground.CONFIRMED, Ground.SYSTEM)
+_RECORDED = (ForceDeletionReason.CONFIRMED, ForceDeletionReason.SYSTEM)
 _COMPONENT = "pod-force-delete-guard"
 
 
 def admit(
     registry: Storage, call: Call, pod: Obj, options: DeleteOptions, also: Sequence[Obj] = ()
-) -> Ground | None:
+) -> ForceDeletionReason | None:
     """Why this deletion may take the pod out at once; None where it is no force deletion. Else Forbidden."""
     if call.kind != PODS or not registry.gates.enabled(forcedeletion.GATE):
         return None
@@ -40,7 +40,7 @@ def admit(
     return ground
 
 
-def stage_event(registry: Storage, call: Call, pod: Obj, ground: Ground | None) -> list[Write]:
+def stage_event(registry: Storage, call: Call, pod: Obj, ground: ForceDeletionReason | None) -> list[Write]:
     """Say who has forced the pod out. A namespace that takes no more Events keeps nobody from deleting."""
     if ground not in _RECORDED:
         return []
@@ -69,8 +69,10 @@ def stage_event(registry: Storage, call: Call, pod: Obj, ground: Ground | None) 
         return []
 
 
-def _message(pod: Obj, user: str, ground: Ground) -> str:
-    how = "after confirming the consequences" if ground is Ground.CONFIRMED else "by its identity"
+def _message(pod: Obj, user: str, ground: ForceDeletionReason) -> str:
+    how = (
+        "after confirming the consequences" if ground is ForceDeletionReason.CONFIRMED else "by its identity"
+    )
     return (
         f"User {quote(user[:200])} force deleted the pod {how}; node {dig(pod, 'spec', 'nodeName')} has not "
         "confirmed that its processes have ended"

@@ -16,7 +16,7 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
 from vacate.embedded.controllers.deployment import events, progress
-from vacate.embedded.controllers.deployment.replicasets import ReplicaSetHands, failure_message
+from vacate.embedded.controllers.deployment.replicasets import ReplicaSetWriter, failure_message
 from vacate.embedded.controllers.deployment.revisions import REVISION, split
 from vacate.embedded.controllers.deployment.rollout import Rollout, plan_rollout
 from vacate.embedded.controllers.deployment.sizes import total
@@ -59,7 +59,7 @@ class DeploymentController:
         self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, DEPLOYMENTS, REPLICASETS, self._expectations)
-        self._hands = ReplicaSetHands(deps, self._expectations)
+        self._hands = ReplicaSetWriter(deps, self._expectations)
         self.chosen = ChosenPods(deps)
 
     def owners(self, replica_set: ReplicaSet) -> Iterable[Key]:

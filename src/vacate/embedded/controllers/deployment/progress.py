@@ -110,7 +110,7 @@ def progress(
     if is_complete(deployment, status):
         done = _fresh(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
         return with_condition(status, done)
-    if got_on(deployment.status, status):
+    if has_progressed(deployment.status, status):
         old = condition(status.conditions, PROGRESSING)
         moving = _fresh(PROGRESSING, "True", UPDATED, f"{subject} is progressing.", now)
         return _replace_condition(status, old, moving)
@@ -129,7 +129,7 @@ def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
     )
 
 
-def got_on(before: DeploymentStatus, after: DeploymentStatus) -> bool:
+def has_progressed(before: DeploymentStatus, after: DeploymentStatus) -> bool:
     """Whether there are more new pods, fewer old ones, or more that are ready or available."""
     return (
         after.updated_replicas > before.updated_replicas

@@ -17,7 +17,7 @@ from vacate.runtime.statuspatches import guarded
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
-class ReplicaSetHands:
+class ReplicaSetWriter:
     """Writes replica sets and remembers what the cache must show before the next plan."""
 
     def __init__(self, deps: Deps, expectations: Expectations) -> None:

@@ -12,7 +12,7 @@ from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.chosenpods import ChosenPods
 from vacate.embedded.controllers.claims import Claims
-from vacate.embedded.controllers.replicaset.pods import PodHands
+from vacate.embedded.controllers.replicaset.pods import PodWriter
 from vacate.embedded.controllers.replicaset.replicas import (
     Failure,
     failure_of,
@@ -69,7 +69,7 @@ class ReplicaSetController:
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader
         self._expectations = Expectations(deps.clock)
         self._claims = Claims(deps.client, REPLICASETS, PODS, self._expectations)
-        self._hands = PodHands(deps, self._expectations)
+        self._hands = PodWriter(deps, self._expectations)
         self.chosen = ChosenPods(deps)
 
     def possible_owners(self, pod: Pod) -> Iterable[Key]:

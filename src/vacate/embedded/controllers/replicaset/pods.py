@@ -17,7 +17,7 @@ from vacate.runtime.reconcile import Key
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
-class PodHands:
+class PodWriter:
     """Writes pods and remembers what the cache must show before the next count."""
 
     def __init__(self, deps: Deps, expectations: Expectations) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vacate.client.transport import Transport
-from vacate.sim.auditlog import Heard
+from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.evictions import uid_of
 from vacate.wire.message import Request, Response
 
@@ -13,7 +13,7 @@ TIMEOUT = 29.0
 """Seconds that an accepted eviction may take to show in a cache."""
 
 
-class Witness:
+class EvictionObserver:
     """The outermost transport of one life of a controller."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Witness:
     async def send(self, request: Request) -> Response:
         if not request.path.endswith("/eviction"):
             return await self._transport.send(request)
-        entry = Heard(self._name, request.method, request.path, request.body, self._time())
+        entry = RecordedRequest(self._name, request.method, request.path, request.body, self._time())
         uid = uid_of(entry)
         known = self._accepted.get(uid)
         if known is not None and entry.at - known < TIMEOUT:
