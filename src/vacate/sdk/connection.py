@@ -14,6 +14,11 @@ from vacate.client.serverclock import DatedTransport, ServerClock
 from vacate.client.transport import Transport
 from vacate.clock import Clock, SystemClock
 
+# aiohttp closes the idle connections of its pool and waits for that. A connection that was aborted in the
+# middle of a request is no longer in the pool: it closes TLS on its own and signals nobody when it is done.
+# A loop that is closed before leaves it open, with a warning. aiohttp's own advice is to sleep.
+_TLS_CLOSE_SECONDS = 0.05
+
 
 def find_cluster(kubeconfig: str | Path | None = None, context: str | None = None) -> ClusterConfig:
     """The named kubeconfig, else KUBECONFIG or ~/.kube/config where there is one, else the pod's own."""
@@ -38,3 +43,4 @@ async def connected(
         yield client
     finally:
         await client.aclose()
+        await clock.sleep(_TLS_CLOSE_SECONDS)

@@ -22,7 +22,10 @@ def unreachable(error: TransportError, server: str) -> TransportError:
 
 def reason(error: BaseException) -> str:
     """Why there is no answer, and the remedy; empty where it is not the connection that failed."""
-    inner = error.__cause__
+    cause = error.__cause__
+    if cause is None:
+        return ""
+    inner = getattr(cause, "os_error", None) or getattr(cause, "certificate_error", None) or cause
     if isinstance(inner, ssl.SSLError):
         return (
             f"its certificate is not accepted ({_ssl(inner)}); check certificate-authority in the kubeconfig"
@@ -38,7 +41,7 @@ def reason(error: BaseException) -> str:
             "the connection is refused, nothing listens there; start the cluster (an embedded one with "
             f"`{program_name()} up`), or {_ELSEWHERE}"
         )
-    if isinstance(inner, OSError | TransportError):
+    if isinstance(inner, OSError) or type(cause).__module__.startswith("aiohttp"):
         return f"{inner}; check the network, or {_ELSEWHERE}"
     return ""
 
