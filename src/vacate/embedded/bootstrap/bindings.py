@@ -11,11 +11,13 @@ from vacate.api.objects import Obj
 from vacate.embedded.bootstrap.componentroles import EXCLUSIVE_VOLUMES, LEADER_LOCK, LEASE_LOCK
 from vacate.embedded.bootstrap.controllerroles import EVICTION_CONTROLLER
 from vacate.embedded.bootstrap.rules import binding, cluster_binding, group, role, service_account, user
+from vacate.wiring.fencing import FENCING_JOB_RULES
 
 _SYSTEM = "kube-system"
 _MANAGER_LOCK = "system::leader-locking-kube-controller-manager"
 _SCHEDULER_LOCK = "system::leader-locking-kube-scheduler"
 _EVICTION_LOCK = f"system::leader-locking-{EVICTION_CONTROLLER}"
+_FENCING_JOBS = "vacate:fencing-jobs"
 
 
 def cluster_bindings() -> list[Obj]:
@@ -34,13 +36,14 @@ def cluster_bindings() -> list[Obj]:
 
 
 def system_roles() -> list[Obj]:
-    """The roles in `kube-system` for electing leaders."""
+    """The roles in `kube-system` for electing leaders, and for Jobs as fence agents."""
     stock = [role(_SYSTEM, name, *LEADER_LOCK) for name in (_MANAGER_LOCK, _SCHEDULER_LOCK)]
-    return [*stock, role(_SYSTEM, _EVICTION_LOCK, LEASE_LOCK)]
+    fencing = role(_SYSTEM, _FENCING_JOBS, *FENCING_JOB_RULES)
+    return [*stock, role(_SYSTEM, _EVICTION_LOCK, LEASE_LOCK), fencing]
 
 
 def system_bindings() -> list[Obj]:
-    """Who may elect leaders in `kube-system`."""
+    """Who has the roles in `kube-system`."""
     return [
         binding(
             _SYSTEM,
@@ -51,4 +54,5 @@ def system_bindings() -> list[Obj]:
         ),
         binding(_SYSTEM, _SCHEDULER_LOCK, user("system:kube-scheduler"), service_account("kube-scheduler")),
         binding(_SYSTEM, _EVICTION_LOCK, service_account(EVICTION_CONTROLLER)),
+        binding(_SYSTEM, _FENCING_JOBS, service_account(EVICTION_CONTROLLER)),
     ]

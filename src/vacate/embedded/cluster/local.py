@@ -48,6 +48,8 @@ from vacate.wiring.nodeagent import build_agent, container_environment
 HOST = "127.0.0.1"
 SIMULATED, PROCESS = "simulated", "process"
 RUNTIMES = (SIMULATED, PROCESS)
+FENCING_JOB_NAMESPACE = "kube-system"
+"""Where PodTemplates of FencingPolicies are, and their Jobs: only administrators may write there."""
 STORAGE_QUOTA = 512 * 1024 * 1024
 LISTENER_LIMITS = Limits(connections=2_000, requests=1_000, all_body_bytes=128 * 1024 * 1024)
 """Far above what one machine's clients need; without limits strangers could fill the memory."""
@@ -186,7 +188,13 @@ class LocalCluster:
     def _run_parts(self, server: ApiServer, hooks: Sequence[ControllerDescriptor]) -> None:
         if not self.settings.controllers:
             return
-        around = Environment(self._clock, system_entropy(), self._metrics, self.settings.gates)
+        around = Environment(
+            self._clock,
+            system_entropy(),
+            self._metrics,
+            self.settings.gates,
+            fencing_job_namespace=FENCING_JOB_NAMESPACE,
+        )
         self._plane = ControlPlane(
             lambda peer: InProcessTransport(server, peer),
             around,

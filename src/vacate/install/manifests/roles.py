@@ -30,6 +30,7 @@ from vacate.api.objects import Obj
 from vacate.install.manifests.shutdownagent import REQUEST_VERBS
 from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules
+from vacate.wiring.fencing import FENCING_JOB_RULES
 
 _API = "rbac.authorization.k8s.io/v1"
 _REQUESTS, _STATUS = EVICTIONREQUESTS.plural, f"{EVICTIONREQUESTS.plural}/status"
@@ -131,10 +132,7 @@ def _manager(settings: Settings) -> list[Obj]:
     ]
     if settings.fencing_jobs:
         # Fence agents of policies. Who creates Jobs gets whatever the accounts and Secrets here can do.
-        at_home += [
-            role_rule("", ["podtemplates"], ["get"]),
-            role_rule("batch", ["jobs"], ["get", "list", "watch", "create", "delete"]),
-        ]
+        at_home += [one.to_obj() for one in FENCING_JOB_RULES]
     return account_of(MANAGER, everywhere, at_home, settings)
 
 
