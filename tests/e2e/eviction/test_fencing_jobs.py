@@ -12,8 +12,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from support.eviction_place import Place, is_ready
-from support.eviction_real import HOME, RealCluster
+from support.evictions.namespace import EvictionNamespace, is_ready
+from support.realcluster.evictions import HOME, RealCluster
 from support.waiting import until
 from vacate.api.kinds import FENCINGPOLICIES, JOBS, NODES, PODS, PODTEMPLATES, STATEFULSETS, Kind
 from vacate.api.objects import Obj, terminating
@@ -28,7 +28,7 @@ from vacate.fencing.jobs import NODE_LABEL, node_label
 from vacate.kube.nodes import OUT_OF_SERVICE
 
 
-async def agent(place: Place, node: Obj, step: str, said: str = "", **spec: Any) -> JobAgent:
+async def agent(place: EvictionNamespace, node: Obj, step: str, said: str = "", **spec: Any) -> JobAgent:
     """The agent of a node, from a PodTemplate that the API server has checked; its pods say that."""
     ends = {"sim.vacate.dev/run-seconds": "0", "sim.vacate.dev/termination-message": said}
     containers = [{"name": "fence", "image": "fence:1"}]
@@ -53,7 +53,7 @@ async def agent(place: Place, node: Obj, step: str, said: str = "", **spec: Any)
     )
 
 
-async def test_a_job_answers_for_its_node_once_and_never_from_that_node(place: Place) -> None:
+async def test_a_job_answers_for_its_node_once_and_never_from_that_node(place: EvictionNamespace) -> None:
     node = (await place.client.list(NODES)).items[0]
     name, uid = node["metadata"]["name"], node["metadata"]["uid"]
     said = json.dumps({"node": name, "uid": uid, "state": "off"})
@@ -88,7 +88,7 @@ def is_failed(job: Obj) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def home_of_jobs(place: Place) -> AsyncIterator[str]:
+async def home_of_jobs(place: EvictionNamespace) -> AsyncIterator[str]:
     """The namespace where fence agents run, beside a manager that may run them there."""
     if not isinstance(place.cluster, RealCluster):
         yield FENCING_JOB_NAMESPACE
@@ -110,7 +110,7 @@ def restart_managers(real: RealCluster, *options: str) -> None:
     until(real.leader, 60.0)
 
 
-async def lost_node(place: Place, name: str) -> Obj:
+async def lost_node(place: EvictionNamespace, name: str) -> Obj:
     """A node that nothing stands for; it is ready until the test says otherwise."""
     meta = {"name": name, "labels": {"kubernetes.io/hostname": name, "rack": name}}
     made = await place.client.create(NODES, {"metadata": meta})
@@ -123,7 +123,7 @@ async def lost_node(place: Place, name: str) -> Obj:
     return made
 
 
-async def report(place: Place, name: str, ready: str, **status: Any) -> None:
+async def report(place: EvictionNamespace, name: str, ready: str, **status: Any) -> None:
     now = format_time(SystemClock().now())
     told = {"type": "Ready", "status": ready, "reason": "Played", "message": "by a test"}
     moments = {"lastHeartbeatTime": now, "lastTransitionTime": now}
@@ -170,7 +170,7 @@ def pod_template(name: str, node: Obj) -> Obj:
 
 
 async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_elsewhere(
-    place: Place,
+    place: EvictionNamespace,
 ) -> None:
     name = f"lost-{place.namespace}"[:50]
     client = place.client
@@ -221,6 +221,6 @@ async def test_a_policy_fences_a_lost_node_by_jobs_and_its_statefulset_pod_runs_
         assert [(one["name"], one["phase"]) for one in policy["status"]["nodes"]] == [(name, "Fenced")]
 
 
-async def remove(place: Place, kind: Kind, name: str, namespace: str = "") -> None:
+async def remove(place: EvictionNamespace, kind: Kind, name: str, namespace: str = "") -> None:
     with contextlib.suppress(NotFound):
         await place.client.delete(kind, name, namespace)
