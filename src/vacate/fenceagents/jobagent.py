@@ -12,13 +12,13 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import JOBS, PODS
+from vacate.api.kinds import JOBS, PODS, Kind
 from vacate.api.objects import Obj, dig, terminating
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import AlreadyExists, ApiError, ConfigError, Forbidden, NotFound, TransportError
-from vacate.fenceagents.jobwatch import JobWatch
+from vacate.fenceagents.objectwatch import ObjectWatch
 from vacate.fencing.agentprotocol import OFF, ON, STATUS
 from vacate.fencing.agents import Answer, unclear
 from vacate.fencing.jobs import (
@@ -27,6 +27,7 @@ from vacate.fencing.jobs import (
     JobCall,
     is_finished,
     is_of_call,
+    is_overdue,
     make_job,
     read_end,
     waiting_for,
@@ -65,16 +66,14 @@ class JobAgent:
         return await self._call(JobCall(action, self.node, self.uid, self.step))
 
     async def _call(self, call: JobCall) -> Answer:
-        watch = JobWatch(self.client, self.clock, self.entropy, self.namespace, f"{NODE_LABEL}={call.label}")
+        seen: list[str] = []  # why it has not ended
         try:
             async with asyncio.timeout(self.timeout):
                 if call.action != STATUS:
                     await self._end_others(call)
-                uid = await self._create(call)
-                async with watch:
-                    return await self._wait(watch, uid, call)
+                return await self._wait(await self._create(call), call, seen)
         except TimeoutError:
-            return await self._give_up(call, watch.trouble)
+            return await self._give_up(call, seen)
         except (ApiError, TransportError, ConfigError) as error:
             return unclear(self._described(error))
 
@@ -91,22 +90,34 @@ class JobAgent:
                 ) from None
         return str(dig(made, "metadata", "uid"))
 
-    async def _wait(self, watch: JobWatch, uid: str, call: JobCall) -> Answer:
+    async def _wait(self, uid: str, call: JobCall, seen: list[str]) -> Answer:
         """What the Job proves once it has ended, or is no longer the one that was made."""
+        jobs = self._watch(JOBS, f"{NODE_LABEL}={call.label}")
+        pods = self._watch(PODS, f"{CONTROLLER_UID}={uid}")
+        pods.on_change(lambda found: seen.append(waiting_for(uid, found)) if found else None)
 
         def ended() -> tuple[Obj | None] | None:
-            job = watch.get(call.name)
+            job = jobs.get(call.name)
             if job is None or dig(job, "metadata", "uid") != uid:
                 return (job,)
             return (job,) if is_finished(job) or terminating(job) else None
 
-        (job,) = await watch.until(ended)
+        async with jobs, pods:
+            (job,) = await jobs.until(ended)
         if job is None:
             return unclear(f"Job {call.name} was deleted before it ended")
         if dig(job, "metadata", "uid") != uid:
             return unclear(f"Job {call.name} was replaced by another of its name")
         answer = read_end(job, await self._pods(uid), call)
-        return answer or unclear(f"Job {call.name} has not ended")
+        if answer is None:
+            return unclear(f"Job {call.name} has not ended")
+        # Its deadline is the time that the agent has: which of the two is over first is open.
+        return unclear(f"{answer.said}: {seen[-1]}") if is_overdue(job) and seen else answer
+
+    def _watch(self, kind: Kind, selector: str) -> ObjectWatch:
+        return ObjectWatch(
+            self.client, kind, self.namespace, selector, clock=self.clock, entropy=self.entropy
+        )
 
     async def _pods(self, uid: str) -> Sequence[Obj]:
         found = await self.client.list(PODS, self.namespace, label_selector=f"{CONTROLLER_UID}={uid}")
@@ -118,7 +129,7 @@ class JobAgent:
         listed = (await self.client.list(JOBS, self.namespace, label_selector=selector)).items
         if not _others(listed, call):
             return
-        async with JobWatch(self.client, self.clock, self.entropy, self.namespace, selector) as watch:
+        async with self._watch(JOBS, selector) as watch:
             asked: set[str] = set()
 
             def due() -> list[Obj] | None:
@@ -132,18 +143,19 @@ class JobAgent:
                     asked.add(str(dig(job, "metadata", "uid")))
                     await self._delete(job)
 
-    async def _give_up(self, call: JobCall, trouble: str) -> Answer:
+    async def _give_up(self, call: JobCall, seen: Sequence[str]) -> Answer:
         """A Job that hangs must not act later; its deadline ends it too, where this does not reach it."""
-        why = "it was not created"
+        why = seen[-1] if seen else "it has no pod yet"
         try:
             async with asyncio.timeout(_DELETE_WITHIN):
                 job = await self.client.get(JOBS, call.name, self.namespace)
                 if is_of_call(job, call):
-                    why = waiting_for(job, await self._pods(str(dig(job, "metadata", "uid"))))
                     await self._delete(job)
+        except NotFound:
+            why = "it was not created" if not seen else why
         except (TimeoutError, ApiError, TransportError):
             pass  # it has ended, or its deadline ends it
-        return unclear(f"no answer of Job {call.name} within {self.timeout} s: {trouble or why}")
+        return unclear(f"no answer of Job {call.name} within {self.timeout} s: {why}")
 
     async def _delete(self, job: Obj) -> None:
         meta = job["metadata"]

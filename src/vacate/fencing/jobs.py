@@ -124,10 +124,15 @@ def read_end(job: Obj, pods: Iterable[Obj], call: JobCall) -> Answer | None:
     return _read_pod(mine[0], call)
 
 
-def waiting_for(job: Obj, pods: Sequence[Obj]) -> str:
-    """Why a Job has not ended, for a message: the first pod that says why it waits."""
+def is_overdue(job: Obj) -> bool:
+    """Whether its time was over before it ended."""
+    return mapping(_condition(job, "Failed")).get("reason") == "DeadlineExceeded"
+
+
+def waiting_for(uid: str, pods: Sequence[Obj]) -> str:
+    """Why a Job has not ended, for a message: the first of its pods that says why it waits."""
     for pod in pods:
-        if not _is_owned(pod, text(dig(job, "metadata", "uid"))):
+        if not _is_owned(pod, uid):
             continue
         for one in maps(dig(pod, "status", "conditions")):
             if one.get("status") == "False" and one.get("type") == "PodScheduled":

@@ -1,4 +1,4 @@
-"""The Jobs that act on one machine, followed for as long as somebody waits for one of them."""
+"""Objects with a label, followed for as long as somebody waits for one of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from vacate.api.kinds import JOBS
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
@@ -17,15 +17,22 @@ from vacate.entropy import Entropy
 T = TypeVar("T")
 
 
-class JobWatch:
-    """A live copy of the Jobs with a label; what is there when it is entered is seen at the first look."""
+class ObjectWatch:
+    """A live copy of the objects with a label; what is there when it is entered is seen at the first look."""
 
     def __init__(
-        self, client: Client, clock: Clock, entropy: Entropy, namespace: str, label_selector: str
+        self,
+        client: Client,
+        kind: Kind,
+        namespace: str,
+        label_selector: str,
+        *,
+        clock: Clock,
+        entropy: Entropy,
     ) -> None:
         self._informer: Informer[Obj] = Informer(
             client,
-            JOBS,
+            kind,
             dict,
             clock=clock,
             entropy=entropy,
@@ -37,7 +44,7 @@ class JobWatch:
         self._informer.subscribe(lambda *_: self._changed.set())
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> JobWatch:
+    async def __aenter__(self) -> ObjectWatch:
         self._task = asyncio.create_task(self._informer.run())
         return self
 
@@ -53,12 +60,16 @@ class JobWatch:
         return str(self._informer.trouble or "")
 
     def get(self, name: str) -> Obj | None:
-        """A Job as it is now."""
+        """An object as it is now."""
         return self._informer.reader.get(self._namespace, name)
 
     def list(self) -> Sequence[Obj]:
         """All of them."""
         return self._informer.reader.list()
+
+    def on_change(self, handler: Callable[[Sequence[Obj]], None]) -> None:
+        """Call the handler with all of them after each change."""
+        self._informer.subscribe(lambda *_: handler(self.list()))
 
     async def until(self, found: Callable[[], T | None]) -> T:
         """What is found: looked for at first, and after each change."""
