@@ -13,7 +13,7 @@ import os
 import sys
 
 from bench.traffic.drains import Arm, Cluster, Measured
-from bench.traffic.workloads import PRE_STOP_SECONDS, START_SECONDS, Workload
+from bench.traffic.workloads import Pace, Workload
 from hack.kubelab.release import KubeError
 from hack.nodelab.inside import IMAGE
 from hack.nodelab.session import session
@@ -33,9 +33,10 @@ def show(measured: Measured) -> str:
 
 
 def inside(options: argparse.Namespace) -> None:
-    cluster = Cluster(os.environ[IMAGE])
+    pace = Pace()
+    cluster = Cluster(os.environ[IMAGE], pace)
     cluster.install()
-    print(f"The application starts in {START_SECONDS} s, and has a preStop sleep of {PRE_STOP_SECONDS} s.")
+    print(f"The application starts in {pace.start_seconds} s; its preStop sleeps {pace.pre_stop_seconds} s.")
     print("| workload | drained by | drains | requests | failed | longest time without an answer | "
           "latency: median / 99 % / most | each drain |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|", flush=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.traffic.load import Report
-from bench.traffic.workloads import APP, Workload, listed, objects, pod_on, support
+from bench.traffic.workloads import APP, Obj, Pace, Workload, listed, objects, pod_on, support
 
 _LIMIT = 300.0
 _LOOK = 0.2
@@ -23,8 +23,8 @@ _JOINED = "joined"
 _ASK_LIMIT = 60.0
 # Pods are ready before each kube-proxy knows them all, so a pod asks until each of them has answered.
 _ASK = """
-import os, sys, time, urllib.request
-address, seen, end = "http://" + os.environ["WEB_SERVICE_HOST"], set(), time.monotonic() + {limit}
+import sys, time, urllib.request
+address, seen, end = "http://{address}", set(), time.monotonic() + {limit}
 while len(seen) < {pods} and time.monotonic() < end:
     try:
         seen.add(urllib.request.urlopen(address, timeout=10).read().decode())
@@ -62,8 +62,9 @@ class Measured:
 class Cluster:
     """A cluster of the laboratory with Vacate installed. Used in its namespaces, as its administrator."""
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, pace: Pace) -> None:
         self._image = image
+        self._pace = pace
         self.nodes: list[str] = self.kubectl("get", "nodes", "-o", "name").replace("node/", "").split()
 
     def install(self, *options: str) -> None:
@@ -82,7 +83,7 @@ class Cluster:
         `whole` drains all pods of the node, Vacate's own too, else only those of the workload.
         """
         namespace = f"{arm.name}-{workload.name}".lower()
-        self.kubectl("create", "namespace", namespace)
+        self._create_namespace(namespace)
         try:
             return self._measure(_Moved(self, namespace, workload), arm, drains, whole)
         finally:
@@ -90,17 +91,21 @@ class Cluster:
 
     def reached_from_each_node(self) -> dict[str, set[str]]:
         """A pod of each node sends requests to a Service; by which nodes' pods they were answered."""
-        self.kubectl("create", "namespace", _JOINED)
+        self._create_namespace(_JOINED)
         try:
             pods = [pod_on(node, self._image) for node in self.nodes]
             self.kubectl("--namespace", _JOINED, "create", "-f", "-", stdin=listed([*support(), *pods]))
             self.kubectl("--namespace", _JOINED, "wait", "--for=condition=Ready", "pods", "--all", _WAIT)
-            ask = ("python", "-c", _ASK.format(pods=len(self.nodes), limit=_ASK_LIMIT, look=_LOOK))
+            address = self.address(_JOINED)
+            program = _ASK.format(address=address, pods=len(self.nodes), limit=_ASK_LIMIT, look=_LOOK)
+            ask = ("python", "-c", program)
             return {
                 node: set(self.kubectl("--namespace", _JOINED, "exec", node, "--", *ask).split())
                 for node in self.nodes
             }
         finally:
+            # A drain that begins before they are gone would refuse pods that nobody creates again.
+            self.kubectl("--namespace", _JOINED, "delete", "pods", "--all", _WAIT)
             self.kubectl("delete", "namespace", _JOINED, "--wait=false")
 
     def state(self) -> str:
@@ -109,10 +114,20 @@ class Cluster:
         looks = (("get", requests, "--all-namespaces", "-o", "wide"), ("get", "events", "--all-namespaces"))
         return "\n".join(self.kubectl(*words) for words in looks)
 
+    def _create_namespace(self, name: str) -> None:
+        """One that takes pods: they need its service account, which a controller creates."""
+        self.kubectl("create", "namespace", name)
+        self.kubectl("--namespace", name, "wait", "--for=create", "serviceaccount/default", _WAIT)
+
+    def address(self, namespace: str) -> str:
+        """Of the Service."""
+        where = ("--namespace", namespace, "service", APP)
+        return self.kubectl("get", *where, "-o", "jsonpath={.spec.clusterIP}")
+
     def _measure(self, moved: _Moved, arm: Arm, drains: int, whole: bool) -> Measured:
         source, target = self.nodes[:2]
         self.kubectl("cordon", target)
-        moved.create(self._image, moves=arm.moves)
+        moved.create(objects(moved.workload, self._image, self._pace, moves=arm.moves))
         moved.wait_all_on(source)
         self.kubectl("uncordon", target)
         took = []
@@ -126,7 +141,7 @@ class Cluster:
                 took.append(round(time.monotonic() - began, 1))
                 self._uncordon(arm, source)
                 source, target = target, source
-            seen = load()
+            seen = load(moved.names())
         return Measured(moved.workload, arm, drains, tuple(took), seen)
 
     def _drain(self, arm: Arm, node: str, *options: str) -> None:
@@ -152,12 +167,11 @@ class _Moved:
         self._cluster = cluster
         self._namespace = namespace
 
-    def create(self, image: str, *, moves: bool) -> None:
-        made = objects(self.workload, image, moves=moves)
+    def create(self, made: list[Obj]) -> None:
         self._kubectl("create", "-f", "-", stdin=listed(made))
 
     def address(self) -> str:
-        return self._kubectl("get", "service", APP, "-o", "jsonpath={.spec.clusterIP}")
+        return self._cluster.address(self._namespace)
 
     def wait_all_on(self, node: str) -> None:
         """Until exactly the wanted pods are there, all ready and on that node."""
@@ -166,6 +180,11 @@ class _Moved:
     def _places(self) -> list[tuple[str, bool]]:
         pods = json.loads(self._kubectl("get", "pods", "-l", f"app={APP}", "-o", "json"))["items"]
         return [(pod["spec"].get("nodeName", ""), _is_ready(pod)) for pod in pods]
+
+    def names(self) -> list[str]:
+        """Of its pods."""
+        found = self._kubectl("get", "pods", "-l", f"app={APP}", "-o", "name")
+        return found.replace("pod/", "").split()
 
     def _kubectl(self, *words: str, stdin: Any = None) -> str:
         return self._cluster.kubectl("--namespace", self._namespace, *words, stdin=stdin)
@@ -177,8 +196,9 @@ def _is_ready(pod: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def _load(address: str) -> Iterator[Callable[[], Report]]:
-    """Constant load by a process of its own; the call ends it and returns what it saw."""
+def _load(address: str) -> Iterator[Callable[[list[str]], Report]]:
+    """Constant load by a process of its own; the call ends it, once these pods have answered, and returns
+    what it saw."""
     words = [sys.executable, "-m", "bench.traffic.load", address, "80"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -188,7 +208,8 @@ def _load(address: str) -> Iterator[Callable[[], Report]]:
                 raise SystemExit("the load generator has ended")
             ending, answer = process.stdin, process.stdout
 
-            def end() -> Report:
+            def end(names: list[str]) -> Report:
+                ending.write(" ".join(names))
                 ending.close()
                 return Report(**json.loads(answer.readline()))
 

@@ -2,6 +2,8 @@
 
     python -m bench.traffic.load HOST PORT        until its standard input is closed
 
+What was written there names pods; it goes on until each of them has answered, for a minute at most.
+
 Half of the clients keep their connections, half open one for each request. Nothing is ever tried again. A
 request has failed if there was no connection, no whole answer with status 200, or none within TIMEOUT
 seconds. It prints `ready` once every client has had an answer, and at the end a Report as JSON.
@@ -10,18 +12,21 @@ seconds. It prints `ready` once every client has had an answer, and at the end a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import asdict, dataclass
 
 CLIENTS = 16
 PAUSE = 0.05
 """Seconds between two requests of a client."""
 TIMEOUT = 10.0
+LAST_SECONDS = 60.0
+"""How long the last pods may take to answer: a pod is ready before every kube-proxy knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +120,26 @@ class Client:
             self._streams = None
 
 
-async def put_load(host: str, port: int, ending: asyncio.Event) -> Report:
-    """Until the end."""
+async def put_load(host: str, port: int, last: Awaitable[str]) -> Report:
+    """Until it is said which pods are the last ones, and these have answered."""
+    ending = asyncio.Event()
     clients = [Client(host, port, keeps=number % 2 == 0) for number in range(CLIENTS)]
     tasks = [asyncio.ensure_future(one.run(ending)) for one in clients]
     for one in clients:
         await one.answered.wait()
     print("ready", flush=True)
+    names = set((await last).split())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LAST_SECONDS):
+            while not names <= {sample.served_by for one in clients for sample in one.samples}:  # noqa: ASYNC110
+                await asyncio.sleep(PAUSE)
+    ending.set()
     await asyncio.gather(*tasks)
     return report([sample for one in clients for sample in one.samples])
 
 
 async def main() -> None:
-    ending = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ending.set)
-    found = await put_load(sys.argv[1], int(sys.argv[2]), ending)
+    found = await put_load(sys.argv[1], int(sys.argv[2]), asyncio.to_thread(sys.stdin.read))
     print(json.dumps(asdict(found)), flush=True)
 
 

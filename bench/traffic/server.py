@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 
-END_SECONDS = 2.0
+END_SECONDS = 20.0
 """How long open connections may take to send their next request after SIGTERM."""
 
 

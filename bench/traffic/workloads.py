@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 Obj = dict[str, Any]
 APP = "web"
-START_SECONDS, PRE_STOP_SECONDS = 5, 2
-"""The application starts more slowly than its old pod ends: then plain eviction cannot hide the gap."""
 MOVE = "vacate.dev/move-before-eviction"
 _SERVER = Path(__file__).parent / "server.py"
 _PORT = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The application starts more slowly than its old pod ends: then plain eviction cannot hide the gap."""
+
+    start_seconds: int = 5
+    pre_stop_seconds: int = 2  # endpoints lag behind a deletion; all arms have it
 
 
 class Workload(enum.StrEnum):
@@ -31,11 +38,15 @@ class Workload(enum.StrEnum):
         return {Workload.SINGLE: 1, Workload.BUDGET: 3, Workload.STATEFUL: 4}[self]
 
 
-def objects(workload: Workload, image: str, *, moves: bool) -> list[Obj]:
+def objects(workload: Workload, image: str, pace: Pace, *, moves: bool) -> list[Obj]:
     """All that the workload needs; `moves` opts in to Vacate's interceptors."""
     labels = {"app": APP}
     annotations = {MOVE: str(moves).lower()}
-    spec: Obj = {"replicas": workload.replicas, "selector": {"matchLabels": labels}, "template": _pod(image)}
+    spec: Obj = {
+        "replicas": workload.replicas,
+        "selector": {"matchLabels": labels},
+        "template": _pod(image, pace),
+    }
     if workload is Workload.STATEFUL:
         annotations["vacate.dev/max-unavailable"] = "2"
         spec |= {"serviceName": APP, "podManagementPolicy": "Parallel"}
@@ -66,7 +77,7 @@ def support() -> list[Obj]:
 
 def pod_on(node: str, image: str) -> Obj:
     """A single pod on that node, with its name."""
-    made = _pod(image, start_seconds=0)
+    made = _pod(image, Pace(start_seconds=0))
     made["metadata"]["name"] = node
     made["spec"]["nodeName"] = node
     return {"apiVersion": "v1", "kind": "Pod", **made}
@@ -77,9 +88,9 @@ def listed(made: list[Obj]) -> Obj:
     return {"apiVersion": "v1", "kind": "List", "items": made}
 
 
-def _pod(image: str, start_seconds: int = START_SECONDS) -> Obj:
+def _pod(image: str, pace: Pace) -> Obj:
     own_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    told = {"PORT": _PORT, "START_SECONDS": start_seconds}
+    told = {"PORT": _PORT, "START_SECONDS": pace.start_seconds}
     container = {
         "name": APP,
         "image": image,
@@ -89,8 +100,7 @@ def _pod(image: str, start_seconds: int = START_SECONDS) -> Obj:
         "ports": [{"containerPort": _PORT}],
         # A machine that is busy with other work answers late; that must not look like a pod that is down.
         "readinessProbe": {"httpGet": {"path": "/", "port": _PORT}, "periodSeconds": 1, "timeoutSeconds": 10},
-        # Endpoints lag behind a deletion. All arms have it.
-        "lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP_SECONDS}}},
+        "lifecycle": {"preStop": {"sleep": {"seconds": pace.pre_stop_seconds}}},
         "volumeMounts": [{"name": "code", "mountPath": "/code"}],
     }
     spec = {"containers": [container], "volumes": [{"name": "code", "configMap": {"name": APP}}]}

@@ -53,8 +53,7 @@ def stage(place: NodeCluster) -> Iterator[Kubectl]:
     made["metadata"]["labels"]["vacate.dev/wrap-prestop-hooks"] = "true"
     place.system("create -f -", made).ok()
     kubectl = place.system.within("stage")
-    # The program must be there before pods are: the webhook fails open.
-    until(lambda: "vacate-prestop" in kubectl("create --dry-run=server -o json -f -", app("probe")).out, 60.0)
+    wait_wrapped(kubectl)
     yield kubectl
     for name in kubectl("get pods -o name").out.split():
         kubectl(f"patch {name} --type=merge -p '{json.dumps({'metadata': {'finalizers': None}})}'")
@@ -91,6 +90,11 @@ def app(name: str, image: str = "") -> dict[str, Any]:
         probe = {"tcpSocket": {"port": "http"}, "periodSeconds": 1}
         made["spec"]["containers"].append({**other, "name": "web", "ports": ports, "readinessProbe": probe})
     return made
+
+
+def wait_wrapped(stage: Kubectl) -> None:
+    """The webhook fails open: it must be reached before there are pods, and pods are ready before that."""
+    until(lambda: "vacate-prestop" in stage("create --dry-run=server -o json -f -", app("probe")).out, 60.0)
 
 
 def create(stage: Kubectl, *pods: dict[str, Any]) -> None:
@@ -146,6 +150,7 @@ def test_the_hook_runs_while_nobody_answers(place: NodeCluster, stage: Kubectl) 
     finally:
         place.system("scale deployment vacate-webhook --replicas=2").ok()
         place.system.until("rollout status deployment/vacate-webhook --timeout=20s", seconds=120.0)
+        wait_wrapped(stage)
 
 
 def test_every_wrapped_hook_is_given_it_and_the_file_is_counted(

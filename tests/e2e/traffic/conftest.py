@@ -7,18 +7,21 @@ from collections.abc import Iterator
 
 import pytest
 from bench.traffic.drains import Cluster
+from bench.traffic.workloads import Pace
 from hack.nodelab.inside import IMAGE, KUBECONFIG
 
 if not os.environ.get(KUBECONFIG):
     collect_ignore_glob = ["test_*.py"]
 
+# kube-proxy may learn a second or two late that a pod ends; a busy machine must not look like lost requests.
+_PACE = Pace(start_seconds=7, pre_stop_seconds=4)
 _CLUSTERS: list[Cluster] = []
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
     """Vacate is installed in it, with its defaults and the eviction bridge."""
-    cluster = Cluster(os.environ[IMAGE])
+    cluster = Cluster(os.environ[IMAGE], _PACE)
     assert len(cluster.nodes) >= 2, "start the laboratory with --nodes 2"
     _CLUSTERS.append(cluster)
     cluster.install()

@@ -42,13 +42,14 @@ class NodeCluster:
     def open_shop(self) -> None:
         """A namespace with an interceptor that only has its role, and an operator with his."""
         self.system("create -f -", namespace(SHOP)).ok()
-        self.shop("create -f -", [*interceptor(self.image), budget()]).ok()
+        # Its rights come first: whatever it was refused in its first moments would be counted at the end.
         give = "--clusterrole=vacate-interceptor --serviceaccount=shop:backup"
         self.shop(f"create clusterrolebinding backup {give}").ok()
         self.shop("create serviceaccount operator").ok()
         self.shop("create rolebinding ask --clusterrole=vacate-requester --serviceaccount=shop:operator").ok()
         self.shop("create role delete-pods --verb=delete --resource=pods").ok()
         self.shop("create rolebinding delete-pods --role=delete-pods --serviceaccount=shop:operator").ok()
+        self.shop("create -f -", [*interceptor(self.image), budget()]).ok()
         self.ready("pod/backup")
 
     def ready(self, *what: str) -> None:

@@ -21,6 +21,8 @@ from support.nodes.objects import pod
 from support.waiting import until
 
 AGENTS = "vacate-shutdown-agent"
+GRACE = 60
+"""Seconds that pods ask for themselves."""
 SHUTDOWN_FIELD = "shutdownGracePeriodByPodPriority"
 # /proc/uptime is one clock for all containers.
 _LIVE = """said() { read up rest < /proc/uptime; echo "$1 $up"; }
@@ -58,9 +60,9 @@ def boot() -> None:
         return
     (old,) = _processes(_ELOGIND)
     os.kill(old, signal.SIGKILL)  # the laboratory starts it again
-    until(lambda: _processes(_ELOGIND) not in ([], [old]), 30)
+    until(lambda: _replaced(_ELOGIND, old), 60)
     (Path(os.environ[BUS]) / OFF).unlink()
-    until(_answers, 30)
+    until(_answers, 60)
 
 
 def _answers() -> bool:
@@ -80,7 +82,7 @@ def configure_kubelet(buckets: dict[int, int]) -> None:
         document[SHUTDOWN_FIELD] = bucket_entries(buckets)
     file.write_text(json.dumps(document))
     os.kill(number, signal.SIGTERM)
-    until(lambda: _processes(_KUBELET) not in ([], [number]), 60)
+    until(lambda: _replaced(_KUBELET, number), 60)
     until(lambda: ("kubelet" in lock_holders()) == bool(buckets), 60)
 
 
@@ -92,13 +94,23 @@ def bucket_entries(buckets: dict[int, int]) -> list[dict[str, int]]:
 
 
 def _processes(name: str) -> list[int]:
-    """Those whose program has this name."""
-    found = []
+    """Those whose program has this name, without children of theirs that are about to become another one."""
+    found: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             if int(folder.name) and (folder / "exe").readlink().name == name:
-                found.append(int(folder.name))
-    return found
+                found[int(folder.name)] = _parent(folder)
+    return [number for number, parent in found.items() if parent not in found]
+
+
+def _parent(process: Path) -> int:
+    """The fourth field; the second may have any sign in it, and ends with the last bracket."""
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _replaced(name: str, old: int) -> bool:
+    now = _processes(name)
+    return bool(now) and old not in now
 
 
 def node_of(place: NodeCluster) -> dict[str, Any]:
@@ -116,15 +128,17 @@ def condition(place: NodeCluster, type_: str) -> dict[str, Any]:
 def live(name: str, priority: int, takes: float) -> dict[str, Any]:
     """A pod that logs when it was asked to end and when it does."""
     made = pod(name, BUSYBOX, ["sh", "-c", _LIVE % takes], priorityClassName=f"value-{priority}")
-    made["spec"]["terminationGracePeriodSeconds"] = 60
+    made["spec"]["terminationGracePeriodSeconds"] = GRACE
     return made
 
 
 def create_priority_classes(place: NodeCluster, *values: int) -> None:
-    """Those that `live` names."""
+    """Those that `live` names; the API server takes pods of a class a moment after it has the class."""
     for value in values:
-        place.system(f"delete priorityclass value-{value} --ignore-not-found").ok()
-        place.system(f"create priorityclass value-{value} --value={value}").ok()
+        if place.system(f"get priorityclass value-{value}").code:
+            place.system(f"create priorityclass value-{value} --value={value}").ok()
+    pods = [live(f"value-{value}", value, 1) for value in values]
+    until(lambda: place.shop("create --dry-run=server -f -", pods).code == 0, 60)
 
 
 @contextlib.contextmanager
