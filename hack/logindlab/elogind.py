@@ -21,7 +21,7 @@ SOCKET, OFF, LOG = "system_bus_socket", "off", "log"
 PACKAGES = ("elogind", "dbus-daemon", "mount")
 _BUS = "/run/dbus"
 _PROGRAM = "/usr/lib/elogind/elogind"
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _DIES_WITH_ITS_PARENT = ("setpriv", "--pdeathsig", "KILL")
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_LOG_TARGET": "console"}
 

@@ -133,7 +133,7 @@ class LogindMachine:
         self._kill_group()
 
     def _kill_group(self) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while self._group.exists():
             (self._group / "cgroup.kill").write_text("1")
             try:

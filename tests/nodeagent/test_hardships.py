@@ -36,7 +36,7 @@ async def place(tmp_path: Path) -> AsyncIterator[AgentCluster]:
 
 async def said_of(place: AgentCluster, reason: str) -> str:
     """The messages of Events with the reason, once there is one."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             found = await place.client.list(EVENTS, "default")
             if texts := [one["message"] for one in found.items if one["reason"] == reason]:

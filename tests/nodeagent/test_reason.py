@@ -143,7 +143,7 @@ class TestCommands:
         made = await place.create("web", SERVING, container={"lifecycle": hook, "env": env})
         await place.logged(made, "on")
         await place.client.delete(PODS, "web", "default", reason="Update")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not heard_file(place, made).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await place.stop_agent()

@@ -71,7 +71,7 @@ def test_pods_print_are_read_and_end_with_the_cluster(cluster: ClusterProcess) -
     assert kubectl(cluster, "logs", "talker", "--timestamps", "--tail=1").endswith("Z late\n")
     assert kubectl(cluster, "logs", "talker", "--since-time=2126-01-01T00:00:00Z") == ""
     kubectl(cluster, "delete", "pod", "talker")
-    assert followed.communicate(timeout=20)[0].endswith("late\n")
+    assert followed.communicate(timeout=60)[0].endswith("late\n")
     assert not asleep(cluster)
     kubectl(cluster, "apply", "-f", "-", text=POD)
     until(lambda: asleep(cluster))

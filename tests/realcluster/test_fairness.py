@@ -57,6 +57,7 @@ LEVEL = {
     },
 }
 COUNT = 3
+_CAME_AND_WENT = ("requestReceivedTimestamp", "stageTimestamp")
 
 
 def flow(*accounts: str) -> Obj:
@@ -103,13 +104,13 @@ class Busy:
             posting = threading.Thread(target=self._post_until, args=(hook.arrived,), daemon=True)
             posting.start()
             try:
-                until(hook.arrived.is_set, 20.0)
-                until(self._is_full, 10.0)
+                until(hook.arrived.is_set, 60.0)
+                until(self._is_full, 60.0)
                 yield
             finally:
                 hook.let_go.set()
                 self.admin.delete(f"{HOOKS}/slow")
-                posting.join(20)
+                posting.join(60)
 
     def _post_until(self, arrived: threading.Event) -> None:
         """New configurations and flows are followed by and by: until they are, writes pass at once."""
@@ -164,10 +165,10 @@ def test_evictions_wait_for_a_seat(busy: Busy) -> None:
     with busy.taken():
         before = throttled(manager)
         assert [busy.ask(one) for one in pods] == [201] * COUNT
-        until(lambda: throttled(manager) >= before + 2, 20.0)
+        until(lambda: throttled(manager) >= before + 2, 60.0)
         assert len(busy.admin.get(PODS).ok()["items"]) == COUNT
     uids = [one["metadata"]["uid"] for one in pods]
-    until(lambda: all(_complete(busy, uid) for uid in uids), 30.0)
+    until(lambda: all(_complete(busy, uid) for uid in uids), 60.0)
     assert busy.admin.get(PODS).ok()["items"] == []
     assert manager.running
     _nothing_was_evicted_twice(busy, uids)
@@ -190,21 +191,25 @@ def _nothing_was_evicted_twice(busy: Busy, uids: list[str]) -> None:
 class Heard:
     """A request as the API server saw it come and go."""
 
+    what: tuple[str, str, str]  # verb, resource, name
     came: dt.datetime
     went: dt.datetime
     code: int
 
 
 def _pauses_were_kept(busy: Busy) -> None:
-    """Within a second after a refusal nothing new comes but renewals of the lease; a server asks for at least
-    one. What is on the way when the refusal comes does not know of it."""
-    seen = [one for one in _heard(busy) if one.code != 0]
+    """What was refused comes again after a second at the earliest: a server asks for at least one.
+
+    Other requests may be on their way when a refusal comes, and the clocks of a busy machine do not tell.
+    """
+    seen = _heard(busy)
     refusals = [one for one in seen if one.code == 429]
     assert refusals
-    on_the_way = dt.timedelta(milliseconds=500)
     for refusal in refusals:
-        since = [one.came - refusal.went for one in seen if one.came - refusal.went > on_the_way]
-        assert not since or min(since) > dt.timedelta(milliseconds=950), min(since)
+        again = [
+            one.came - refusal.went for one in seen if one.what == refusal.what and one.came > refusal.went
+        ]
+        assert min(again) >= dt.timedelta(seconds=1), refusal
 
 
 def _heard(busy: Busy) -> list[Heard]:
@@ -214,10 +219,11 @@ def _heard(busy: Busy) -> list[Heard]:
         event = json.loads(line)
         if event["user"]["username"] != user or event["stage"] != "ResponseComplete":
             continue
-        if event.get("objectRef", {}).get("resource") != "leases" and event["verb"] != "watch":
-            came, went = event["requestReceivedTimestamp"], event["stageTimestamp"]
-            code = event["responseStatus"]["code"]
-            found.append(Heard(dt.datetime.fromisoformat(came), dt.datetime.fromisoformat(went), code))
+        about = event.get("objectRef", {})
+        if about.get("resource") != "leases" and about.get("name") and event["verb"] != "watch":
+            came, went = (dt.datetime.fromisoformat(event[key]) for key in _CAME_AND_WENT)
+            what = (event["verb"], "/".join((about["resource"], about.get("subresource", ""))), about["name"])
+            found.append(Heard(what, came, went, event["responseStatus"]["code"]))
     return found
 
 
@@ -231,7 +237,7 @@ def test_reviews_wait_for_a_seat(busy: Busy) -> None:
     with busy.taken():
         before = throttled(webhook)
         asking.start()
-        until(lambda: throttled(webhook) > before, 20.0)
+        until(lambda: throttled(webhook) > before, 60.0)
         assert codes == []
-    asking.join(20)
+    asking.join(60)
     assert codes == [201]

@@ -148,7 +148,7 @@ def interrupted(lab: Lab) -> None:
     while not command.stdout.readline().startswith("deployment.apps/vacate-manager ready"):
         assert command.poll() is None
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=20)
+    _, err = command.communicate(timeout=60)
     assert (command.returncode, err) == (130, "Interrupted. The same command goes on where it was.\n")
 
 
@@ -186,7 +186,7 @@ def killed(command: subprocess.Popen[str], when: Callable[[], bool]) -> None:
     until(when, 60.0)
     assert command.poll() is None
     command.kill()
-    command.communicate(timeout=20)
+    command.communicate(timeout=60)
 
 
 def test_two_at_once_take_turns(lab: Lab) -> None:

@@ -119,8 +119,8 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
     assert shown.split() == ["laptop"] * 3
     assert len(running(cluster.folder, "http.server\x008080")) == 3
     cluster.kubectl("delete", "deployment", "web")
-    until(lambda: not running(cluster.folder, "http.server\x008080"), 30)
-    until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 30)
+    until(lambda: not running(cluster.folder, "http.server\x008080"), 60)
+    until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 60)
 
 
 def test_logs_are_read_from_the_node(cluster: Cluster) -> None:

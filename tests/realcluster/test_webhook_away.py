@@ -40,16 +40,11 @@ async def away() -> AsyncIterator[KubeArm]:
     arm = KubeArm(Path(os.environ[KUBECONFIG]))
     settings = Settings(webhook_url="https://127.0.0.1:1", pod_rules=RULES)
 
-    async def in_force() -> bool:
-        return (await arm.call("POST", COLLECTION, body=request(), query={"dryRun": "All"})).failed
-
     try:
         async with installed(arm, definition()):
             hooks = webhook_configurations(settings)
             try:
-                for one in hooks:
-                    (await arm.call("POST", path_of(one, collection=True), body=one)).ok(201)
-                await until(in_force)
+                await in_force(arm, hooks)
                 yield arm
             finally:
                 for one in hooks:
@@ -61,8 +56,6 @@ async def away() -> AsyncIterator[KubeArm]:
 async def made(arm: KubeArm, *steps: Obj, finalizers: tuple[str, ...] = (), **spec: object) -> str:
     """The path of a request that is there: written while the webhook was not asked for."""
     hooks = webhook_configurations(Settings(webhook_url="https://127.0.0.1:1", pod_rules=RULES))
-    mutating, validating = hooks
-    kept = [(await arm.call("GET", path_of(one))).ok() for one in (mutating, validating)]
     for one in hooks:
         (await arm.call("DELETE", path_of(one))).ok()
     obj = request(**spec)
@@ -75,20 +68,23 @@ async def made(arm: KubeArm, *steps: Obj, finalizers: tuple[str, ...] = (), **sp
     path = KIND.object_path(obj["metadata"]["name"], "default")
     for step in steps:
         (await patched(arm, path, step)).ok()
-    for one in kept:
-        fresh = {**one, "metadata": {"name": one["metadata"]["name"]}}
-        (await arm.call("POST", path_of(one, collection=True), body=fresh)).ok(201)
-
-    async def in_force() -> bool:
-        answers = [
-            await arm.call("POST", COLLECTION, body=request(), query={"dryRun": "All"}),
-            await arm.call("PATCH", path, body={"metadata": {"labels": {"probe": "x"}}},
-                           content_type=MERGE_PATCH, query={"dryRun": "All"}),
-        ]  # fmt: skip
-        return all(answer.failed for answer in answers)
-
-    await until(in_force)
+    await in_force(arm, hooks)
     return path
+
+
+async def in_force(arm: KubeArm, hooks: list[Obj]) -> None:
+    """Create the configurations one by one; return when the server goes by both.
+
+    The validating one comes first: with the mutating one nobody would ever ask it about a request.
+    """
+    for one, verb in zip(reversed(hooks), ("validate", "mutate"), strict=True):
+        (await arm.call("POST", path_of(one, collection=True), body=one)).ok(201)
+
+        async def asks(name: str = f'failed calling webhook "evictionrequests.{verb}.') -> bool:
+            answer = await arm.call("POST", COLLECTION, body=request(), query={"dryRun": "All"})
+            return name in (answer.message or "")
+
+        await until(asks)
 
 
 async def patched(arm: KubeArm, path: str, step: Obj) -> Answer:

@@ -256,7 +256,7 @@ def test_what_cannot_be_used_is_one_line(
     cluster: ClusterProcess, tmp_path: Path, options: str, line: str
 ) -> None:
     with start(tmp_path, options.replace("KUBECONFIG", repr(str(cluster.kubeconfig)))) as program:
-        said, _ = program.communicate(timeout=20)
+        said, _ = program.communicate(timeout=60)
     assert program.returncode == 1
     assert said.startswith(line.replace("KUBECONFIG", str(cluster.kubeconfig)))
     assert len(said.splitlines()) == 1

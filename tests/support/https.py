@@ -73,7 +73,7 @@ class Https:
     def connect(self) -> http.client.HTTPSConnection:
         """A connection of its own."""
         host, port = self._server.hostname or "", self._server.port
-        return http.client.HTTPSConnection(host, port, timeout=20, context=self._context)
+        return http.client.HTTPSConnection(host, port, timeout=60, context=self._context)
 
     def call(
         self,

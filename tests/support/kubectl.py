@@ -114,13 +114,13 @@ class Kubectl:
             input=as_text(stdin),
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             env={**self.environment, **(around or {})},
             check=False,
         )
         return Ran(f"kubectl {command}", done.returncode, done.stdout, done.stderr)
 
-    def until(self, command: str, shows: Callable[[Ran], object] = bool, seconds: float = 20.0) -> Ran:
+    def until(self, command: str, shows: Callable[[Ran], object] = bool, seconds: float = 60.0) -> Ran:
         """The same again until it succeeds and shows something, which clusters bring about in their time."""
         ends = time.monotonic() + seconds
         while (ran := self(command)).code != 0 or not shows(ran):
@@ -149,7 +149,7 @@ class Kubectl:
 def client_version(binary: str) -> tuple[int, int]:
     """Major and minor version of a kubectl."""
     done = subprocess.run(
-        [binary, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=30, check=True
+        [binary, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=60, check=True
     )
     version = json.loads(done.stdout)["clientVersion"]
     return int(version["major"]), int(re.match(r"\d+", version["minor"])[0])  # type: ignore[index]

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(ask: Callable[[], T], seconds: float = 20.0) -> T:
+def until(ask: Callable[[], T], seconds: float = 60.0) -> T:
     """Ask until the answer counts as true, and return it; fail with the last one after the time."""
     ends = time.monotonic() + seconds
     while not (answer := ask()):

@@ -69,8 +69,8 @@ def test_a_drain_waits_for_the_budget_or_gives_up(k: Kubectl) -> None:
             assert "will retry after 5s" in refusal
         assert [row["STATUS"] for row in k("get pods").rows()] == ["Running"]
         k('patch pdb web --type=merge -p \'{"spec":{"maxUnavailable":1}}\'').ok()
-        _, gave_up = hasty.communicate(timeout=40)
-        out, _ = patient.communicate(timeout=40)
+        _, gave_up = hasty.communicate(timeout=60)
+        out, _ = patient.communicate(timeout=60)
     assert hasty.returncode == 1
     assert "global timeout reached: 1s" in gave_up
     assert patient.returncode == 0

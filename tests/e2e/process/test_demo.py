@@ -110,7 +110,7 @@ def test_an_interrupted_demo_cleans_up(tmp_path: Path) -> None:
         assert b"Deploying web" in demo.stdout.readline()
         assert list((tmp_path / "tmp").iterdir())
         demo.send_signal(signal.SIGINT)
-        rest, _ = demo.communicate(timeout=30)
+        rest, _ = demo.communicate(timeout=60)
     assert demo.returncode == 0
     assert b"Traceback" not in rest
     assert b"Summary" not in rest

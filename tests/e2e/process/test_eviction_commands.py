@@ -77,7 +77,7 @@ def test_a_request_that_is_cancelled_while_one_waits(lab: Lab) -> None:
     lab.pod("spared", BACKUP)
     waiting = lab.start("evict", "spared", "--wait", "--requester", JANE)
     until(lambda: lab.vacate("cancel", "spared", "--requester", JANE).code == 0)
-    out, _ = waiting.communicate(timeout=30)
+    out, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 3, out
     assert "pod/spared not evicted: the request was cancelled" in out
 
@@ -111,7 +111,7 @@ def test_an_interrupted_wait_leaves_the_request(lab: Lab) -> None:
     waiting = lab.start("evict", "kept", "--wait")
     until(lambda: lab.vacate("status", "kept").out)
     waiting.send_signal(signal.SIGINT)
-    out, _ = waiting.communicate(timeout=30)
+    out, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 130
     assert "The eviction requests remain; see: vacate status" in out
     assert lab.request("kept")["spec"]["requesters"]
@@ -185,7 +185,7 @@ def test_following_a_pod_to_its_end(lab: Lab) -> None:
     assert following.stdout.readline().split()[:2] == ["TIME", "POD"]
     lab.vacate("evict", "followed")
     lab.report("followed", heartbeatTime=now(), activeInterceptorCompleted=True)
-    out, _ = following.communicate(timeout=30)
+    out, _ = following.communicate(timeout=60)
     assert following.returncode == 0, out
     moments, pods, stages = zip(*(line.split()[:3] for line in out.splitlines()), strict=True)
     assert list(map(parse_time, moments)) == sorted(map(parse_time, moments))
@@ -197,7 +197,7 @@ def test_following_a_pod_to_its_end(lab: Lab) -> None:
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["lines", "json"])
 def test_following_a_pod_that_is_not_there_ends(lab: Lab, form: tuple[str, ...]) -> None:
     following = lab.start("status", "never-there", "-w", *form)
-    out, _ = following.communicate(timeout=30)
+    out, _ = following.communicate(timeout=60)
     assert following.returncode == 0
     assert out.splitlines()[-1] == (
         "No pod never-there and no eviction request for it in namespace default: there is nothing to follow."
@@ -215,7 +215,7 @@ def test_following_ends_when_a_pod_goes_without_a_request(lab: Lab, form: tuple[
     uid = lab.https.get(f"{PODS}/{name}").ok()["metadata"]["uid"]
     lab.https.patch(f"{PODS}/{name}", {"metadata": {"annotations": {"vacate.dev/confirm-force-delete": uid}}})
     lab.https.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
-    out, _ = following.communicate(timeout=30)
+    out, _ = following.communicate(timeout=60)
     assert (following.returncode, "there is nothing to follow" in out) == (0, True)
 
 
@@ -226,7 +226,7 @@ def test_a_pod_held_by_finalizers(lab: Lab) -> None:
     lab.vacate("evict", "kept-object")
     lab.report("kept-object", heartbeatTime=now(), activeInterceptorCompleted=True)
     following = lab.start("status", "kept-object", "-w")
-    out, _ = following.communicate(timeout=30)
+    out, _ = following.communicate(timeout=60)
     held = (
         "pod/kept-object has ended and is still there: its removal waits for its finalizers, "
         "example.com/report. Ask their owner to remove them."

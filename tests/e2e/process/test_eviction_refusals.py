@@ -253,7 +253,7 @@ def test_an_interrupt_while_the_server_is_silent(command: str, tmp_path: Path) -
         accepted, _ = silent.accept()
         with accepted:
             process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out.startswith("Interrupted.")
     assert "Traceback" not in out

@@ -54,7 +54,7 @@ async def place(tmp_path: Path, logind: PipeLogind) -> AsyncIterator[AgentCluste
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

@@ -111,7 +111,7 @@ class Event:
 class Stream(Protocol):
     """An open watch."""
 
-    async def next(self, seconds: float = 10.0) -> Event | None:
+    async def next(self, seconds: float = 60.0) -> Event | None:
         """The next event, None at the end of the stream; TimeoutError where nothing comes."""
         ...
 

@@ -37,7 +37,7 @@ REAL = "kube"
 ALONE = "kube-alone"
 """The arm whose control plane nobody else uses."""
 _RBAC = "/apis/rbac.authorization.k8s.io/"
-_TIMEOUT = 20.0
+_TIMEOUT = 60.0
 
 
 class KubeArm(TransportArm):

@@ -125,7 +125,7 @@ class KubectlArm:
             self._kubectl,
             *arguments,
             *self._identity(as_user),
-            "--request-timeout=20s" if "watch=true" not in arguments[-1] else "--request-timeout=0",
+            "--request-timeout=60s" if "watch=true" not in arguments[-1] else "--request-timeout=0",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -149,7 +149,7 @@ class ProcessStream:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
-    async def next(self, seconds: float = 10.0) -> Event | None:
+    async def next(self, seconds: float = 60.0) -> Event | None:
         assert self._process.stdout is not None
         async with asyncio.timeout(seconds):
             line = await self._process.stdout.readline()

@@ -87,7 +87,7 @@ class LineStream:
         self._splitter = LineSplitter()
         self._lines: list[bytes] = []
 
-    async def next(self, seconds: float = 10.0) -> Event | None:
+    async def next(self, seconds: float = 60.0) -> Event | None:
         async with asyncio.timeout(seconds):
             while not self._lines:
                 chunk = await anext(self._chunks, None)

@@ -16,7 +16,7 @@ from vacate.httpserver.connection import Limits
 from vacate.httpserver.listener import HttpListener
 from vacate.wire.message import Request, Response
 
-TIMEOUT = 20.0  # for what must happen at once; only a failing test waits that long
+TIMEOUT = 60.0  # for what must happen at once; only a failing test waits that long
 SHORT = Limits(idle_seconds=0.3, body_seconds=0.2, stalled_seconds=0.3, linger_seconds=0.2)
 
 

@@ -88,7 +88,7 @@ class AgentCluster:
     async def until(self, name: str, holds: Callable[[Obj], bool]) -> Obj:
         """The pod, once that holds."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while True:
                     found = await self.get(name)
                     if found is not None and holds(found):
@@ -99,7 +99,7 @@ class AgentCluster:
 
     async def delete(self, name: str) -> Obj:
         """Delete the pod and return it as it was when it went."""
-        async with asyncio.timeout(20), self.client.watch(PODS, "default", send_initial_events=True) as watch:
+        async with asyncio.timeout(60), self.client.watch(PODS, "default", send_initial_events=True) as watch:
             await self.client.delete(PODS, name, "default")
             while True:
                 for one in await watch.read() or ():
@@ -109,7 +109,7 @@ class AgentCluster:
     async def gone(self, name: str) -> None:
         """Return when the API has no such pod."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while await self.get(name) is not None:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
@@ -129,7 +129,7 @@ class AgentCluster:
         """The container's output, once the text is in it."""
         logs = self.settings.pods_folder / obj["metadata"]["uid"] / "logs" / container
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while True:
                     said = "".join(one.read_text() for one in sorted(logs.glob("*.log")))
                     if text in said:

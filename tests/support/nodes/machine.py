@@ -38,7 +38,7 @@ def logind(*words: str) -> str:
     address = f"--address=unix:path={os.environ[BUS]}/{SOCKET}"
     done = subprocess.run(
         ["busctl", address, words[0], *manager, *words[1:]],
-        capture_output=True, text=True, timeout=30, check=True,
+        capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     return done.stdout
 

@@ -176,7 +176,7 @@ class ShutdownAgentCluster:
 
 async def eventually(look: Callable[[], Any]) -> Any:
     """What the look finds, as soon as it finds something."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found = look()
             if asyncio.iscoroutine(found):

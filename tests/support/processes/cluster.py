@@ -56,14 +56,14 @@ class ClusterProcess:
         assert found, self.output
         return found[0]
 
-    def wait_ready(self, seconds: float = 30.0) -> ClusterProcess:
+    def wait_ready(self, seconds: float = 60.0) -> ClusterProcess:
         """Return once it says that it is up; fail with what it printed if it ended instead."""
         assert self._ready.wait(seconds), f"not up within {seconds} s: {self.output}"
         assert self.process.poll() is None or READY in self.output, self.output
         assert READY in self.output, f"it ended with {self.wait()}: {self.output}"
         return self
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """Its exit code, once it has ended."""
         code = self.process.wait(seconds)
         self._reader.join(seconds)

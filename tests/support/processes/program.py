@@ -60,7 +60,7 @@ class Program:
         assert match is not None
         return match[match.re.groups]
 
-    def stop(self, seconds: float = 20.0) -> int:
+    def stop(self, seconds: float = 60.0) -> int:
         """Ask it to end, and its exit code."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)

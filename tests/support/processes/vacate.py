@@ -47,12 +47,12 @@ class VacateProcess:
     def get(self, path: str) -> tuple[int, str]:
         """Health and metrics."""
         try:
-            with urllib.request.urlopen(self.said(_HEALTH) + path, timeout=10) as answer:
+            with urllib.request.urlopen(self.said(_HEALTH) + path, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """Its exit code, once it has ended."""
         code = self.process.wait(seconds)
         self._reader.join(seconds)

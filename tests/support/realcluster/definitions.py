@@ -79,7 +79,7 @@ def asking(user: str) -> list[Obj]:
     return [*roles, {**identity, **binding}]
 
 
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     """Wait for what a server tells nobody."""
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110 - the server tells nobody

@@ -100,8 +100,16 @@ class Plane:
             yield webhook
 
     async def answered(self) -> bool:
-        """Whether reviews of requests get an answer: what is wrong with this one only the webhook says."""
-        return "denied the request" in ((await self.ask({})).message or "")
+        """Whether reviews get an answer: what is wrong with these only the webhook says.
+
+        API servers learn of the two configurations one by one; a request is refused by the mutating one, a pod
+        by the validating one, which fails open.
+        """
+        unreadable = make.pod("unreadable")
+        unreadable["metadata"]["annotations"] = {f"{PREFIX}/priority_a.example.com": "first"}
+        path, dry = PODS.collection_path(HERE), {"dryRun": "All"}
+        answers = [await self.ask({}), await self.arm.call("POST", path, body=unreadable, query=dry)]
+        return all("denied the request" in (one.message or "") for one in answers)
 
     async def ask(self, changes: Obj, as_user: As | None = None) -> Answer:
         """Request an eviction; nothing is stored."""
