@@ -47,7 +47,8 @@ def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodePr
     ends = node.create("ends", "echo run; sleep 1; exit 6", restartPolicy="Never")
     node.until("stays", ready)
     node.until("ends", lambda one: one["status"]["phase"] == "Running")
-    before = node.running("sleep\x00100001")
+    # A pod is ready before its shell has done anything.
+    before = until(lambda: node.running("sleep\x00100001"))
     node.kill()
     until(lambda: not node.running("exit 6"))
     node.start()
@@ -55,7 +56,8 @@ def test_a_restarted_agent_finds_its_processes_and_their_exit_codes(node: NodePr
     assert main_status(ended)["state"]["terminated"]["exitCode"] == 6
     assert main_status(node.until("stays", ready))["restartCount"] == 0
     assert node.running("sleep\x00100001") == before
-    assert log_of(node, stays["metadata"]["uid"]) == log_of(node, ends["metadata"]["uid"]) == "run\n"
+    for one in (stays, ends):
+        until(lambda uid=one["metadata"]["uid"]: log_of(node, uid) == "run\n")  # type: ignore[misc]
     for name in ("stays", "ends"):
         node.delete(name)
         node.gone(name)
@@ -66,6 +68,7 @@ def test_a_pod_that_is_deleted_while_the_agent_is_away_is_ended_when_it_comes_ba
     for name in ("force", "asked"):
         node.create(name, "exec sleep 100002")
         node.until(name, ready)
+    until(lambda: len(node.running("sleep\x00100002")) == 2)
     node.kill()
     node.delete("force", grace=0)
     node.delete("asked")
@@ -104,8 +107,8 @@ def test_killed_at_any_moment_it_runs_each_pod_once(node: NodeProcess) -> None:
         node.start()
     for name in names:
         assert main_status(node.until(name, ready))["restartCount"] == 0
-        assert len(node.running(f"sleep\x0020000{name[1:]}\x00")) == 1
-        assert log_of(node, made[name]["metadata"]["uid"]) == "run\n"
+        (_,) = until(lambda name=name: node.running(f"sleep\x0020000{name[1:]}\x00"))  # type: ignore[misc]
+        until(lambda name=name: log_of(node, made[name]["metadata"]["uid"]) == "run\n")  # type: ignore[misc]
     for name in names:
         node.delete(name)
     for count in (11, 6, 1):
@@ -123,7 +126,7 @@ def test_when_the_supervisor_dies_too_a_lost_exit_code_is_said_to_be_unknown(nod
     node.kill()
     (supervisor,) = node.running(str(node.folder / "runtime"))
     os.kill(supervisor, signal.SIGKILL)
-    (pid,) = node.running("sleep\x00100003")
+    (pid,) = until(lambda: node.running("sleep\x00100003"))
     os.kill(pid, signal.SIGKILL)
     node.start()
     failed = node.until("web", lambda one: one["status"]["phase"] == "Failed")
@@ -159,7 +162,7 @@ def test_a_second_agent_of_the_same_name_and_a_kubelets_node_are_refused(
         assert why in done.stderr
         assert f"kubectl delete node {name}" in done.stderr
         (tmp_path / "other/agent.lock").unlink()
-    assert len(node.running("sleep\x00100008")) == 1
+    assert len(until(lambda: node.running("sleep\x00100008"))) == 1
     node.delete("web")
     node.gone("web")
 
@@ -172,7 +175,7 @@ def test_without_the_api_what_runs_goes_on_and_the_agent_waits(tmp_path: Path) -
             node.start()
             node.create("web", "exec sleep 100009")
             node.until("web", ready)
-            before = node.running("sleep\x00100009")
+            before = until(lambda: node.running("sleep\x00100009"))
             first.stop()
             node.kill()
             node.start()

@@ -117,7 +117,7 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
     cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     shown = cluster.kubectl("get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert shown.split() == ["laptop"] * 3
-    assert len(running(cluster.folder, "http.server\x008080")) == 3
+    until(lambda: len(running(cluster.folder, "http.server\x008080")) == 3)
     cluster.kubectl("delete", "deployment", "web")
     until(lambda: not running(cluster.folder, "http.server\x008080"), 60)
     until(lambda: not cluster.kubectl("get", "pods", "-l", "app=web", "-o", "name"), 60)
@@ -126,7 +126,7 @@ def test_the_example_is_scheduled_runs_and_goes(cluster: Cluster) -> None:
 def test_logs_are_read_from_the_node(cluster: Cluster) -> None:
     cluster.apply(_pod("talks", "echo one; echo two; exec sleep 100012", tolerations=[TOLERATION]))
     cluster.kubectl("wait", "--for=condition=Ready", "pod/talks", "--timeout=60s")
-    assert cluster.kubectl("logs", "talks") == "one\ntwo\n"
+    until(lambda: cluster.kubectl("logs", "talks") == "one\ntwo\n")  # ready does not mean that it has spoken
     assert cluster.kubectl("logs", "talks", "--tail=1", "-c", "main") == "two\n"
     assert cluster.kubectl("logs", "talks", "--since=1h", "--limit-bytes=4") == "one\n"
     assert cluster.kubectl("logs", "talks", "--timestamps", "--tail=1").endswith("Z two\n")

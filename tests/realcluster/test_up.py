@@ -38,7 +38,7 @@ def up(folder: Path, nodes: int) -> subprocess.CompletedProcess[str]:
 
 
 def wait_until_gone(folder: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while left := programs_of(folder):
         assert time.monotonic() < end, left
         time.sleep(0.05)

@@ -76,6 +76,14 @@ async def node_ready(place: AgentCluster) -> tuple[str, str]:
     return one["status"], one["message"]
 
 
+async def _is_shutting_down(place: AgentCluster) -> bool:
+    return await node_ready(place) == ("False", "node is shutting down")
+
+
+async def _is_up(place: AgentCluster) -> bool:
+    return (await node_ready(place))[0] == "True"
+
+
 async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind: PipeLogind) -> None:
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo $KUBE_POD_TERM_REASON > why"]}}}
     script = "trap 'cat why; exit 0' TERM; echo on; while :; do sleep 0.02; done"
@@ -87,16 +95,16 @@ async def test_the_hook_of_a_pod_is_given_the_reason(place: AgentCluster, logind
 async def test_pods_end_in_order_with_the_status_of_a_kubelet(
     place: AgentCluster, logind: PipeLogind
 ) -> None:
-    low = await run_pod(place, "low", POLITE)
+    low = await run_pod(place, "low", SLOW, terminationGracePeriodSeconds=60)
     high = await run_pod(place, "high", RUDE, 1000, terminationGracePeriodSeconds=60)
     logind.power_off()
     await place.logged(low, "asked")
+    assert logind.held() == [True]
     assert "asked" not in await place.logged(high, "on")
     await place.create("late", "exec sleep 1000")
     late = await place.until("late", lambda one: one["status"].get("phase") == "Failed")
     assert (late["status"]["reason"], late["status"].get("containerStatuses")) == ("NodeShutdown", None)
-    assert await node_ready(place) == ("False", "node is shutting down")
-    assert logind.held() == [True]
+    await eventually(lambda: _is_shutting_down(place))
     ended = await place.until("high", lambda one: one["status"].get("phase") == "Failed")
     assert ended["status"]["reason"] == "Terminated"
     (target,) = [one for one in ended["status"]["conditions"] if one["type"] == "DisruptionTarget"]
@@ -203,7 +211,7 @@ async def test_a_cancelled_shutdown_leaves_the_other_pods_and_takes_a_new_lock(
     await until(lambda: logind.held() == [False, True])
     await place.until("low", lambda one: one["status"].get("phase") in ("Succeeded", "Failed"))
     assert "asked" not in await place.logged(high, "on")
-    assert (await node_ready(place))[0] == "True"
+    await eventually(lambda: _is_up(place))
     fresh = await run_pod(place, "fresh", POLITE)
     assert fresh
 

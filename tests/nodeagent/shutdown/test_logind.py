@@ -14,9 +14,10 @@ from vacate.api.objects import Obj
 
 pytestmark = [pytest.mark.dbus, pytest.mark.timeout(240)]
 
-NOTED = 0.5
+NOTED = 2.0
 """How long a shell may take to note a signal."""
-LATE = 3.0  # what a busy machine may add
+LATE = 10.0
+"""What a busy machine may add. A mistake would bring more: the whole time of a bucket, or a pod's grace."""
 
 
 def condition(pod: Obj, type_: str) -> Obj:
@@ -28,8 +29,8 @@ def ended(node: ShutdownNode, name: str) -> Obj:
 
 
 def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 6, 1000: 4, 100000: 5}) as node:
-        assert node.machine.property("InhibitDelayMaxUSec") == "16000000"
+    with shutdown_node(tmp_path, {0: 40, 1000: 8, 100000: 5}) as node:
+        assert node.machine.property("InhibitDelayMaxUSec") == "54000000"
         assert node.machine.inhibitors() == ["Vacate"]
         node.run_pod("low", 0, takes=1.0)
         node.run_pod("stubborn", 1000, takes=3600)
@@ -44,8 +45,10 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
         assert asked <= low["term"] < low["end"] <= stubborn["term"]
         assert "end" not in stubborn
         # Its bucket overran. A pod notes the signal a moment after it was sent, so the span may look shorter.
-        assert 4.0 - NOTED <= top["term"] - stubborn["term"] <= 4.0 + LATE
-        assert top["term"] - low["term"] < 6.0 + 4.0  # the first bucket did not wait for its whole time
+        assert 8.0 - NOTED <= top["term"] - stubborn["term"] <= 8.0 + LATE
+        assert (
+            stubborn["term"] - low["term"] < 40.0 - LATE
+        )  # the first bucket did not wait for its whole time
         assert top["end"] <= down <= top["end"] + 2.0 + LATE
         assert (late["status"]["phase"], late["status"]["reason"]) == ("Failed", "NodeShutdown")
         assert "containerStatuses" not in late["status"]
@@ -57,12 +60,12 @@ def test_pods_end_by_priority_and_then_the_machine_goes_down(tmp_path: Path) -> 
             assert condition(one, "DisruptionTarget")["reason"] == "TerminationByKubelet"
             assert "deletionTimestamp" not in one["metadata"]
         assert node.record["outcome"] == "finished"
-        assert "pod default/stubborn of priority 1000 in bucket 1000: 4s allotted" in node.agent_log
+        assert "pod default/stubborn of priority 1000 in bucket 1000: 8s allotted" in node.agent_log
 
 
 def test_a_restart_of_logind_forgets_the_shutdown_and_nothing_more_is_ended(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 20, 1000: 5}) as node:
-        node.run_pod("low", 0, takes=10.0)
+    with shutdown_node(tmp_path, {0: 40, 1000: 5}) as node:
+        node.run_pod("low", 0, takes=20.0)  # so long the shutdown must be in its first bucket
         node.run_pod("high", 1000)
         node.machine.power_off()
         until(lambda: "term" in node.said("low"))
@@ -177,7 +180,7 @@ def test_the_bus_may_restart_and_strangers_may_lie(tmp_path: Path) -> None:
 
 
 def test_without_an_api_server_pods_end_in_order_all_the_same(tmp_path: Path) -> None:
-    with shutdown_node(tmp_path, {0: 6, 1000: 6}) as node:
+    with shutdown_node(tmp_path, {0: 40, 1000: 40}) as node:  # the lock waits for an agent that starts
         node.run_pod("low", 0, takes=1.0)
         node.run_pod("high", 1000)
         node.cluster.kill()
@@ -206,7 +209,7 @@ def test_with_less_delay_than_wanted_it_says_so_and_every_bucket_has_its_share(t
         node.machine.power_off()
         down = off_at(node.machine)
         low, high = node.said("low"), node.said("high")
-        assert 6.0 <= high["term"] - low["term"] <= 6.4 + LATE
+        assert 6.4 - NOTED <= high["term"] - low["term"] <= 6.4 + LATE
         assert "end" in high
         assert down - low["term"] <= 10.0 + LATE
 
@@ -225,7 +228,7 @@ def test_interceptors_prepare_their_pods_from_the_start_of_the_bucket(tmp_path: 
         assert node.request_of("prepared") is None
         until(lambda: "term" in node.said("unprepared"), 60)
         asked, first = node.said("unprepared")["term"], node.said("plain")["term"]
-        assert 10.0 <= asked - first + 0.5 <= 10.5 + LATE  # nobody came: ended when its own time began
+        assert 10.0 - NOTED <= asked - first <= 10.0 + LATE  # nobody came: ended when its own time began
         until(lambda: (node.request_of("prepared") or {}).get("status", {}).get("activeInterceptorName"))
         begun = time.time()
         node.complete_turn("prepared")

@@ -127,7 +127,7 @@ def running_cluster(folder: Path, *options: str, port: int = 0) -> Iterator[Clus
         yield cluster.wait_ready()
 
 
-def vacate(*arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+def vacate(*arguments: str, seconds: float = 100.0) -> subprocess.CompletedProcess[str]:
     """One `vacate` command that ends by itself."""
     command: Sequence[str] = [sys.executable, "-m", "vacate", *arguments]
     return subprocess.run(

@@ -17,6 +17,8 @@ from vacate.api.objects import Obj
 from vacate.testing import pod
 
 NODE = "laptop"
+_FLAGS = 4  # of /proc/PID/stat, after the parent
+_FORKED_AND_NOTHING_STARTED = 0x40  # PF_FORKNOEXEC of the kernel
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -46,14 +48,14 @@ class NodeProcess:
         """As a crash would end it, at this very moment."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         self.process = None
 
     def stop(self) -> int:
         """Ask it to end."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         self.process = None
         return code
 
@@ -97,16 +99,29 @@ class NodeProcess:
                 found.append(obj)
             return bool(found)
 
-        until(look, 30)
+        until(look)
         return found[-1]
 
     def gone(self, name: str) -> None:
-        until(lambda: self.get(name) is None, 30)
+        until(lambda: self.get(name) is None)
 
 
 def running(folder: Path, marker: str) -> list[int]:
-    """Living processes of that folder, not of other runs, with the marker in their command line."""
-    return [pid for pid in processes_of(folder) if marker.encode() in _command_line(pid)]
+    """Living processes of that folder, not of other runs, with the marker in their command line.
+
+    A shell that starts a program is two processes of the same command line for a moment: one is counted.
+    """
+    marked = [pid for pid in processes_of(folder) if marker.encode() in _command_line(pid)]
+    return [pid for pid in marked if _forked_by(pid) not in marked]
+
+
+def _forked_by(pid: int) -> int:
+    """The parent of a process that has started no program of its own yet; 0 for others."""
+    try:
+        _state, parent, *more = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(parent) if int(more[_FLAGS]) & _FORKED_AND_NOTHING_STARTED else 0
 
 
 def _command_line(pid: int) -> bytes:

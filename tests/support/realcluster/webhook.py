@@ -102,7 +102,7 @@ class Plane:
     async def answered(self) -> bool:
         """Whether reviews get an answer: what is wrong with these only the webhook says.
 
-        API servers learn of the two configurations one by one; a request is refused by the mutating one, a pod
+        API servers learn of the configurations one by one: a request is refused by the mutating one, a pod
         by the validating one, which fails open.
         """
         unreadable = make.pod("unreadable")
