@@ -144,6 +144,24 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self.hook_calls = Counter(
+            "vacate_hook_calls",
+            "Calls of hooks by HTTP, by target, action and what was answered.",
+            ["target", "action", "result"],
+            registry=self.registry,
+        )
+        self.hook_call_seconds = Histogram(
+            "vacate_hook_call_seconds",
+            "Time that a hook took to answer a call, or that was waited for an answer.",
+            ["target"],
+            registry=self.registry,
+        )
+        self.hooks_ended = Counter(
+            "vacate_hooks_ended",
+            "Hooks that were run before an eviction, by sort and result.",
+            ["hook", "result"],
+            registry=self.registry,
+        )
         self.throttled = Counter(
             "vacate_client_throttled",
             "Requests that a busy API server turned away with the wish for a pause.",

@@ -54,6 +54,31 @@ def test_a_pod_is_evicted_when_its_hook_is_done() -> None:
     in_world(body)
 
 
+def test_calls_and_hooks_are_counted() -> None:
+    async def body(world: World) -> None:
+        service = service_of(world)
+        await serving(world, service)
+        done, refused = await ask(world, await hooked(world)), await ask(world, await hooked(world, "other"))
+        await completed(world, done, refused)
+        service.status = 403
+        await completed(world, await ask(world, await hooked(world, "third")))
+        value = world.server.metrics.registry.get_sample_value
+        answers = {
+            result: value(
+                "vacate_hook_calls_total", {"target": "flush", "action": "prepare", "result": result}
+            )
+            for result in ("done", "in-progress", "refused")
+        }
+        assert (answers["done"], answers["refused"]) == (2, 1)
+        assert (answers["in-progress"] or 0) >= 2
+        called = value("vacate_hook_call_seconds_count", {"target": "flush"})
+        assert called == sum(count or 0 for count in answers.values())
+        assert value("vacate_hooks_ended_total", {"hook": "http", "result": "completed"}) == 2
+        assert value("vacate_hooks_ended_total", {"hook": "http", "result": "failed"}) == 1
+
+    in_world(body)
+
+
 def test_an_evacuation_runs_the_same_hook() -> None:
     async def body(world: World) -> None:
         service = service_of(world)

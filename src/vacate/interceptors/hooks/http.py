@@ -17,6 +17,8 @@ from vacate.interceptors.hooks.limits import CallLimits
 from vacate.interceptors.hooks.protocol import (
     CANCEL,
     PREPARE,
+    Done,
+    InProgress,
     Meaning,
     Refused,
     Unavailable,
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 CANCEL_SECONDS, CANCEL_CALLS = 20.0, 3
 """How long, and how often, a call is cancelled at its hook: a cancelled handler has 30 s."""
 _KEPT = (TurnEndReason.SHUTDOWN, TurnEndReason.COMPLETED)
+_RESULTS = {Done: "done", InProgress: "in-progress", Refused: "refused", Unavailable: "unavailable"}
 TIMED_OUT = "the time of the hook is over"
 
 
@@ -78,14 +81,19 @@ class HttpTurns:
         return decide(turn.hook.target.name, meaning, turn.failures, self.deps.clock.now(), turn.deadline)
 
     async def _call(self, turn: _Turn, action: str, cause: str = "") -> Meaning:
-        pod = turn.context.pod
-        try:
-            async with self.limits.slot(turn.hook.target, pod.metadata.namespace):
-                turn.calls += 1
-                answer = await self.caller.call(turn.hook, turn.body(action, cause))
-        except TransportError as error:
-            return Unavailable(str(error))
-        return meaning_of(answer)
+        pod, target = turn.context.pod, turn.hook.target
+        async with self.limits.slot(target, pod.metadata.namespace):
+            turn.calls += 1
+            began = self.deps.clock.monotonic()
+            meaning: Meaning
+            try:
+                meaning = meaning_of(await self.caller.call(turn.hook, turn.body(action, cause)))
+            except TransportError as error:
+                meaning = Unavailable(str(error))
+        metrics = self.deps.metrics
+        metrics.hook_call_seconds.labels(target.name).observe(self.deps.clock.monotonic() - began)
+        metrics.hook_calls.labels(target.name, action.lower(), _RESULTS[type(meaning)]).inc()
+        return meaning
 
     async def _cancel(self, turn: _Turn, cause: str) -> None:
         """Best effort: a hook must bound its work by the deadline that it was given, too."""

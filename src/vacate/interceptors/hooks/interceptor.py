@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB, TARGET
 from vacate.interceptors.hooks.targets import AllowList
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Deps
-from vacate.sdk.errors import PreparationFailed
+from vacate.sdk.errors import PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build as build_interceptor
 from vacate.sdk.interceptors.interceptor import Interceptor
@@ -58,12 +59,26 @@ class HookTurns:
     def __init__(self, deps: Deps, options: HookOptions) -> None:
         self._allowed = options.allowed
         self._clock = deps.clock
+        self._ended = deps.metrics.hooks_ended
         self._http = HttpTurns(deps, options.caller, options.limits)
         # Without the permission Jobs are not even watched: a cluster may have none of that kind.
         self._jobs = JobTurns(deps, hook_jobs(deps)) if options.jobs else None
 
     async def handle(self, context: EvictionContext) -> Outcome:
         """Run the hook; PreparationFailed where it does not succeed, whatever the reason."""
+        annotations, result = context.pod.metadata.annotations, "failed"
+        sort = "job" if JOB in annotations else "http" if TARGET in annotations else "none"
+        try:
+            outcome = await self._run(context)
+            result = "declined" if isinstance(outcome, Declined) else "completed"
+            return outcome
+        except (asyncio.CancelledError, TurnLost):
+            result = "cancelled"
+            raise
+        finally:
+            self._ended.labels(sort, result).inc()
+
+    async def _run(self, context: EvictionContext) -> Outcome:
         pod = context.pod.metadata
         on_failure = failure_mode(pod.annotations)
         try:
