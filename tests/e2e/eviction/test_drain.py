@@ -21,6 +21,7 @@ from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.sdk import EvictionContext, Interceptor
 from vacate.testing import daemonset, deployment, pdb
+from vacate.testing import pod as pod_of
 
 
 def a_maintenance(place: EvictionNamespace, node: str, app: str) -> Obj:
@@ -125,7 +126,10 @@ async def test_a_budget_blocks_a_drain_and_is_named_and_the_drain_is_called_off(
 
 
 async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: EvictionNamespace) -> None:
-    """Where the maintenance includes them. The taint that keeps them away goes with the maintenance."""
+    """Where the maintenance includes them. The taint that keeps them away goes with the maintenance.
+
+    A static pod stays, and nobody requests its eviction: only its node could end it.
+    """
     app, agent = place.namespace, f"{place.namespace}-agent"
     begun, let_go = asyncio.Event(), asyncio.Event()
 
@@ -136,6 +140,9 @@ async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: Eviction
     pod = await place.pod("db", "drainer.example.com", labels={"app": app})
     node = pod["spec"]["nodeName"]
     await place.client.create(DAEMONSETS, daemonset(agent, namespace=app), app)
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "of a file on the node"}}
+    static = pod_of("static", namespace=app, node=node, labels={"app": app}, metadata=mirror)
+    static = await place.client.create(PODS, static, app)
 
     async def on_node() -> list[Obj]:
         found = (await place.client.list(PODS, app, label_selector=f"app={agent}")).items
@@ -160,6 +167,8 @@ async def test_pods_of_a_daemon_set_go_last_stay_away_and_return(place: Eviction
 
         await place.until(drained, "the node is drained")
     assert not await on_node()
+    assert await place.there(static) is not None
+    assert static["metadata"]["uid"] not in {one.metadata.name for one in await place.requests()}
     await undone(place, node)
     (back,) = await place.until(on_node, "the DaemonSet returns")
     assert back["metadata"]["uid"] != daemon["metadata"]["uid"]
